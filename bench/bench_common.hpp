@@ -206,7 +206,7 @@ inline void print_pair(const Row& row, int pair, double ours, double peer) {
 
 // Returns the minimum times of `runs` runs of `work`, which returns Times. `settle()` runs before each.
 template <class Work, class Settle>
-Times least_times(int runs, Work work, Settle settle) {
+Times min_times(int runs, Work work, Settle settle) {
   Times least;
   for (int run = 0; run < runs; ++run) {
     settle();
@@ -229,9 +229,9 @@ void compare(const std::vector<Row>& rows, const std::string& fs, int pairs, boo
     Times b;
     for (int turn = 0; turn < 2; ++turn) {
       if ((pair + turn) % 2 == 0) {
-        a = least_times(runs, ours, settle);
+        a = min_times(runs, ours, settle);
       } else {
-        b = least_times(runs, peer, settle);
+        b = min_times(runs, peer, settle);
       }
     }
     for (size_t r = 0; r < rows.size(); ++r) {

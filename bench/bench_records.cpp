@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
   const std::string parent = options.text("--dir", ".");
   const int pairs = static_cast<int>(options.number("--pairs", 7));
   const int64_t most = options.number("--bytes", 256 << 20);
-  const int64_t most_records = options.number("--records", 5'000'000);
+  const int64_t max_records = options.number("--records", 5'000'000);
   const bool only_targets = options.flag("--only-targets");
   options.check();
 
@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
   for (const size_t record : {8, 64, 1000}) {
     Job job;
     job.record = record;
-    job.count = std::min(most_records, most / static_cast<int64_t>(record));
+    job.count = std::min(max_records, most / static_cast<int64_t>(record));
     job.memory.resize(1 << 20, 'r');
     job.plain = scratch.file("plain");
     job.multifile = scratch.file("multifile");

@@ -5,7 +5,7 @@ list(FILTER core_sources EXCLUDE REGEX "_mpi\\.cpp$|/omp\\.cpp$")  # compiled in
 # Parts that a statically linked program includes only if it uses them (packaging/archive.sh).
 sheaf_part(calls multifile/keyval/.* api/sion/dup api/sion/families/generic.* api/sion/info api/sion/io_info api/sion/keyval
            api/sion/mapped api/sion/printing api/sion/streams api/sion/collective)
-sheaf_part(teams comm/threads/.* comm/shared_meeting)
+sheaf_part(teams comm/threads/.* comm/shm_barrier)
 sheaf_part(listeners sfio/session/.*)
 sheaf_part(names streams/container/.* streams/capture/.* base/os/host_memory api/sion/sets)
 sheaf_part(usage multifile/tools/usage multifile/tools/defaults)
@@ -18,10 +18,10 @@ target_link_libraries(sheaf_sharedfile PUBLIC sheaf_static PRIVATE sheaf_warning
 sheaf_unity(sheaf_sharedfile)
 
 # Code that moves bytes is compiled for speed, the rest for size.
-set(swift_sources ${core_sources})
-list(FILTER swift_sources INCLUDE REGEX "/base/(crc|hash|byte)|/format/codec/(shuffle|frame_queue)|/layout/(chunk_layout|type_map_visit)\\.cpp$|/exchange/(pieces|transfer)/|/multifile/keyval|/multifile/stream/(write|read)_stream|/api/sion/(transfer|handles/handle)\\.cpp$")
-list(REMOVE_ITEM core_sources ${swift_sources})
-add_library(sheaf_swift_objects OBJECT ${swift_sources})
+set(hot_path_sources ${core_sources})
+list(FILTER hot_path_sources INCLUDE REGEX "/base/(crc|hash|byte)|/format/codec/(shuffle|frame_queue)|/layout/(chunk_layout|type_map_visit)\\.cpp$|/exchange/(pieces|transfer)/|/multifile/keyval|/multifile/stream/(write|read)_stream|/api/sion/(transfer|handles/handle)\\.cpp$")
+list(REMOVE_ITEM core_sources ${hot_path_sources})
+add_library(sheaf_hot_path_objects OBJECT ${hot_path_sources})
 # The tools are separate, because the demo does not include them.
 set(tool_sources "")
 foreach(source ${core_sources})
@@ -35,7 +35,7 @@ add_library(sheaf_objects OBJECT ${core_sources})
 add_library(sheaf_tool_objects OBJECT ${tool_sources})
 sheaf_for_size(sheaf_objects)
 sheaf_for_size(sheaf_tool_objects)
-set(core_targets sheaf_swift_objects sheaf_objects sheaf_tool_objects)
+set(core_targets sheaf_hot_path_objects sheaf_objects sheaf_tool_objects)
 foreach(target ${core_targets})
   target_include_directories(${target} PUBLIC src include)
   target_link_libraries(${target} PRIVATE sheaf_warnings)
@@ -57,7 +57,7 @@ if(SHEAF_PYTHON)
 endif()
 
 # The core without the tools, for the demo.
-add_library(sheaf_plain_static STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:sheaf_swift_objects> $<TARGET_OBJECTS:sheaf_objects>)
+add_library(sheaf_plain_static STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:sheaf_hot_path_objects> $<TARGET_OBJECTS:sheaf_objects>)
 target_include_directories(sheaf_plain_static PUBLIC src include)
 
 # An OpenMP program must contain only its own OpenMP runtime, so the core does not use OpenMP.

@@ -11,7 +11,7 @@ namespace sheaf::simulation {
 
 namespace {
 
-constexpr int64_t most_data = 64 << 20;
+constexpr int64_t max_data = 64 << 20;
 constexpr std::byte pattern{0xa5};
 
 // Returns the task that makes the current call; -1 outside of a run.
@@ -28,7 +28,7 @@ bool is_pattern(std::span<const std::byte> data) {
 
 bool is_program_data(std::span<const std::byte> data) {
   const std::span<const std::byte> mine = program_data(0);
-  return data.data() >= mine.data() && data.data() < mine.data() + most_data;
+  return data.data() >= mine.data() && data.data() < mine.data() + max_data;
 }
 
 class TapingFile final : public ForwardingFile {
@@ -85,11 +85,11 @@ class TapingFile final : public ForwardingFile {
 
 std::span<std::byte> program_data(int64_t bytes) {
   static std::byte* const memory = [] {
-    auto* made = new std::byte[most_data];
-    std::memset(made, static_cast<int>(pattern), most_data);
+    auto* made = new std::byte[max_data];
+    std::memset(made, static_cast<int>(pattern), max_data);
     return made;
   }();
-  return {memory, static_cast<size_t>(std::min(bytes, most_data))};
+  return {memory, static_cast<size_t>(std::min(bytes, max_data))};
 }
 
 std::shared_ptr<File> TapingStore::open(const std::string& path, Access access) {

@@ -72,8 +72,8 @@ Options parse_options(int argc, char** argv) {
                                  {"quiet", no_argument, nullptr, 'q'},
                                  {"help", no_argument, nullptr, 'h'},
                                  {nullptr, 0, nullptr, 0}};
-  constexpr std::int64_t most_steps = 999'999;  // six digits in the names of checkpoints
-  constexpr std::int64_t most_particles = std::int64_t{1} << 40;
+  constexpr std::int64_t max_steps = 999'999;  // six digits in the names of checkpoints
+  constexpr std::int64_t max_particles = std::int64_t{1} << 40;
   Options o;
   opterr = 0;
   int index = 0;
@@ -81,19 +81,19 @@ Options parse_options(int argc, char** argv) {
     const char* name = known[index].name;
     switch (c) {
       case 'p':
-        o.particles = number(name, optarg, 2, most_particles);
+        o.particles = number(name, optarg, 2, max_particles);
         break;
       case 's':
-        o.steps = number(name, optarg, 0, most_steps);
+        o.steps = number(name, optarg, 0, max_steps);
         break;
       case 'r':
         o.seed = static_cast<std::uint64_t>(number(name, optarg, 0));
         break;
       case 'k':
-        o.checkpoint_every = number(name, optarg, 0, most_steps);
+        o.checkpoint_every = number(name, optarg, 0, max_steps);
         break;
       case 'K':
-        o.keep = number(name, optarg, 0, most_steps);
+        o.keep = number(name, optarg, 0, max_steps);
         break;
       case 'i':
         o.ways = ways_named(optarg);
@@ -111,7 +111,7 @@ Options parse_options(int argc, char** argv) {
         o.read_back = true;
         break;
       case 'D':
-        o.die_at_step = number(name, optarg, 0, most_steps);
+        o.die_at_step = number(name, optarg, 0, max_steps);
         break;
       case 'j':
         o.json = optarg;

@@ -8,13 +8,13 @@
 namespace sheaf {
 
 namespace {
-constexpr size_t most_kept = 16;
+constexpr size_t max_kept = 16;
 constinit ThreadValue<std::vector<std::string>> waiting;
 }  // namespace
 
 void add_warning(std::string text) noexcept {
   std::vector<std::string>* const of_thread = waiting.get();
-  if (!of_thread || of_thread->size() >= most_kept) return;
+  if (!of_thread || of_thread->size() >= max_kept) return;
   try {
     of_thread->push_back(std::move(text));
   } catch (const std::exception&) {

@@ -84,7 +84,7 @@ void check_block(const std::string& path, int64_t block, int64_t count) {
 }
 
 // Returns the largest number of uncompressed blocks of any task.
-int64_t most_blocks(const Multifile& m) {
+int64_t max_blocks(const Multifile& m) {
   if (!m.compressed()) return m.maxblocks();
   int64_t most = 0;
   for_each_row(m, [&](int64_t t, const TaskRow& row) {
@@ -142,7 +142,7 @@ int cat(const CatOptions& options) {
     append_task(sink, stream, options, *options.task);
   } else {
     const Multifile m = load(options.path, options.ignore_checksums);
-    if (options.block) check_block(options.path, *options.block, most_blocks(m));
+    if (options.block) check_block(options.path, *options.block, max_blocks(m));
     for_each_row(m, [&](int64_t t, const TaskRow& row) {
       ReadStream stream;
       load_stream(stream, m, t, row);

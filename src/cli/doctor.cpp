@@ -228,7 +228,7 @@ void print_pair(const PairFindings& p, const Diagnosis& d) {
                                {"  one page written by both is whole", of_tried(p.page)},
                                {"  a new size is told after",
                                 p.attribute_delay ? fmt::format("{:.2f} s", *p.attribute_delay)
-                                                  : fmt::format("more than {:.0f} s", most_attribute_delay)},
+                                                  : fmt::format("more than {:.0f} s", max_attribute_delay)},
                                {"  locks", name_of(p.locks)},
                                {"  both make a name: one file", of_tried(p.create)},
                                {"  both make a name first: one succeeds", of_tried(p.exclusive)},

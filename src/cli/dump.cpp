@@ -210,14 +210,14 @@ void print_records(const Multifile& m) {
 // Prints the tasks of each file. One pass over the mapping covers several files: tasks of the first file are
 // printed at once, those of the others are held in memory.
 void print_members(const Multifile& m) {
-  constexpr int64_t most_held = 64 << 10;  // tasks
+  constexpr int64_t max_held = 64 << 10;  // tasks
   std::vector<int64_t> counts(m.files.size());
   for_each_place(m, [&](int64_t, std::span<const layout::Placement> places) {
     for (const layout::Placement at : places) ++counts[static_cast<size_t>(at.file)];
   });
   for (size_t from = 0, to = 0; from < m.files.size(); from = to) {
     int64_t held = 0;
-    for (to = from + 1; to < m.files.size() && held + counts[to] <= most_held; ++to) held += counts[to];
+    for (to = from + 1; to < m.files.size() && held + counts[to] <= max_held; ++to) held += counts[to];
     std::vector<std::string> members(to - from);
     std::printf("  file[%03zu]: ", from);
     for_each_place(m, [&](int64_t task, std::span<const layout::Placement> places) {

@@ -23,7 +23,7 @@
 namespace sheaf {
 
 class SharedMemory;
-class StarHub;     // comm/threads/star_comm.hpp
+class RootRelay;   // comm/threads/star_comm.hpp
 class ThreadTeam;  // comm/threads/thread_comm.hpp
 
 // One contribution per task of the group, concatenated in rank order. Filled at the root only.
@@ -145,7 +145,7 @@ class SHEAF_EXPORT Comm {
   // Returns the team of threads that a group within this process consists of; null for other groups.
   virtual std::shared_ptr<ThreadTeam> thread_team() const { return nullptr; }
   // Returns the hub of a star group, which the group owns; null for other groups.
-  virtual StarHub* hub() const { return nullptr; }
+  virtual RootRelay* hub() const { return nullptr; }
 };
 
 // Creates a group with a single task.

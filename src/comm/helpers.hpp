@@ -50,7 +50,7 @@ SHEAF_EXPORT std::vector<std::byte> answered_by_task_0(
 // Collective. Returns the number passed by the preceding or following task, or `nobodys` if there is no such
 // task.
 enum class Neighbour : uint8_t { before, behind };
-SHEAF_EXPORT int64_t number_of_neighbour(Comm& comm, int64_t mine, Neighbour of, int64_t nobodys);
+SHEAF_EXPORT int64_t shift(Comm& comm, int64_t mine, Neighbour of, int64_t nobodys);
 
 // Copies every message between lists in the same memory, one list per task. Throws Error mismatch if the
 // lists do not match.

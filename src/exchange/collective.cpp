@@ -44,20 +44,20 @@ int64_t window_size(const CollectiveOptions& how, int64_t usual) {
   return wanted - wanted % std::max<int64_t>(how.block, 1);
 }
 
-Stage::Shape shape_on_one_host(File& file, const CollectiveOptions& how) {
+ShmWindowPool::Shape shape_on_one_host(File& file, const CollectiveOptions& how) {
   return {window_size(how, file.traits().dear_requests ? dear_window : usual_window), stage_slots};
 }
 
 // Returns the pool shape that calls over a range of this length need.
-Stage::Shape shape_between_hosts(const CollectiveOptions& how, const Hosts& hosts, int64_t range) {
+ShmWindowPool::Shape shape_between_hosts(const CollectiveOptions& how, const HostMap& hosts, int64_t range) {
   const int64_t slots = rounds_under_way * hosts.owners(), memory = memory_of_a_lane * hosts.lanes();
   const int64_t usual =
-      std::clamp(memory / slots / least_hosts_window * least_hosts_window, least_hosts_window, hosts_window);
+      std::clamp(memory / slots / min_hosts_window * min_hosts_window, min_hosts_window, hosts_window);
   return {how.window_of_range(range, window_size(how, usual), hosts.owners()), static_cast<int>(slots)};
 }
 
 // Returns true if every extent of the access is whole units.
-bool has_whole_units(const ViewAccess& access, int64_t unit) {
+bool has_whole_units(const FileAccess& access, int64_t unit) {
   if (access.bytes() / access.pieces() < unit) return false;
   bool whole = true;
   layout::for_each_piece(
@@ -66,22 +66,22 @@ bool has_whole_units(const ViewAccess& access, int64_t unit) {
   return whole;
 }
 
-Hosts::Rules rules_of(const CollectiveOptions& how, bool shared) {
+HostMap::Rules rules_of(const CollectiveOptions& how, bool shared) {
   return {how.aggregators > 0 ? how.aggregators : how.stripes, how.per_host, shared};
 }
 
 // Returns true if a third or more of the access's range belongs to other tasks.
-bool has_gaps(const ViewAccess& access) { return (access.high() - access.low()) / 3 > access.bytes() / 2; }
+bool has_gaps(const FileAccess& access) { return (access.high() - access.low()) / 3 > access.bytes() / 2; }
 
 // Returns the bytes of all units that the access's range overlaps.
-int64_t length_in_units(const ViewAccess& access, int64_t unit) {
+int64_t length_in_units(const FileAccess& access, int64_t unit) {
   return access.high() - access.low() + access.low() % unit + (unit - access.high() % unit) % unit;
 }
 
 }  // namespace
 
 void Collective::find_hosts(const CollectiveOptions& how) {
-  hosts_ = Hosts::find(comm_, rules_of(how, how.shared));
+  hosts_ = HostMap::find(comm_, rules_of(how, how.shared));
 }
 
 Collective::Chosen Collective::chosen(File& file, const CollectiveOptions& how) const {
@@ -106,7 +106,7 @@ bool Collective::find_stage(File& file, const CollectiveOptions& how, const Call
   if (summary.other_hosts) hosts_.reset();
   wish_.reset();
   if (how.shared && !hosts_ && comm_.node_count() == 1)
-    stage_ = Stage::make(comm_, shape_on_one_host(file, how));
+    stage_ = ShmWindowPool::make(comm_, shape_on_one_host(file, how));
   if (!stage_) make_stages(how, range, how.shared);
   return true;
 }
@@ -114,21 +114,21 @@ bool Collective::find_stage(File& file, const CollectiveOptions& how, const Call
 // Where the tasks of a host do not share memory, every task counts as a host.
 void Collective::make_stages(const CollectiveOptions& how, int64_t range, bool shared) {
   if (!hosts_) {
-    hosts_ = Hosts::find(comm_, rules_of(how, shared));
+    hosts_ = HostMap::find(comm_, rules_of(how, shared));
     written_ = {};
   }
-  stage_ = Stage::make(hosts_->host(), shape_between_hosts(how, *hosts_, range));
+  stage_ = ShmWindowPool::make(hosts_->host(), shape_between_hosts(how, *hosts_, range));
   if (hosts_->my_lane() >= 0) lane_ = std::make_unique<HostExchange>(*hosts_);
 }
 
 // Clears the sums of the next call before any task can enter that call. They belonged to the call before
 // last, which all tasks have left.
-void Collective::bring(const ViewAccess& access, const CollectiveOptions& how) {
+void Collective::bring(const FileAccess& access, const CollectiveOptions& how) {
   Comm& host = hosts_ ? hosts_->host() : comm_;
-  Stage::Sums& sums = stage_->sums(call_);
-  Stage::Range& range = stage_->ranges(call_)[static_cast<size_t>(host.rank())];
+  ShmWindowPool::Sums& sums = stage_->sums(call_);
+  ShmWindowPool::Range& range = stage_->ranges(call_)[static_cast<size_t>(host.rank())];
   if (host.rank() == 0) {
-    Stage::Sums& next = stage_->sums((call_ + 1) % 3);
+    ShmWindowPool::Sums& next = stage_->sums((call_ + 1) % 3);
     for (auto* sum : {&next.bytes, &next.pieces, &next.lengths}) sum->store(0);
     next.coverage.store(0);
     next.failed.store(0);
@@ -143,18 +143,18 @@ void Collective::bring(const ViewAccess& access, const CollectiveOptions& how) {
   if (coverage_) sums.coverage.fetch_add(*coverage_);
 }
 
-Collective::CallSummary Collective::meet(File& file, const ViewAccess& all, const ViewAccess& access,
+Collective::CallSummary Collective::meet(File& file, const FileAccess& all, const FileAccess& access,
                                          const CollectiveOptions& how, bool writes,
                                          const std::optional<Error>& problem, bool waits) {
   const bool works = access.bytes() > 0 && !problem;
-  const ViewAccess brought = works ? access : ViewAccess{};
-  const Wish mine{works ? access.filetype->fingerprint() : 0,
-                  brought.displacement,
-                  brought.from,
-                  brought.to,
-                  how.buffer,
-                  how.block,
-                  how.unit};
+  const FileAccess brought = works ? access : FileAccess{};
+  const AccessSignature mine{works ? access.filetype->fingerprint() : 0,
+                             brought.displacement,
+                             brought.from,
+                             brought.to,
+                             how.buffer,
+                             how.block,
+                             how.unit};
   const bool same = how.reuse && wish_ && *wish_ == mine;
   if (!same) coverage_.reset();
   if (stage_ && writes && works && !hosts_ && !coverage_)
@@ -198,7 +198,7 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& all, cons
                       .lengths = saturated_product(values[7], comm_.size()),
                       .call = call};
   if (stage_ && !hosts_) {
-    const Stage::Sums& sums = stage_->sums(call);
+    const ShmWindowPool::Sums& sums = stage_->sums(call);
     summary.bytes = sums.bytes.load();
     summary.pieces = std::max<int64_t>(sums.pieces.load(), 1);
     summary.lengths = sums.lengths.load();
@@ -212,24 +212,25 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& all, cons
   return summary;
 }
 
-Collective::Going Collective::way_of(File& file, const ViewAccess& access, const CollectiveOptions& how,
-                                     bool writes) const {
-  if (access.bytes() <= 0) return Going::together;
+Collective::IoPath Collective::way_of(File& file, const FileAccess& access, const CollectiveOptions& how,
+                                      bool writes) const {
+  if (access.bytes() <= 0) return IoPath::together;
   const Published* const others = writes ? nullptr : file.traits().apart;
-  if (how.independent.locked || (others && others->keeps(access.low(), access.high()))) return Going::ahead;
-  if (how.exchange == CollectiveOptions::Way::never || !access.filetype->is_ordered() || comm_.size() == 1)
-    return others ? Going::when_published : Going::ahead;
-  if (how.exchange == CollectiveOptions::Way::always) return Going::together;
+  if (how.independent.locked || (others && others->keeps(access.low(), access.high()))) return IoPath::ahead;
+  if (how.exchange == CollectiveOptions::Buffering::never || !access.filetype->is_ordered() ||
+      comm_.size() == 1)
+    return others ? IoPath::when_published : IoPath::ahead;
+  if (how.exchange == CollectiveOptions::Buffering::always) return IoPath::together;
   const bool large =
       how.unit > 0 ? writes && (keeps_to_claim(access) || has_whole_units(access, how.unit))
                    : access.bytes() / access.pieces() >= (writes ? piece_worth_a_write : piece_worth_a_read);
-  return large ? Going::ahead : Going::together;
+  return large ? IoPath::ahead : IoPath::together;
 }
 
 // Returns the bytes of all blocks that the ranges of the host's tasks overlap.
 int64_t Collective::touched(const CallSummary& summary, int64_t block) const {
   std::vector<std::pair<int64_t, int64_t>> parts;
-  for (const Stage::Range& range : stage_->ranges(summary.call)) {
+  for (const ShmWindowPool::Range& range : stage_->ranges(summary.call)) {
     const int64_t low = range.low.load(), high = range.high.load();
     if (low < high)
       parts.emplace_back(low - low % block, saturated_add(high, (block - high % block) % block));
@@ -245,32 +246,31 @@ int64_t Collective::touched(const CallSummary& summary, int64_t block) const {
 
 // Each task's exclusive extent begins with its first unit and ends before the first unit of the following
 // task. If two tasks would write one unit, returns false and leaves all tasks without an exclusive extent.
-bool Collective::claim(const ViewAccess& access, int64_t unit) {
+bool Collective::claim(const FileAccess& access, int64_t unit) {
   const bool works = access.bytes() > 0;
   claim_ = {works ? access.low() - access.low() % unit : 0, 0};
-  claim_.end =
-      number_of_neighbour(comm_, claim_.begin, Neighbour::behind, std::numeric_limits<int64_t>::max());
+  claim_.end = shift(comm_, claim_.begin, Neighbour::behind, std::numeric_limits<int64_t>::max());
   int64_t shared = !works || !claim_.has(access);
   comm_.all_max(std::span(&shared, 1));
   if (shared != 0) claim_ = {};
   return shared == 0;
 }
 
-bool Collective::keeps_to_claim(const ViewAccess& access) const {
+bool Collective::keeps_to_claim(const FileAccess& access) const {
   return claim_.has(access) && !has_gaps(access);
 }
 
 // Collective. Returns true if the requests of the tasks are worth merging.
-bool Collective::shares_requests(const ViewAccess& access, const CallSummary& summary,
+bool Collective::shares_requests(const FileAccess& access, const CallSummary& summary,
                                  const CollectiveOptions& how, bool writes) {
   const int64_t whole = summary.high - summary.low;
   const int64_t range = hosts_ ? std::min(whole, summary.lengths) : touched(summary, how.block);
-  const bool always = how.exchange == CollectiveOptions::Way::always;
+  const bool always = how.exchange == CollectiveOptions::Buffering::always;
   // Across hosts, no task knows the overlap of the ranges.
   const bool separate =
       hosts_ ? !summary.gaps && summary.lengths <= whole + whole / 2 : summary.lengths <= range + range / 2;
   if (writes && how.unit > 0) {
-    if (whole / stage_->shape().window >= most_windows) return false;
+    if (whole / stage_->shape().window >= max_windows) return false;
     return always || !separate || !claim(access, how.unit);
   }
   if (always) return range / very_sparse <= std::max(summary.bytes, stage_->shape().window);
@@ -286,19 +286,19 @@ void Collective::publish(File& file) {
   file.traits().apart->published();
 }
 
-int64_t Collective::transfer(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
-                             std::optional<Error> problem, Tally& tally) {
+int64_t Collective::transfer(File& file, const FileAccess& access, const CollectiveOptions& how, bool writes,
+                             std::optional<Error> problem, IoCounters& tally) {
   // A task that needs no exchange transfers ahead of the others; the reduction then reports its result.
   int64_t done = 0;
-  const auto by_itself = [&] { done = transfer_alone(file, access, how.independent, writes, tally); };
-  const Going going = problem ? Going::together : way_of(file, access, how, writes);
-  if (going == Going::ahead) problem = attempt(by_itself);
-  const ViewAccess rest = going == Going::together ? access : ViewAccess{};
-  CallSummary summary = meet(file, access, rest, how, writes, problem, going == Going::when_published);
+  const auto by_itself = [&] { done = independent_io(file, access, how.independent, writes, tally); };
+  const IoPath going = problem ? IoPath::together : way_of(file, access, how, writes);
+  if (going == IoPath::ahead) problem = attempt(by_itself);
+  const FileAccess rest = going == IoPath::together ? access : FileAccess{};
+  CallSummary summary = meet(file, access, rest, how, writes, problem, going == IoPath::when_published);
   if (!writes && summary.changed && (summary.waits || summary.low < summary.high)) publish(file);
   if (summary.waits)
     agree(comm_, attempt([&] {
-            if (going == Going::when_published) by_itself();
+            if (going == IoPath::when_published) by_itself();
           }));
   if (summary.low == summary.high) return done;
   // Window memory is allocated only when a call needs it: programs with only independent transfers
@@ -324,16 +324,16 @@ int64_t Collective::transfer(File& file, const ViewAccess& access, const Collect
   ++(summary.repeated ? tally.plans_reused : tally.plans_made);
   const int64_t exchanged = hosts_ ? between_hosts(file, rest, how, writes, summary, tally)
                                    : on_one_host(file, rest, how, writes, summary, tally);
-  return going == Going::together ? exchanged : done;
+  return going == IoPath::together ? exchanged : done;
 }
 
-void Collective::write(File& file, const ViewAccess& access, const CollectiveOptions& how,
-                       std::optional<Error> problem, Tally& tally) {
+void Collective::write(File& file, const FileAccess& access, const CollectiveOptions& how,
+                       std::optional<Error> problem, IoCounters& tally) {
   transfer(file, access, how, true, std::move(problem), tally);
 }
 
-int64_t Collective::read(File& file, const ViewAccess& access, const CollectiveOptions& how,
-                         std::optional<Error> problem, Tally& tally) {
+int64_t Collective::read(File& file, const FileAccess& access, const CollectiveOptions& how,
+                         std::optional<Error> problem, IoCounters& tally) {
   return transfer(file, access, how, false, std::move(problem), tally);
 }
 

@@ -3,9 +3,9 @@
 //
 // One reduction gives every task a summary of the call. A task transfers independently if its extents cover
 // whole units or lie in its exclusive extent. All tasks do so if their ranges do not interleave. All other
-// bytes pass through the window pool of the host (exchange/stage) and, between hosts, from aggregator to
-// aggregator (exchange/host_exchange). This is two-phase I/O (Blue Gene/L paper, section 3). A failure on one
-// task is thrown on all tasks; no task waits for a failed one.
+// bytes pass through the window pool of the host (exchange/shm_window_pool) and, between hosts, from
+// aggregator to aggregator (exchange/host_exchange). This is two-phase I/O (Blue Gene/L paper, section 3). A
+// failure on one task is thrown on all tasks; no task waits for a failed one.
 #pragma once
 
 #include <algorithm>
@@ -16,34 +16,34 @@
 #include "base/error.hpp"
 #include "comm/comm.hpp"
 #include "exchange/host_exchange.hpp"
-#include "exchange/hosts.hpp"
+#include "exchange/host_map.hpp"
 #include "exchange/pieces/access.hpp"
 #include "exchange/pieces/constants.hpp"
-#include "exchange/stage.hpp"
-#include "exchange/stage_call.hpp"
+#include "exchange/shm_window_pool.hpp"
+#include "exchange/transfer/concurrent_openers.hpp"
 #include "exchange/transfer/independent.hpp"
-#include "exchange/transfer/other_handles.hpp"
-#include "exchange/transfer/tally.hpp"
+#include "exchange/transfer/io_counters.hpp"
+#include "exchange/window_call.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf::exchange {
 
 // Options of a collective transfer. All tasks pass the same values, except for `per_host`.
 struct CollectiveOptions {
-  enum class Way : uint8_t { automatic, always, never };
-  Way exchange = Way::automatic;  // whether tasks exchange data
+  enum class Buffering : uint8_t { automatic, always, never };
+  Buffering exchange = Buffering::automatic;  // whether tasks exchange data
   // Options of independent transfers; `locked` applies to all transfers (atomic mode).
   IndependentOptions independent;
   // True: without a shared page cache, gaps in windows are always filled with the file's contents, since no
   // other handle writes. False: short gaps are filled while `others` are kept out (null: gaps stay). Filling
   // requires that no other sequence of transfers is in flight.
   bool fills_gaps = false;
-  OtherHandles* others = nullptr;  // null on all tasks or on none
-  int64_t aggregators = 0;         // 0: chosen automatically
-  int64_t per_host = -1;           // maximum number of aggregators on this task's host; negative: unlimited
-  int64_t stripes = 0;   // stripes of the file, 0: unknown; default number of aggregators on several hosts
-  int64_t buffer = 0;    // maximum bytes of a window; 0: chosen automatically
-  int64_t block = 4096;  // bytes; windows begin and end on multiples of this size
+  ConcurrentOpeners* others = nullptr;  // null on all tasks or on none
+  int64_t aggregators = 0;              // 0: chosen automatically
+  int64_t per_host = -1;  // maximum number of aggregators on this task's host; negative: unlimited
+  int64_t stripes = 0;    // stripes of the file, 0: unknown; default number of aggregators on several hosts
+  int64_t buffer = 0;     // maximum bytes of a window; 0: chosen automatically
+  int64_t block = 4096;   // bytes; windows begin and end on multiples of this size
   // Shared granularity in bytes, above 0 where hosts share no page cache. In one call, each unit (extent of
   // this size and alignment) has a single writer.
   int64_t unit = 0;
@@ -72,11 +72,11 @@ class Collective {
 
   // Collective. `problem` is the reason why this task cannot take part: the task then contributes no bytes,
   // and all tasks throw. Throws on all tasks the error of the lowest failing task (comm/agree.hpp).
-  void write(File& file, const ViewAccess& access, const CollectiveOptions& how, std::optional<Error> problem,
-             Tally& tally);
+  void write(File& file, const FileAccess& access, const CollectiveOptions& how, std::optional<Error> problem,
+             IoCounters& tally);
   // Collective. Returns the bytes that this task has read, counted from the start of its stream.
-  int64_t read(File& file, const ViewAccess& access, const CollectiveOptions& how,
-               std::optional<Error> problem, Tally& tally);
+  int64_t read(File& file, const FileAccess& access, const CollectiveOptions& how,
+               std::optional<Error> problem, IoCounters& tally);
 
   // Collective, for groups on several hosts. Determines the hosts ahead of the first transfer.
   void find_hosts(const CollectiveOptions& how);
@@ -108,13 +108,13 @@ class Collective {
   };
   // Exclusive extent: bytes in whole units that no other task writes in collective calls while each task
   // stays inside its own exclusive extent.
-  struct Claim {
+  struct ExclusiveExtent {
     int64_t begin = 0;
     int64_t end = 0;
-    bool has(const ViewAccess& access) const { return access.low() >= begin && access.high() <= end; }
+    bool has(const FileAccess& access) const { return access.low() >= begin && access.high() <= end; }
   };
   // Access signature of this task in a call. Reading back the same region yields the same signature.
-  struct Wish {
+  struct AccessSignature {
     uint64_t filetype = 0;
     int64_t displacement = 0;
     int64_t from = 0;
@@ -122,50 +122,50 @@ class Collective {
     int64_t buffer = 0;
     int64_t block = 0;
     int64_t unit = 0;
-    bool operator==(const Wish&) const = default;
+    bool operator==(const AccessSignature&) const = default;
   };
 
-  int64_t transfer(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
-                   std::optional<Error> problem, Tally& tally);
+  int64_t transfer(File& file, const FileAccess& access, const CollectiveOptions& how, bool writes,
+                   std::optional<Error> problem, IoCounters& tally);
   void publish(File& file);
   // I/O path of a task that may bypass the exchange: with the other tasks, ahead of the reduction, or after
   // all tasks have published their independent writes.
-  enum class Going : uint8_t { together, ahead, when_published };
+  enum class IoPath : uint8_t { together, ahead, when_published };
   int64_t pens_on_one_host(const CollectiveOptions& how, int64_t threads) const;
-  Going way_of(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes) const;
+  IoPath way_of(File& file, const FileAccess& access, const CollectiveOptions& how, bool writes) const;
   int64_t touched(const CallSummary& summary, int64_t block) const;
-  bool claim(const ViewAccess& access, int64_t unit);  // collective
-  bool keeps_to_claim(const ViewAccess& access) const;
-  bool shares_requests(const ViewAccess& access, const CallSummary& summary, const CollectiveOptions& how,
+  bool claim(const FileAccess& access, int64_t unit);  // collective
+  bool keeps_to_claim(const FileAccess& access) const;
+  bool shares_requests(const FileAccess& access, const CallSummary& summary, const CollectiveOptions& how,
                        bool writes);
   // `all` is the whole access of this task, `access` the rest that needs the other tasks.
-  CallSummary meet(File& file, const ViewAccess& all, const ViewAccess& access, const CollectiveOptions& how,
+  CallSummary meet(File& file, const FileAccess& all, const FileAccess& access, const CollectiveOptions& how,
                    bool writes, const std::optional<Error>& problem, bool waits);
-  void bring(const ViewAccess& access, const CollectiveOptions& how);
+  void bring(const FileAccess& access, const CollectiveOptions& how);
   // Collective. Returns true if the window pool has been replaced.
   bool find_stage(File& file, const CollectiveOptions& how, const CallSummary& summary);
   void drop_stage();
   void make_stages(const CollectiveOptions& how, int64_t range, bool shared);
   StageCall call_for(const CallSummary& summary, const CollectiveOptions& how, int pens);
-  int64_t on_one_host(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
-                      const CallSummary& summary, Tally& tally);
+  int64_t on_one_host(File& file, const FileAccess& access, const CollectiveOptions& how, bool writes,
+                      const CallSummary& summary, IoCounters& tally);
   bool leave_gaps(const CollectiveOptions& how);  // collective
   std::optional<Sieving> sieving_of_gaps(const CollectiveOptions& how, RangeLock& kept_out);
-  int64_t between_hosts(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
-                        const CallSummary& summary, Tally& tally);
+  int64_t between_hosts(File& file, const FileAccess& access, const CollectiveOptions& how, bool writes,
+                        const CallSummary& summary, IoCounters& tally);
 
   Comm& comm_;
-  std::unique_ptr<Hosts> hosts_;        // null on a single host
-  std::unique_ptr<Stage> stage_;        // window pool of this host; null until first use
-  std::unique_ptr<HostExchange> lane_;  // null unless this task is an aggregator of several hosts
-  std::optional<Wish> wish_;            // signature of the last call; empty: unknown, or failed
-  std::optional<uint64_t> coverage_;    // coverage of that access; writes on one host only
-  bool planned_ = false;                // the aggregators' exchange plan matches the last call
-  std::optional<bool> gaps_;            // whether the plan leaves gaps in its windows
-  Windows written_;                     // windows of the last write between hosts
-  Claim claim_;                         // empty: none agreed, or a task has written outside its own
-  int call_ = 0;                        // index of the next call's sums and ranges
-  uint64_t next_ = 0;                   // number of the next window
+  std::unique_ptr<HostMap> hosts_;        // null on a single host
+  std::unique_ptr<ShmWindowPool> stage_;  // window pool of this host; null until first use
+  std::unique_ptr<HostExchange> lane_;    // null unless this task is an aggregator of several hosts
+  std::optional<AccessSignature> wish_;   // signature of the last call; empty: unknown, or failed
+  std::optional<uint64_t> coverage_;      // coverage of that access; writes on one host only
+  bool planned_ = false;                  // the aggregators' exchange plan matches the last call
+  std::optional<bool> gaps_;              // whether the plan leaves gaps in its windows
+  Windows written_;                       // windows of the last write between hosts
+  ExclusiveExtent claim_;                 // empty: none agreed, or a task has written outside its own
+  int call_ = 0;                          // index of the next call's sums and ranges
+  uint64_t next_ = 0;                     // number of the next window
 };
 
 }  // namespace sheaf::exchange

@@ -25,11 +25,11 @@ StageCall Collective::call_for(const CallSummary& summary, const CollectiveOptio
 int64_t Collective::pens_on_one_host(const CollectiveOptions& how, int64_t threads) const {
   const int64_t tasks = how.per_host < 0 ? comm_.size() : std::clamp<int64_t>(how.per_host, 1, comm_.size());
   return std::min<int64_t>(
-      {tasks, how.aggregators > 0 ? how.aggregators : std::max<int64_t>(threads, 1), int64_t{most_pens}});
+      {tasks, how.aggregators > 0 ? how.aggregators : std::max<int64_t>(threads, 1), int64_t{max_pens}});
 }
 
-int64_t Collective::on_one_host(File& file, const ViewAccess& access, const CollectiveOptions& how,
-                                bool writes, const CallSummary& summary, Tally& tally) {
+int64_t Collective::on_one_host(File& file, const FileAccess& access, const CollectiveOptions& how,
+                                bool writes, const CallSummary& summary, IoCounters& tally) {
   const int64_t pens = pens_on_one_host(how, summary.threads);
   tally.aggregators = std::max(tally.aggregators, pens);
   const StageCall call = call_for(summary, how, static_cast<int>(pens));
@@ -81,8 +81,8 @@ std::optional<Sieving> Collective::sieving_of_gaps(const CollectiveOptions& how,
   return alone != 0 ? std::optional(Sieving::automatic) : std::nullopt;
 }
 
-int64_t Collective::between_hosts(File& file, const ViewAccess& access, const CollectiveOptions& how,
-                                  bool writes, const CallSummary& summary, Tally& tally) {
+int64_t Collective::between_hosts(File& file, const FileAccess& access, const CollectiveOptions& how,
+                                  bool writes, const CallSummary& summary, IoCounters& tally) {
   tally.aggregators = std::max(tally.aggregators, hosts_->owners());
   std::optional<Error> problem;
   if (!std::exchange(planned_, true)) {

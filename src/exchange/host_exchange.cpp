@@ -165,7 +165,7 @@ void HostExchange::learn(const StageCall& call, std::span<const std::byte> code,
 }
 
 // Packs windows of other owners, releases their slots, and starts the messages of the round.
-void HostExchange::start_write(const StageCall& call, int64_t round, Round& r, Tally& tally) {
+void HostExchange::start_write(const StageCall& call, int64_t round, Round& r, IoCounters& tally) {
   const Clock clock(tally.exchange_ns);
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
@@ -196,7 +196,7 @@ void HostExchange::finish_write(const StageCall& call, Round& r) {
 
 // Writes the bytes of all hosts in this aggregator's windows.
 void HostExchange::write_out(const StageCall& call, int64_t round, File& file, Sieving sieving,
-                             Tally& tally) {
+                             IoCounters& tally) {
   for_each_window(call, round, true, [&](int, uint64_t number, const Window& window) {
     await_full(call, number);
     const CoverageMap map(call.stage().map(number));
@@ -210,7 +210,7 @@ void HostExchange::write_out(const StageCall& call, int64_t round, File& file, S
   });
 }
 
-void HostExchange::read_in(const StageCall& call, int64_t round, File& file, Tally& tally) {
+void HostExchange::read_in(const StageCall& call, int64_t round, File& file, IoCounters& tally) {
   for_each_window(call, round, true, [&](int, uint64_t number, const Window& window) {
     await_free(call, number);
     int64_t begin = window.ours.bytes > 0 ? window.ours.begin : call.length(number), end = window.ours.end;
@@ -232,7 +232,7 @@ void HostExchange::read_in(const StageCall& call, int64_t round, File& file, Tal
 }
 
 // Starts the messages of the round. A message is shorter where the file ends.
-void HostExchange::start_read(const StageCall& call, int64_t round, Round& r, Tally& tally) {
+void HostExchange::start_read(const StageCall& call, int64_t round, Round& r, IoCounters& tally) {
   const Clock clock(tally.exchange_ns);
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;

@@ -14,19 +14,19 @@
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "comm/comm.hpp"
-#include "exchange/hosts.hpp"
+#include "exchange/host_map.hpp"
 #include "exchange/run_code.hpp"
-#include "exchange/stage_call.hpp"
-#include "exchange/transfer/hosts_file.hpp"
 #include "exchange/transfer/independent.hpp"
-#include "exchange/transfer/tally.hpp"
+#include "exchange/transfer/io_counters.hpp"
+#include "exchange/transfer/non_coherent_file.hpp"
+#include "exchange/window_call.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf::exchange {
 
 class HostExchange {
  public:
-  explicit HostExchange(Hosts& hosts) : hosts_(hosts), lane_(hosts.lane()) {}
+  explicit HostExchange(HostMap& hosts) : hosts_(hosts), lane_(hosts.lane()) {}
 
   // Collective over the aggregators. Builds the exchange plan from the bytes that the tasks of the host mark
   // in the maps of `call`; later transfers must use the same windows. `marks` is this task's own pass. Never
@@ -43,10 +43,10 @@ class HostExchange {
   // aggregator.
   template <class Copy>
   std::optional<Error> write(const StageCall& call, PutPass& own, Copy copy, File& file, Sieving sieving,
-                             bool overlap, Tally& tally);
+                             bool overlap, IoCounters& tally);
   template <class Copy>
   std::optional<Error> read(const StageCall& call, TakePass& own, Copy copy, File& file, bool overlap,
-                            Tally& tally);
+                            IoCounters& tally);
 
  private:
   // The planned runs of one window of the aggregator channel.
@@ -101,11 +101,11 @@ class HostExchange {
   bool tell_owners(const StageCall& call, Told& told);
   void tell_rest(const StageCall& call, Told& told);
   void learn(const StageCall& call, std::span<const std::byte> code, int host);
-  void start_write(const StageCall& call, int64_t round, Round& r, Tally& tally);
+  void start_write(const StageCall& call, int64_t round, Round& r, IoCounters& tally);
   void finish_write(const StageCall& call, Round& r);
-  void write_out(const StageCall& call, int64_t round, File& file, Sieving sieving, Tally& tally);
-  void read_in(const StageCall& call, int64_t round, File& file, Tally& tally);
-  void start_read(const StageCall& call, int64_t round, Round& r, Tally& tally);
+  void write_out(const StageCall& call, int64_t round, File& file, Sieving sieving, IoCounters& tally);
+  void read_in(const StageCall& call, int64_t round, File& file, IoCounters& tally);
+  void start_read(const StageCall& call, int64_t round, Round& r, IoCounters& tally);
   void finish_read(const StageCall& call, int64_t round, Round& r);
   // Calls use(host, number, window) for windows of a round: if `mine`, for those that this aggregator owns,
   // else for the remaining ones. `host` is the owner's host.
@@ -116,7 +116,7 @@ class HostExchange {
         use(hosts_.owner_hosts()[owner], number_of(call, round, owner), window_of(round, owner));
   }
 
-  Hosts& hosts_;
+  HostMap& hosts_;
   Comm& lane_;
   std::vector<Window> windows_;                // ordered by round, then by owner
   std::vector<std::vector<std::byte>> codes_;  // codes of the plan being built, one per owner of the channel
@@ -149,7 +149,7 @@ std::optional<Error> HostExchange::plan(const StageCall& call, PutPass& marks, M
 
 template <class Copy>
 std::optional<Error> HostExchange::write(const StageCall& call, PutPass& own, Copy copy, File& file,
-                                         Sieving sieving, bool overlap, Tally& tally) {
+                                         Sieving sieving, bool overlap, IoCounters& tally) {
   problem_.reset();
   for (int64_t round = 0; round < call.windows().rounds(); ++round) {
     own.go(end_of(call, round), copy, [](uint64_t) {});
@@ -166,7 +166,7 @@ std::optional<Error> HostExchange::write(const StageCall& call, PutPass& own, Co
 
 template <class Copy>
 std::optional<Error> HostExchange::read(const StageCall& call, TakePass& own, Copy copy, File& file,
-                                        bool overlap, Tally& tally) {
+                                        bool overlap, IoCounters& tally) {
   problem_.reset();
   const int64_t rounds = call.windows().rounds();
   read_in(call, 0, file, tally);

@@ -1,13 +1,13 @@
-// exchange/staged: the operations of a task in its passes over the window pool (exchange/stage_call).
+// exchange/staged: the operations of a task in its passes over the window pool (exchange/window_call).
 #pragma once
 
 #include <optional>
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
-#include "exchange/stage_call.hpp"
 #include "exchange/transfer/independent.hpp"
-#include "exchange/transfer/tally.hpp"
+#include "exchange/transfer/io_counters.hpp"
+#include "exchange/window_call.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf::exchange {
@@ -16,7 +16,7 @@ namespace sheaf::exchange {
 class Staged {
  public:
   // If `marks` is true, packed bytes are marked in the coverage map, for windows with gaps.
-  Staged(const StageCall& call, const ViewAccess& access, bool marks, Tally& tally)
+  Staged(const StageCall& call, const FileAccess& access, bool marks, IoCounters& tally)
       : call_(call), access_(access), marks_(marks), done_(access.to), tally_(tally) {}
 
   void mark(const WindowPart& part) const;
@@ -33,10 +33,10 @@ class Staged {
 
  private:
   const StageCall& call_;
-  const ViewAccess& access_;
+  const FileAccess& access_;
   const bool marks_;
   int64_t done_;
-  Tally& tally_;
+  IoCounters& tally_;
   std::optional<Error> problem_;
 };
 

@@ -10,7 +10,7 @@
 namespace sheaf::format {
 
 inline constexpr int64_t summed_block = default_piece;  // bytes, as in multifiles
-inline constexpr int64_t most_slots = 4096;             // words in one record
+inline constexpr int64_t max_slots = 4096;              // words in one record
 inline constexpr int64_t sum_word_size = 8;
 
 // Checksum of the first `bytes` bytes of a block.

@@ -16,7 +16,7 @@ constexpr unsigned char container_magic[8] = {0x89, 0x53, 0x68, 0x66, 0x43, 0x74
 constexpr int64_t header_at = 8, hash_at = 104;
 constexpr int64_t name_at = record_head_size + 8;
 constexpr int length_bits = 40;
-using HostName = std::array<char, longest_container_host + 1>;
+using HostName = std::array<char, max_container_host + 1>;
 
 uint32_t seeded(const Identity& identity, int64_t place) {
   std::array<std::byte, sizeof(Identity) + 8> bytes;
@@ -101,7 +101,7 @@ auto record_attributes(R& r) {
 bool decode_name(ContainerRecord& record, std::span<const std::byte> bytes) {
   record.mode = get_little<uint32_t>(bytes.data() + record_head_size);
   const auto length = get_little<uint32_t>(bytes.data() + record_head_size + 4);
-  if (length == 0 || length > longest_recorded_name || name_at + length > std::ssize(bytes)) return false;
+  if (length == 0 || length > max_recorded_name || name_at + length > std::ssize(bytes)) return false;
   record.name = {reinterpret_cast<const char*>(bytes.data()) + name_at, length};
   return record.name.find('\0') == std::string_view::npos;
 }
@@ -118,15 +118,15 @@ bool decode_piece(ContainerRecord& record, std::span<const std::byte> bytes, con
   if (behind < 0) return false;
   const bool has_slots = record.room && record.place != place + piece_head_size(record);
   (has_slots ? record.slots : record.inside) = has_slots ? behind / sum_word_size : behind;
-  return record.offset >= 0 && record.place >= container_page && checked_add(record.offset, longest_piece) &&
-         checked_add(record.place, longest_piece);
+  return record.offset >= 0 && record.place >= container_page &&
+         checked_add(record.offset, max_piece_length) && checked_add(record.place, max_piece_length);
 }
 
 bool decode_sums(ContainerRecord& record, std::span<const std::byte> bytes) {
   get_fields(bytes.data() + record_head_size, record_sums(record));
   record.slots = (std::ssize(bytes) - slots_at) / sum_word_size;
-  return record.place >= container_page && checked_add(record.place, longest_piece) &&
-         record.first_block >= 0 && record.first_block <= longest_piece / summed_block;
+  return record.place >= container_page && checked_add(record.place, max_piece_length) &&
+         record.first_block >= 0 && record.first_block <= max_piece_length / summed_block;
 }
 
 void encode_slots(const ContainerRecord& record, std::byte* at) {
@@ -169,7 +169,7 @@ std::array<std::byte, container_page> encode(const ContainerHeader& header) {
   std::array<std::byte, container_page> bytes{};
   std::memcpy(bytes.data(), container_magic, sizeof container_magic);
   HostName host{};
-  header.host.copy(host.data(), longest_container_host);
+  header.host.copy(host.data(), max_container_host);
   constexpr uint32_t page = container_page;
   put_fields(bytes.data() + header_at, header_fields(header, header.version, page, host));
   put_little<uint64_t>(bytes.data() + hash_at, hash_of(std::span(bytes).first(hash_at)));
@@ -190,7 +190,7 @@ std::optional<ContainerHeader> decode_container_header(std::span<const std::byte
     throw file_error(
         Code::unsupported, path,
         "container of version " + std::to_string(header.version) + "; this Sheaf reads versions 1 and 2");
-  header.host.assign(host.data(), strnlen(host.data(), longest_container_host));
+  header.host.assign(host.data(), strnlen(host.data(), max_container_host));
   return header;
 }
 
@@ -313,7 +313,7 @@ std::vector<std::byte> encode(std::span<const TaskName> names) {
   std::vector<std::byte> bytes(static_cast<size_t>(place));
   for (size_t k = 0; k < names.size(); ++k) {
     const TaskName& one = names[k];
-    if (one.name.empty() || std::ssize(one.name) > longest_recorded_name ||
+    if (one.name.empty() || std::ssize(one.name) > max_recorded_name ||
         one.name.find('\0') != std::string::npos || (k > 0 && names[k - 1].name >= one.name))
       throw Error(Code::invalid_argument, "names of tasks must be 1 to 4095 bytes, and in order");
     const auto length = static_cast<uint32_t>(one.name.size());
@@ -338,8 +338,7 @@ std::vector<TaskName> decode_names(std::span<const std::byte> section, int64_t t
     uint32_t length;
     int64_t found;
     get_fields(section.data() + k * name_row_size, name_fields(one, length, found));
-    if (found != place || length == 0 || length > longest_recorded_name ||
-        place + length > std::ssize(section))
+    if (found != place || length == 0 || length > max_recorded_name || place + length > std::ssize(section))
       throw_damaged(path, "the name of task " + std::to_string(k) + " is not where it must be");
     one.name.assign(reinterpret_cast<const char*>(section.data()) + place, length);
     place += length;

@@ -37,12 +37,12 @@ inline constexpr int64_t piece_record_size = 64;
 // Offset, in a piece record, of the words that change when the piece grows: length, time, end word. The
 // checksum of the record does not cover them, nor the slots of a record of sums.
 inline constexpr int64_t piece_words_at = 48;
-inline constexpr int64_t end_word_at = piece_record_size;         // in a piece record that begins a room
-inline constexpr int64_t slots_at = 48;                           // in a record of sums
-inline constexpr int64_t longest_piece = (int64_t{1} << 40) - 1;  // bytes
-inline constexpr int64_t longest_container_host = 63;             // bytes
-inline constexpr int64_t longest_recorded_name = 4095;            // bytes
-inline constexpr int64_t longest_record = 65528;                  // bytes
+inline constexpr int64_t end_word_at = piece_record_size;            // in a piece record that begins a room
+inline constexpr int64_t slots_at = 48;                              // in a record of sums
+inline constexpr int64_t max_piece_length = (int64_t{1} << 40) - 1;  // bytes
+inline constexpr int64_t max_container_host = 63;                    // bytes
+inline constexpr int64_t max_recorded_name = 4095;                   // bytes
+inline constexpr int64_t max_record = 65528;                         // bytes
 
 inline constexpr uint32_t container_plain = 1;   // version without checksums
 inline constexpr uint32_t container_summed = 2;  // version with checksums

@@ -99,7 +99,7 @@ bool says_compressed(std::span<const std::byte> header) {
 bool says_guessed(std::span<const std::byte> header) { return has_flag(header, flag_guessed); }
 
 bool has_room_for_extension(std::span<const std::byte, fixed_size> header) {
-  const auto names = header.last<prefix_size>().first<longest_extended_name + 1>();
+  const auto names = header.last<prefix_size>().first<max_extended_name + 1>();
   return std::ranges::find(names, std::byte{}) != names.end();
 }
 
@@ -125,7 +125,7 @@ std::optional<FooterHead> decode_footer(std::span<const std::byte, footer_size> 
   if (std::memcmp(p + FooterAt::magic, footer_magic, sizeof footer_magic) != 0) return std::nullopt;
   FooterHead head;
   get_fields(p, std::tie(head.table, head.sections));
-  if (head.table < fixed_size || !aligned(head.table) || head.sections > most_sections ||
+  if (head.table < fixed_size || !aligned(head.table) || head.sections > max_sections ||
       file_size - footer_size - head.table != section_entry_size * int64_t{head.sections})
     throw_damaged(path, "the table of its trailer is said to begin at offset " + std::to_string(head.table) +
                             " with " + std::to_string(head.sections) +

@@ -21,12 +21,12 @@ namespace sheaf::format {
 
 inline constexpr int64_t extension_size = 64;
 inline constexpr int64_t extension_offset = fixed_size - extension_size;
-inline constexpr int64_t longest_extended_name = prefix_size - extension_size - 1;  // bytes
+inline constexpr int64_t max_extended_name = prefix_size - extension_size - 1;  // bytes
 inline constexpr int64_t footer_size = 64;
 inline constexpr int64_t section_entry_size = 32;
 inline constexpr int64_t group_tasks = 1024;  // tasks covered by one metadata hash
 inline constexpr int64_t group_entry_size = 32;
-inline constexpr uint32_t most_sections = 64;  // a table with more is damaged
+inline constexpr uint32_t max_sections = 64;  // a table with more is damaged
 inline constexpr uint32_t default_piece = 64 << 10;
 inline constexpr uint32_t largest_piece = 16 << 20;
 
@@ -66,7 +66,7 @@ struct Extension {
 };
 
 // Returns true if a multifile with this name (as stored in the prefix) can have extensions.
-inline bool extensible(std::string_view name) { return std::ssize(name) <= longest_extended_name; }
+inline bool extensible(std::string_view name) { return std::ssize(name) <= max_extended_name; }
 
 // Writes the extension into the fixed part of META1. All other fields must be final, because they are hashed.
 void put_extension(const Extension& extension, std::span<std::byte, fixed_size> header);

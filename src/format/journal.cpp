@@ -150,7 +150,7 @@ std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> by
       get_little<uint64_t>(p + JournalAt::hash_of_hosts) != XXH3_64bits(p, JournalAt::hash_of_hosts))
     return std::nullopt;
   get_fields(p + JournalAt::hosts, journal_hosts(h));
-  if (h.hosts < 2 || h.hosts > most_journal_hosts || h.host < no_journal_host || h.host >= h.hosts)
+  if (h.hosts < 2 || h.hosts > max_journal_hosts || h.host < no_journal_host || h.host >= h.hosts)
     return std::nullopt;
   return h;
 }

@@ -43,7 +43,7 @@ inline std::string journal_gap_name(std::string_view physical_file) {
   return journal_name(physical_file) + ".gap";
 }
 
-inline constexpr int32_t most_journal_hosts = 1 << 20;
+inline constexpr int32_t max_journal_hosts = 1 << 20;
 inline constexpr int32_t no_journal_host = -1;
 
 // Identifies the physical file of a journal. With one host the journal is NAME.journal, version 1. With

@@ -9,11 +9,11 @@ namespace sheaf::format {
 namespace {
 
 constexpr std::string_view first_line = "Sheaf lease 1\n";
-constexpr size_t longest_text = 128;
+constexpr size_t max_text_length = 128;
 
 // Makes one word of `text`: replaces blanks and control characters, and truncates it.
 std::string word(std::string_view text) {
-  std::string result(text.substr(0, longest_text));
+  std::string result(text.substr(0, max_text_length));
   std::ranges::replace_if(
       result, [](char c) { return c <= ' ' || c > '~'; }, '?');
   return result;

@@ -12,7 +12,7 @@ namespace {
 
 int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
-int64_t most_collectors(int64_t ntasks) {
+int64_t max_collectors(int64_t ntasks) {
   return ntasks >= 512 ? 32 : ntasks >= 256 ? 16 : ntasks >= 32 ? 8 : ntasks >= 16 ? 4 : ntasks;
 }
 
@@ -25,7 +25,7 @@ int64_t aligned(int64_t bytes, int64_t fsblksize) {
 int64_t bytes_per_collector(int64_t total, int64_t ntasks, int64_t fsblksize, int64_t tasks_per_collector) {
   if (total == 0 || ntasks == 0) return 0;
   const int64_t most =
-      tasks_per_collector > 0 ? ceil_div(ntasks, tasks_per_collector) : most_collectors(ntasks);
+      tasks_per_collector > 0 ? ceil_div(ntasks, tasks_per_collector) : max_collectors(ntasks);
   return aligned(total / std::min(most, ceil_div(total, fsblksize)), fsblksize);
 }
 

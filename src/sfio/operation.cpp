@@ -46,7 +46,7 @@ bool Operation::advance() {
   // Every listener gets one message before any gets a second one.
   bool more = true;  // to send
   bool all = false;
-  for (size_t most = 1; more && most <= most_flights; ++most) {
+  for (size_t most = 1; more && most <= max_flights; ++most) {
     all = true;
     more = false;
     for (const size_t queue : visits_) {
@@ -83,7 +83,7 @@ bool Operation::advance(size_t number, size_t most) {
   }
   const auto may_send = [&] {
     return queue.flights.empty() ||
-           (queue.flights.size() < most && link_.flights(listener) < static_cast<int>(most_flights));
+           (queue.flights.size() < most && link_.flights(listener) < static_cast<int>(max_flights));
   };
   while (!queue.empty && may_send()) {
     Batch batch = streams_.next(number, link_.listeners()[static_cast<size_t>(listener)].room);

@@ -45,7 +45,7 @@ class SHEAF_EXPORT Operation {
     bool empty = false;  // no more messages to send
   };
 
-  bool advance(size_t queue, size_t most_flights);
+  bool advance(size_t queue, size_t max_flights);
 
   Link& link_;
   Direction direction_;

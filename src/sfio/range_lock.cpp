@@ -19,7 +19,7 @@ RangeLock StripedFile::lock_range(const LockRequest& wanted) {
       const auto kind = exclusive ? Kind::lock : Kind::lock_shared;
       if (ask(*link_, {about(subfiles_[0], kind, {offset, length})})[0].values[0] != 0) break;
     }
-    if (barred == Barred::refuse) return {};
+    if (barred == OnConflict::refuse) return {};
     const double waited = link_->now() - begin;
     if (waited > std::chrono::duration<double>(patience).count())
       throw not_locked(name_, offset, length, "another task",

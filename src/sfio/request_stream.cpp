@@ -38,13 +38,13 @@ Batch RequestStreams::next(size_t i, int64_t room) {
   Stream& stream = streams_[i];
   Batch batch;
   int64_t extents = 0;
-  while (stream.row < stream.rows.size() && batch.bytes < room && extents < most_extents) {
+  while (stream.row < stream.rows.size() && batch.bytes < room && extents < max_extents) {
     const Row& row = stream.rows[stream.row];
     Section& section = batch.sections.emplace_back();
     const SubfileHandle& subfile = subfiles_[static_cast<size_t>(row.subfile)];
     section.handle = subfile.handle;
     if (batch.sections.size() == 1) batch.about = subfile.path;
-    while (stream.block < row.blocks.size() && batch.bytes < room && extents < most_extents) {
+    while (stream.block < row.blocks.size() && batch.bytes < room && extents < max_extents) {
       const Block& block = blocks_[row.blocks[stream.block]];
       const layout::Share all = stripes_.share(row.subfile, block.offset, block.length);
       const int64_t length = std::min(all.length - stream.done, room - batch.bytes);

@@ -48,7 +48,7 @@ StripeName parse_stripe_name(std::string_view name) {
     parsed.subfiles.push_back(place);
   }
   if (parsed.subfiles.empty()) refuse(name, "there is no subfile");
-  if (parsed.subfiles.size() > most_subfiles) refuse(name, "more than 4096 subfiles");
+  if (parsed.subfiles.size() > max_subfiles) refuse(name, "more than 4096 subfiles");
   std::set<std::pair<std::string, std::string>> seen;
   for (SubfilePlace& place : parsed.subfiles) {
     place.path += suffix;

@@ -208,8 +208,8 @@ class AnyStore final : public ForwardingStore {
            : directory_          ? directory_->identity + "/" + path
                                  : path;
   }
-  void take_after(const std::string& path, const std::string& like, Making making) override {
-    if (is_stripe_path(path) == is_stripe_path(like)) ForwardingStore::take_after(path, like, making);
+  void copy_attributes(const std::string& path, const std::string& like, ReplaceState making) override {
+    if (is_stripe_path(path) == is_stripe_path(like)) ForwardingStore::copy_attributes(path, like, making);
   }
 
   const WorkingDirectory* directory() const { return directory_.get(); }

@@ -77,7 +77,7 @@ std::shared_ptr<File> make_or_open_beside(Store& store, const std::string& path,
       if (e.errno_value() != EEXIST) throw;
     }
     // Another task has created or removed the file in between.
-    if (tries == most_beside_tries) throw os_error("cannot create", path, EEXIST);
+    if (tries == max_beside_tries) throw os_error("cannot create", path, EEXIST);
     if (tries > 1)
       // It is being created and removed repeatedly, or is a striped file in creation.
       std::this_thread::sleep_for(beside_pause);

@@ -10,32 +10,31 @@
 
 namespace sheaf::storage_constants {
 
-// --- Locks: how long others may hold a range (lock_patience). Working storage never needs that long.
-inline constexpr std::chrono::milliseconds least_lock_patience{10'000};  // covers servers that restart
-inline constexpr int64_t slowest_storage = (1 << 20) / 1000;             // bytes per millisecond
+// --- Locks: how long others may hold a range (lock_timeout). Working storage never needs that long.
+inline constexpr std::chrono::milliseconds min_lock_timeout{10'000};  // covers servers that restart
+inline constexpr int64_t slowest_storage = (1 << 20) / 1000;          // bytes per millisecond
 // Maximum bytes that a task moves while it holds a range, sparse ones included, and maximum number of tasks
 // to wait for. These bounds keep the timeout from overflowing.
-inline constexpr int64_t most_moved_in_lock = 64 << 20;
-inline constexpr int64_t most_lockers = 1 << 20;
-static_assert(most_lockers * (most_moved_in_lock / slowest_storage) <
-              INT64_MAX / 1'000'000);  // in nanoseconds
+inline constexpr int64_t max_moved_in_lock = 64 << 20;
+inline constexpr int64_t max_lockers = 1 << 20;
+static_assert(max_lockers * (max_moved_in_lock / slowest_storage) < INT64_MAX / 1'000'000);  // in nanoseconds
 
 // Polls for a free range follow each other after an eighth of the time waited, within these bounds. That
 // limits both the cost of polling and the time lost.
-inline constexpr std::chrono::microseconds shortest_look_rest{20};
-inline constexpr std::chrono::milliseconds longest_look_rest{10};
-static_assert(shortest_look_rest < longest_look_rest && longest_look_rest * 100 < least_lock_patience);
+inline constexpr std::chrono::microseconds min_look_rest{20};
+inline constexpr std::chrono::milliseconds max_look_rest{10};
+static_assert(min_look_rest < max_look_rest && max_look_rest * 100 < min_lock_timeout);
 
 // --- Names that other hosts change concurrently.
 // Attempts on a name that another host has removed and recreated. The second attempt mostly succeeds. The
 // pauses grow by a millisecond each.
-inline constexpr int most_stale_calls = 20;
+inline constexpr int max_stale_calls = 20;
 // Attempts to open or create a file (storage/beside) that other tasks create or remove at the same time.
-inline constexpr int most_beside_tries = 20;
+inline constexpr int max_beside_tries = 20;
 inline constexpr std::chrono::milliseconds beside_pause{1};
 // Lookups beneath a directory (openat2) fail while any process on the host renames a file.
-inline constexpr int most_beneath_tries = 100;
-inline constexpr int most_links = 40;  // symbolic links in sequence, as in Linux
+inline constexpr int max_beneath_tries = 100;
+inline constexpr int max_links = 40;  // symbolic links in sequence, as in Linux
 
 // --- Transfers.
 // Buffer for copies that the kernel does not make, in bytes.
@@ -43,7 +42,7 @@ inline constexpr int64_t copy_buffer_bytes = 4 << 20;
 // Bytes that the kernel copies at a time. A copy that starts on a multiple fills large pages of the target. A
 // shorter copy is not worth the extra call.
 inline constexpr int64_t copy_border = 64 << 10;
-inline constexpr int64_t least_from_border = 8 * copy_border;
+inline constexpr int64_t min_from_border = 8 * copy_border;
 static_assert(copy_buffer_bytes % copy_border == 0);
 // Block size that every file system accepts with O_DIRECT, for file offsets and for memory, and bytes that
 // pass through an aligned buffer at once.
@@ -54,29 +53,29 @@ inline constexpr int64_t usual_block_bytes = 4096;  // if the file system names 
 
 // Bytes of small writes that are written together (gathered_file). Longer writes are worth a request, and
 // metadata writers of many tasks have no memory to spare.
-inline constexpr size_t most_gathered = 8 << 10;
+inline constexpr size_t max_gathered = 8 << 10;
 
 // --- Write slots of a host (WriteSlots).
-inline constexpr useconds_t shortest_slot_pause = 50;  // microseconds between two polls for a free slot
-inline constexpr useconds_t longest_slot_pause = 1000;
-static_assert(shortest_slot_pause < longest_slot_pause);
-inline constexpr int most_slot_names = 1000;  // leftovers of killed processes are skipped
+inline constexpr useconds_t min_slot_pause = 50;  // microseconds between two polls for a free slot
+inline constexpr useconds_t max_slot_pause = 1000;
+static_assert(min_slot_pause < max_slot_pause);
+inline constexpr int max_slot_names = 1000;  // leftovers of killed processes are skipped
 
 // --- Descriptors for evictable files (few_descriptors): half of the process's limit, within these bounds.
 inline constexpr size_t fewest_descriptors = 8;
-inline constexpr size_t most_descriptors = 64 << 10;
-static_assert(fewest_descriptors < most_descriptors);
+inline constexpr size_t max_descriptors = 64 << 10;
+static_assert(fewest_descriptors < max_descriptors);
 
 // --- File system probes.
 inline constexpr int visibility_rounds = 6;
 inline constexpr int race_rounds = 50;
 inline constexpr int sharing_rounds = 64;  // writes of each side
 inline constexpr int sharing_repeats = 3;  // the shortest one counts
-inline constexpr int64_t most_piece = 4 << 10;
+inline constexpr int64_t max_piece = 4 << 10;
 inline constexpr size_t mapped_bytes = 4 << 10;
 inline constexpr int64_t probe_page = 4 << 10;
 inline constexpr std::chrono::milliseconds attribute_look{20};
 inline constexpr std::chrono::seconds appearance{3};  // maximum time until a new name is visible
-static_assert(most_piece <= probe_page && attribute_look < appearance);
+static_assert(max_piece <= probe_page && attribute_look < appearance);
 
 }  // namespace sheaf::storage_constants

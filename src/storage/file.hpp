@@ -68,7 +68,7 @@ struct Piece {
 enum class Space : uint8_t { data, hole };
 
 // Kind of descriptor that a caller requests.
-enum class Whose : uint8_t {
+enum class DescriptorKind : uint8_t {
   file,  // the File's own; remains owned by the File
   // A separate one with its own position, closed on exec, owned by the caller; opened by the name of the
   // file, resolved as when the File was opened.
@@ -78,7 +78,7 @@ enum class Whose : uint8_t {
 
 struct FileDescriptor {
   int number = -1;            // -1: none
-  std::shared_ptr<void> pin;  // Whose::file: keeps an evictable file's descriptor open
+  std::shared_ptr<void> pin;  // DescriptorKind::file: keeps an evictable file's descriptor open
 };
 
 // docs/architecture.md gives the reason for each call.
@@ -124,8 +124,8 @@ class File : private NonCopyable {
   // holds. Throws io if the file system has no locks, and with errno EAGAIN if the range has not become free;
   // holds no lock then. The default is for stores for a single task, which need no locks.
   virtual RangeLock lock_range(const LockRequest&) { return {{std::shared_ptr<void>(), this}}; }
-  RangeLock lock(int64_t offset, int64_t length, bool exclusive, Barred barred = Barred::wait) {
-    return lock_range({offset, length, exclusive, barred, lock_patience(lockers_, length)});
+  RangeLock lock(int64_t offset, int64_t length, bool exclusive, OnConflict barred = OnConflict::wait) {
+    return lock_range({offset, length, exclusive, barred, lock_timeout(lockers_, length)});
   }
   // Sets the number of tasks that may lock ranges of the file. A lock() then waits long enough for all of
   // them to have their turn.
@@ -135,7 +135,7 @@ class File : private NonCopyable {
 
   // Returns a descriptor of the operating system. Opening a separate one throws the errors of an open;
   // `unsupported` if the store has no descriptors.
-  virtual FileDescriptor descriptor(Whose whose);
+  virtual FileDescriptor descriptor(DescriptorKind whose);
 
   // Name under which the file was opened, for messages.
   virtual const std::string& path() const = 0;

@@ -13,7 +13,7 @@ class File;
 enum class FileSystem : uint8_t;
 
 // Direct I/O: transfers that bypass this host's cache of a file, where hosts do not share a page cache.
-class PastCache {
+class DirectIo {
  public:
   // Writes exactly these bytes; bytes that other hosts have written next to them stay. The bytes reach the
   // server by publish() or File::sync() at the latest. Returns false if the file system does not support
@@ -33,12 +33,12 @@ class PastCache {
   virtual void know(FileSystem kind) = 0;
 
  protected:
-  ~PastCache() = default;
+  ~DirectIo() = default;
 };
 
 // An open file with a descriptor that can be evicted. Calls must not run concurrently with other calls on the
 // file.
-class RestingFile {
+class EvictableFile {
  public:
   // Evicts the descriptor. Returns false if the file still needs it because it is writable or not open.
   virtual bool rest() = 0;
@@ -47,7 +47,7 @@ class RestingFile {
   virtual void wake() = 0;
 
  protected:
-  ~RestingFile() = default;
+  ~EvictableFile() = default;
 };
 
 // Visibility policy of a file that tasks of several hosts have open, each host with its own page cache. Other
@@ -104,9 +104,9 @@ struct FileTraits {
   // null: no task of another host has the file open, or all hosts share a page cache. Otherwise sync()
   // publishes, and no write reads bytes in order to write them back.
   Published* apart = nullptr;
-  PastCache* past_cache = nullptr;  // lives as long as the File; null: no cache to bypass
-  RestingFile* resting = nullptr;   // likewise; null: no evictable descriptor
-  Watch* watch = nullptr;           // likewise; null: rewriting cannot be detected
+  DirectIo* past_cache = nullptr;    // lives as long as the File; null: no cache to bypass
+  EvictableFile* resting = nullptr;  // likewise; null: no evictable descriptor
+  Watch* watch = nullptr;            // likewise; null: rewriting cannot be detected
   // Size in bytes of a regular file when it was opened for reading. It is valid unless the file has been
   // truncated since, and costs no message. -1: unknown.
   int64_t opened_size = -1;

@@ -21,7 +21,7 @@ bool is_gone(const Error& e) { return e.errno_value() == ESTALE || e.code() == C
 // Returns null if the file is gone from the server or not yet visible there.
 std::shared_ptr<File> at_server(std::shared_ptr<File> file, bool last) {
   try {
-    PastCache* const past = file->traits().past_cache;
+    DirectIo* const past = file->traits().past_cache;
     if (!past) file->renew();
     const int64_t links = past ? past->renew_opened() : file->status().links;
     return last || links > 0 ? file : nullptr;

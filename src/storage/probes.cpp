@@ -164,7 +164,7 @@ std::optional<double> delay_of_attributes(const Scratch::Name& name, const std::
     const bool is_told = posix_store().status(name.there).size == 6;
     const double waited = seconds_since(begin);
     if (is_told) return waited;
-    if (waited > most_attribute_delay) return std::nullopt;
+    if (waited > max_attribute_delay) return std::nullopt;
     check();
     std::this_thread::sleep_for(attribute_look);
   }
@@ -173,10 +173,10 @@ std::optional<double> delay_of_attributes(const Scratch::Name& name, const std::
 LockScope scope_of_locks(const Scratch::Name& name) {
   const auto holder = opened(name.here, Access::fresh);
   try {
-    const RangeLock held = holder->lock(0, 10, true, Barred::refuse);
+    const RangeLock held = holder->lock(0, 10, true, OnConflict::refuse);
     if (!held) return LockScope::none;
     const auto keeps_out = [](const std::string& path) {
-      return !opened(path, Access::write)->lock(0, 10, true, Barred::refuse);
+      return !opened(path, Access::write)->lock(0, 10, true, OnConflict::refuse);
     };
     if (!keeps_out(name.here)) return LockScope::none;
     return keeps_out(name.there) ? LockScope::global : LockScope::host;
@@ -232,7 +232,7 @@ double seconds_of_turns(const Scratch::Name& name, int64_t piece, int64_t apart)
 }
 
 double cost_of_sharing(Scratch& scratch, int64_t unit, const std::function<void()>& check) {
-  const int64_t piece = std::clamp<int64_t>(unit / (2 * sharing_rounds), 1, most_piece);
+  const int64_t piece = std::clamp<int64_t>(unit / (2 * sharing_rounds), 1, max_piece);
   std::array<double, 2> best = {1e9, 1e9};
   for (int repeat = 0; repeat < sharing_repeats; ++repeat)
     for (size_t way = 0; way < 2; ++way) {
@@ -263,7 +263,7 @@ DirectoryFindings probe_directory(const std::string& directory) {
     found.mmap = maps_for_writing(*file);
     found.fallocate =
         uninterrupted([&] {
-          return ::fallocate(file->descriptor(Whose::file).number, FALLOC_FL_KEEP_SIZE, 0, 1 << 20);
+          return ::fallocate(file->descriptor(DescriptorKind::file).number, FALLOC_FL_KEEP_SIZE, 0, 1 << 20);
         }) == 0;
   } catch (const Error& error) {
     found.obstacle = error.what();

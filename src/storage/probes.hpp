@@ -50,7 +50,7 @@ struct PairFindings {
   bool is_close_to_open() const { return after_close.always() && after_sync.always(); }
 };
 
-constexpr double most_attribute_delay = 5;  // seconds
+constexpr double max_attribute_delay = 5;  // seconds
 
 // `unit` is the shared granularity in bytes. `check` is called from time to time and may throw to stop.
 // Throws invalid_argument if a file created in one directory is not visible in the other, and the errors of

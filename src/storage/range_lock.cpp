@@ -11,15 +11,15 @@ namespace sheaf {
 using namespace storage_constants;
 using std::chrono::milliseconds;
 
-milliseconds lock_patience(int64_t tasks, int64_t length) {
-  return least_lock_patience +
-         milliseconds(std::clamp<int64_t>(tasks, 1, most_lockers) *
-                      (std::clamp<int64_t>(length, 0, most_moved_in_lock) / slowest_storage));
+milliseconds lock_timeout(int64_t tasks, int64_t length) {
+  return min_lock_timeout +
+         milliseconds(std::clamp<int64_t>(tasks, 1, max_lockers) *
+                      (std::clamp<int64_t>(length, 0, max_moved_in_lock) / slowest_storage));
 }
 
-void Looks::rest() const {
+void Backoff::rest() const {
   std::this_thread::sleep_for(
-      std::clamp<std::chrono::nanoseconds>(waited() / 8, shortest_look_rest, longest_look_rest));
+      std::clamp<std::chrono::nanoseconds>(waited() / 8, min_look_rest, max_look_rest));
 }
 
 Error not_locked(const std::string& path, int64_t offset, int64_t length, const std::string& holder,

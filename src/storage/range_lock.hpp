@@ -17,18 +17,18 @@
 namespace sheaf {
 
 // How to handle a part of the range that another holder has locked.
-enum class Barred : uint8_t {
+enum class OnConflict : uint8_t {
   refuse,  // do not wait
   tell,    // wait for other tasks; report a lock of the program at once: the caller can do without the lock
-  wait,    // wait for the program, too, for barred_patience; then fail
+  wait,    // wait for the program, too, for conflict_timeout; then fail
 };
 
 struct LockRequest {
   int64_t offset = 0;  // bytes
   int64_t length = 0;  // bytes > 0
   bool exclusive = true;
-  Barred barred = Barred::wait;
-  std::chrono::milliseconds patience{0};  // timeout for other tasks (lock_patience)
+  OnConflict barred = OnConflict::wait;
+  std::chrono::milliseconds patience{0};  // timeout for other tasks (lock_timeout)
 };
 
 // A held lock. The last copy of `held` releases it and must be dropped before the File.
@@ -58,14 +58,14 @@ RangeLock kept_with(RangeLock lock, Kept kept) {
 // Returns the timeout for one of `tasks` tasks that lock a range of `length` bytes. It is the time in which
 // each task could move the range, or its first 64 MiB, at 1 MiB per second, plus ten seconds for servers that
 // restart. Working storage never needs that long: an expired timeout means that a task was stopped.
-std::chrono::milliseconds lock_patience(int64_t tasks, int64_t length);
+std::chrono::milliseconds lock_timeout(int64_t tasks, int64_t length);
 
 // Timeout for locks of the program. Programs hold their own locks briefly, or during a call that no other
 // task takes part in.
-inline constexpr std::chrono::seconds barred_patience{10};
+inline constexpr std::chrono::seconds conflict_timeout{10};
 
 // Backoff for polling until a range is free.
-class Looks {
+class Backoff {
  public:
   std::chrono::nanoseconds waited() const { return Clock::now() - begin_; }
   // Sleeps an eighth of the time waited so far, between 20 us and 10 ms. That limits both the cost of polling

@@ -28,7 +28,8 @@ void flush_second(FILE* stream, const std::string& path) {
 }  // namespace
 
 StdioHandle::StdioHandle(File& file, bool writable, bool with_stream)
-    : path_(file.path()), fd_(file.descriptor(writable ? Whose::writer : Whose::reader).number) {
+    : path_(file.path()),
+      fd_(file.descriptor(writable ? DescriptorKind::writer : DescriptorKind::reader).number) {
   if (!with_stream) return;
   own_ = ::fdopen(fd_, writable ? "r+" : "r");
   if (own_ == nullptr) {

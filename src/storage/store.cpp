@@ -21,12 +21,12 @@ void File::read_pieces(std::span<const Piece<std::byte>> pieces) {
 }
 
 void bring_to_server(File& file) {
-  PastCache* const past = file.traits().past_cache;
+  DirectIo* const past = file.traits().past_cache;
   past ? past->publish() : file.sync();
 }
 
-FileDescriptor File::descriptor(Whose whose) {
-  if (whose == Whose::file) return {};
+FileDescriptor File::descriptor(DescriptorKind whose) {
+  if (whose == DescriptorKind::file) return {};
   throw file_error(Code::unsupported, path(), "has no descriptor of the operating system");
 }
 

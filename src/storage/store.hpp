@@ -30,7 +30,7 @@ struct Striping {
 };
 
 // State of a replacement file, or of a copy of a file.
-enum class Making : uint8_t {
+enum class ReplaceState : uint8_t {
   begun,  // being written
   done,
 };
@@ -69,9 +69,9 @@ class Store {
 
   // Copies the attributes of `like` to the file `path`, which this process has just created: mode, owner,
   // group, access control lists and extended attributes. Attributes that the system refuses are skipped
-  // without an error. With Making::begun, no other user can open the file until Making::done. No effect if
-  // `like` does not exist, or in stores without attributes.
-  virtual void take_after(const std::string& /*path*/, const std::string& /*like*/, Making) {}
+  // without an error. With ReplaceState::begun, no other user can open the file until ReplaceState::done. No
+  // effect if `like` does not exist, or in stores without attributes.
+  virtual void copy_attributes(const std::string& /*path*/, const std::string& /*like*/, ReplaceState) {}
 
   // Returns the traits (storage/filesystem/traits.hpp) of the file system that holds the file or directory
   // `path`, or will hold the new file `path`. One task per physical file calls it and sends the result to the

@@ -21,9 +21,9 @@ std::string read_all(std::FILE* stream, const std::string& name) {
   std::array<char, 4096> piece;
   while (const size_t n = std::fread(piece.data(), 1, piece.size(), stream)) {
     text.append(piece.data(), n);
-    if (text.size() > most_source_bytes)
+    if (text.size() > max_source_bytes)
       throw Error(Code::invalid_argument,
-                  "'" + name + "' has more than " + std::to_string(most_source_bytes) + " bytes");
+                  "'" + name + "' has more than " + std::to_string(max_source_bytes) + " bytes");
   }
   if (std::ferror(stream)) throw os_error("cannot read", name, errno);
   return text;

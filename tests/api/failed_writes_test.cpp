@@ -10,7 +10,7 @@ namespace sheaf::test::failed_writes_test {
 namespace {
 
 constexpr int64_t call_bytes = 30'000;
-constexpr int most_calls = 200;  // more data than the file system can hold
+constexpr int max_calls = 200;  // more data than the file system can hold
 
 class FailedWrites : public Api {
  protected:
@@ -51,7 +51,7 @@ class FailedWrites : public Api {
   }
   // Returns the stream of `task`, or nothing if the file is unreadable or unclosed.
   std::vector<std::byte> found(int task = 0) const {
-    std::vector<std::byte> data(most_calls * call_bytes);
+    std::vector<std::byte> data(max_calls * call_bytes);
     const int sid = open(file_);
     if (sid < 0) return {};
     EXPECT_EQ(sion_seek(sid, task, 0, 0), 1);
@@ -86,7 +86,7 @@ TEST_F(FailedWrites, AtomicKeepsTheOldFileIfTheProgramDoesNotLook) {
     const int sid = create(file_, {100'000}, 4096, nullptr, ("wb,atomic" + words).c_str());
     const bool keyval = words.find("keyval") != std::string::npos;
     int failed = 0;
-    for (int call = 0; call < most_calls; ++call) {
+    for (int call = 0; call < max_calls; ++call) {
       const auto data = bytes_of_call(call);
       failed +=
           keyval ? sion_fwrite_key(data.data(), 7, 1, data.size(), sid) != data.size() : !write(sid, call);
@@ -114,8 +114,8 @@ TEST_F(FailedWrites, ARetryMakesTheFileComplete) {
     fill(500'000);
     const int sid = create(file_, {100'000}, 4096, nullptr, ("wb,atomic" + words).c_str());
     int call = 0;
-    while (call < most_calls && write(sid, call)) ++call;
-    ASSERT_LT(call, most_calls);
+    while (call < max_calls && write(sid, call)) ++call;
+    ASSERT_LT(call, max_calls);
     EXPECT_FALSE(write(sid, call)) << "there is no room yet";
     EXPECT_EQ(sion_flush(sid), 0);
     make_room();
@@ -150,7 +150,7 @@ TEST_F(FailedWrites, AnUnclosedFileHasWhatWasAccepted) {
   fill(400'000);
   const int sid = create(file_, {100'000}, 4096, nullptr, "wb");
   int call = 0;
-  while (call < most_calls && write(sid, call)) ++call;
+  while (call < max_calls && write(sid, call)) ++call;
   make_room();
   EXPECT_EQ(sion_close(sid), 0);
   const auto data = found();
@@ -189,8 +189,8 @@ TEST_F(FailedWrites, PrintedTextAndStreamsThroughTheLibraryAreRemembered) {
           return std::fwrite(text.data(), 1, text.size(), fp) == text.size() && std::fflush(fp) == 0;
         };
         int calls = 0;
-        while (calls < most_calls && put()) ++calls;
-        ASSERT_LT(calls, most_calls);
+        while (calls < max_calls && put()) ++calls;
+        ASSERT_LT(calls, max_calls);
         EXPECT_EQ(std::ferror(fp) != 0, !prints);
         EXPECT_EQ(sion_flush(sid), 0);
         EXPECT_EQ(std::ferror(fp) != 0, !prints) << "the mark is the program's to clear";

@@ -110,7 +110,7 @@ class Process {
         data.clear();
       }
       if (!group_.any(!accepted)) return;
-      if (program_.answer == Answer::ignore || tries == Accepted::most_tries) return ledger_.lack(data);
+      if (program_.answer == Answer::ignore || tries == Accepted::max_tries) return ledger_.lack(data);
     }
   }
 
@@ -118,7 +118,7 @@ class Process {
   void write_merged() {
     const auto data = ledger_.next(task_, common_.chance(3) ? 0 : own_.below(program_.largest));
     bool failed = true;
-    for (int tries = 1; failed && tries <= Accepted::most_tries; ++tries) {
+    for (int tries = 1; failed && tries <= Accepted::max_tries; ++tries) {
       failed = group_.any(!write_with_others(data));
       if (program_.answer == Answer::ignore) break;
     }

@@ -23,17 +23,17 @@ static atomic_long allocations, fail_at = -1;
 static atomic_int fail_on;
 
 /* Code of the program, of Sheaf and of the C++ runtime. Only allocations from this code fail. */
-enum { most_ranges = 16 };
+enum { max_ranges = 16 };
 static struct {
   uintptr_t begin, end;
-} ranges[most_ranges];
+} ranges[max_ranges];
 static int number_of_ranges;
 
 static int add_ranges(struct dl_phdr_info* object, size_t size, void* unused) {
   (void)size, (void)unused;
   const char* const name = object->dlpi_name;
   if (name[0] != 0 && !strstr(name, "libstdc++") && !strstr(name, "libsheaf")) return 0;
-  for (int i = 0; i < object->dlpi_phnum && number_of_ranges < most_ranges; ++i) {
+  for (int i = 0; i < object->dlpi_phnum && number_of_ranges < max_ranges; ++i) {
     const ElfW(Phdr)* const part = &object->dlpi_phdr[i];
     if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
     ranges[number_of_ranges].begin = object->dlpi_addr + part->p_vaddr;

@@ -16,7 +16,7 @@
 #include "sheaf.h"
 #include "sion.h"
 
-enum { call_bytes = 50000, few_calls = 3, most_calls = 60 };
+enum { call_bytes = 50000, few_calls = 3, max_calls = 60 };
 
 static int me, tasks, bad;
 
@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
   sid = open_file(file, mode);
   int calls = 0, failed = 0;
-  for (; sid >= 0 && calls < most_calls; ++calls) {
+  for (; sid >= 0 && calls < max_calls; ++calls) {
     fill(data, 2, me, calls);
     const int mine = !write_call(sid, together, data, call_bytes);
     failed |= any(mine);

@@ -25,17 +25,17 @@ TEST(Collective, SmallPiecesAfterLargeOnesInAnyOrderOfTasks) {
         {.ranks = tasks, .stack_bytes = 256 << 10, .seed = seed, .ranks_per_node = tasks}, [&](Comm& comm) {
           const auto file = store.open("a", sheaf::Access::write);
           Collective transfers(comm);
-          Tally tally;
+          IoCounters tally;
           std::vector<std::byte> data(static_cast<size_t>(large), static_cast<std::byte>(comm.rank() + 1));
           const TypeMap one = TypeMap::bytes(1);
           for (int i = 0; i < 6; ++i) {
             const int64_t base = i * (tasks + 1) * large;
-            const ViewAccess own{base + comm.rank() * large, &one, 0, large, data.data(),
+            const FileAccess own{base + comm.rank() * large, &one, 0, large, data.data(),
                                  &contiguous_bytes()};
             transfers.write(*file, own, {}, std::nullopt, tally);
-            const ViewAccess few{
+            const FileAccess few{
                 base + tasks * large + comm.rank() * 10, &one, 0, 10, data.data(), &contiguous_bytes()};
-            transfers.write(*file, comm.rank() == 0 ? ViewAccess{} : few, {}, std::nullopt, tally);
+            transfers.write(*file, comm.rank() == 0 ? FileAccess{} : few, {}, std::nullopt, tally);
           }
         });
     const auto file = store.open("a", sheaf::Access::read);
@@ -63,19 +63,19 @@ TEST(Collective, AFailedCallLeavesNothingToTheNextOne) {
     const auto file = store.open("a", sheaf::Access::write);
     Collective transfers(comm);
     CollectiveOptions how;
-    how.exchange = CollectiveOptions::Way::always;
-    Tally tally;
+    how.exchange = CollectiveOptions::Buffering::always;
+    IoCounters tally;
     const TypeMap one = TypeMap::bytes(1);
     const auto ten = [&](int64_t at, std::vector<std::byte>& data) {
-      return ViewAccess{at, &one, 0, 10, data.data(), &contiguous_bytes()};
+      return FileAccess{at, &one, 0, 10, data.data(), &contiguous_bytes()};
     };
     std::vector<std::byte> before(10, std::byte{1}), alone(10, std::byte{2}), after(10, std::byte{3});
     const bool first = comm.rank() == 0;
     transfers.write(*file, ten(first ? 0 : 20, before), how, std::nullopt, tally);
     EXPECT_ANY_THROW(
-        transfers.write(*file, first ? ten(10, before) : ViewAccess{}, how,
+        transfers.write(*file, first ? ten(10, before) : FileAccess{}, how,
                         first ? std::nullopt : std::optional<Error>(Error(Code::io, "a problem")), tally));
-    if (first) transfer_alone(*file, ten(10, alone), {}, true, tally);
+    if (first) independent_io(*file, ten(10, alone), {}, true, tally);
     comm.barrier();
     transfers.write(*file, ten(first ? 0 : 20, after), how, std::nullopt, tally);
   });
@@ -97,11 +97,11 @@ TEST(Collective, RangesThatInterleaveInPairsShareRequests) {
     run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .ranks_per_node = tasks}, [&](Comm& comm) {
       const auto file = store.open("a", sheaf::Access::write);
       Collective transfers(comm);
-      Tally tally;
+      IoCounters tally;
       const TypeMap type = TypeMap::bytes(piece).resized(0, 2 * piece);
       std::vector<std::byte> data(static_cast<size_t>(piece * rows), static_cast<std::byte>(comm.rank() + 1));
       const int64_t at = in_pairs ? comm.rank() / 2 * far + comm.rank() % 2 * piece : comm.rank() * far;
-      ViewAccess own{at, &type, 0, piece * rows, data.data(), &contiguous_bytes()};
+      FileAccess own{at, &type, 0, piece * rows, data.data(), &contiguous_bytes()};
       transfers.write(*file, own, {}, std::nullopt, tally);
       std::vector<std::byte> back(data.size());
       own.address = back.data();
@@ -150,7 +150,7 @@ TEST(Collective, HostsWriteAloneWhereNoTwoTasksHaveAUnit) {
       CollectiveOptions how;
       how.unit = unit;
       transfers.find_hosts(how);
-      Tally tally;
+      IoCounters tally;
       std::vector<std::byte> data(static_cast<size_t>(piece), static_cast<std::byte>(comm.rank() + 1));
       for (int64_t call = 0; call < 4; ++call)
         transfers.write(
@@ -194,7 +194,7 @@ TEST(Collective, HostsWhoseTasksKeepToTheirClaimsMeetOnceInACall) {
     CollectiveOptions how;
     how.unit = unit;
     transfers.find_hosts(how);
-    Tally tally;
+    IoCounters tally;
     std::vector<std::byte> data(unit, static_cast<std::byte>(comm.rank() + 1));
     const auto meetings_of = [&](int64_t place, int64_t bytes) {
       const int64_t before = counted.meetings;
@@ -222,11 +222,11 @@ TEST(Collective, AThousandTasksOnAHost) {
     const auto file = store.open("a", sheaf::Access::write);
     Collective transfers(comm);
     CollectiveOptions how;
-    Tally tally;
+    IoCounters tally;
     const TypeMap type = TypeMap::bytes(record).resized(0, tasks * record);
     std::vector<std::byte> data(static_cast<size_t>(record * rows),
                                 static_cast<std::byte>(comm.rank() % 251));
-    ViewAccess own{comm.rank() * record, &type, 0, record * rows, data.data(), &contiguous_bytes()};
+    FileAccess own{comm.rank() * record, &type, 0, record * rows, data.data(), &contiguous_bytes()};
     for (int times = 0; times < 2; ++times) transfers.write(*file, own, how, std::nullopt, tally);
     std::vector<std::byte> back(data.size());
     own.address = back.data();

@@ -17,8 +17,8 @@ namespace {
 
 using layout::TypeMap;
 
-ViewAccess access_of(const TypeMap& type, int64_t displacement, int64_t bytes) {
-  ViewAccess access;
+FileAccess access_of(const TypeMap& type, int64_t displacement, int64_t bytes) {
+  FileAccess access;
   access.displacement = displacement;
   access.filetype = &type;
   access.to = bytes;

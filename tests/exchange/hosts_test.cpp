@@ -1,5 +1,5 @@
 // Hosts, their aggregators, and collective reads by several hosts.
-#include "exchange/hosts.hpp"
+#include "exchange/host_map.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,10 +18,10 @@ constexpr int tasks = 12;
 constexpr int per_host = 2;
 
 // Returns the host of each window owner.
-std::vector<int> owners_of(const Hosts::Rules& rules) {
+std::vector<int> owners_of(const HostMap::Rules& rules) {
   std::vector<int> hosts;
   run_fibers({.ranks = tasks, .stack_bytes = 64 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
-    const auto found = Hosts::find(comm, rules);
+    const auto found = HostMap::find(comm, rules);
     hosts.resize(static_cast<size_t>(found->owners()), -1);
     EXPECT_LE(found->my_lane(), 1);
     if (found->my_lane() >= 0) {
@@ -34,7 +34,7 @@ std::vector<int> owners_of(const Hosts::Rules& rules) {
 
 using Owners = std::vector<int>;
 
-TEST(Hosts, AggregatorsAreSpreadOverThem) {
+TEST(HostMap, AggregatorsAreSpreadOverThem) {
   EXPECT_EQ(owners_of({}), (Owners{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(owners_of({.aggregators = 1}), (Owners{0}));
   EXPECT_EQ(owners_of({.aggregators = 2}), (Owners{0, 3})) << "fewer than hosts: not the first ones";
@@ -44,14 +44,14 @@ TEST(Hosts, AggregatorsAreSpreadOverThem) {
       << "those of the first lane, then those of the second";
 }
 
-TEST(Hosts, OfAnIoNodeShareOneSetOfAggregatorsAndMemoryEach) {
+TEST(HostMap, OfAnIoNodeShareOneSetOfAggregatorsAndMemoryEach) {
   const test::Variable topology("SHEAF_TOPOLOGY", "ion=4");
   EXPECT_EQ(owners_of({}), (Owners{0, 2, 4}));
   EXPECT_EQ(owners_of({.aggregators = 1}), (Owners{0}));
 }
 
 // The access may be the same as in the previous call although that call made no exchange plan.
-TEST(Hosts, MakeAPlanWhereTheLastCallHadNone) {
+TEST(HostMap, MakeAPlanWhereTheLastCallHadNone) {
   constexpr int64_t record = 100, records = 50;
   MemoryStore store;
   store.open("a", sheaf::Access::fresh);
@@ -59,10 +59,10 @@ TEST(Hosts, MakeAPlanWhereTheLastCallHadNone) {
     const auto file = store.open("a", sheaf::Access::write);
     Collective transfers(comm);
     CollectiveOptions how;
-    Tally tally;
+    IoCounters tally;
     const layout::TypeMap type = layout::TypeMap::bytes(record).resized(0, tasks * record);
     std::vector<std::byte> data(record * records);
-    const auto write = [&](CollectiveOptions::Way way, int64_t displacement, uint8_t value) {
+    const auto write = [&](CollectiveOptions::Buffering way, int64_t displacement, uint8_t value) {
       how.exchange = way;
       std::ranges::fill(data, static_cast<std::byte>(value + comm.rank()));
       transfers.write(
@@ -70,12 +70,12 @@ TEST(Hosts, MakeAPlanWhereTheLastCallHadNone) {
           {displacement + comm.rank() * record, &type, 0, std::ssize(data), data.data(), &contiguous_bytes()},
           how, std::nullopt, tally);
     };
-    write(CollectiveOptions::Way::always, 1'000'000, 20);
+    write(CollectiveOptions::Buffering::always, 1'000'000, 20);
     how.aggregators = 0;
-    write(CollectiveOptions::Way::automatic, 0, 40);
-    for (uint8_t value = 60; value < 120; value += 20) write(CollectiveOptions::Way::never, 0, value);
-    write(CollectiveOptions::Way::always, 0, 120);
-    write(CollectiveOptions::Way::always, 0, 140);
+    write(CollectiveOptions::Buffering::automatic, 0, 40);
+    for (uint8_t value = 60; value < 120; value += 20) write(CollectiveOptions::Buffering::never, 0, value);
+    write(CollectiveOptions::Buffering::always, 0, 120);
+    write(CollectiveOptions::Buffering::always, 0, 140);
   });
   const auto bytes = store.contents("a");
   for (int64_t i = 0; i < tasks * record * records; ++i)
@@ -83,7 +83,7 @@ TEST(Hosts, MakeAPlanWhereTheLastCallHadNone) {
 }
 
 // The windows of a plan are aligned to the block size of the calls that it was made for.
-TEST(Hosts, MakeAPlanForAnotherBlockSize) {
+TEST(HostMap, MakeAPlanForAnotherBlockSize) {
   constexpr int64_t record = 1000, records = 60;
   constexpr int64_t blocks[] = {4 << 10, 1 << 20, 64 << 10, 16 << 10, 4 << 20, 1};
   MemoryStore store;
@@ -92,11 +92,11 @@ TEST(Hosts, MakeAPlanForAnotherBlockSize) {
     const auto file = store.open("a", sheaf::Access::write);
     Collective transfers(comm);
     CollectiveOptions how;
-    how.exchange = CollectiveOptions::Way::always;
-    Tally tally;
+    how.exchange = CollectiveOptions::Buffering::always;
+    IoCounters tally;
     const layout::TypeMap type = layout::TypeMap::bytes(record).resized(0, tasks * record);
     std::vector<std::byte> data(record * records);
-    ViewAccess own{comm.rank() * record, &type, 0, std::ssize(data), data.data(), &contiguous_bytes()};
+    FileAccess own{comm.rank() * record, &type, 0, std::ssize(data), data.data(), &contiguous_bytes()};
     for (size_t i = 0; i < std::size(blocks); ++i) {
       how.block = blocks[i];
       std::ranges::fill(data, static_cast<std::byte>(20 * i + static_cast<size_t>(comm.rank())));
@@ -117,7 +117,7 @@ TEST(Hosts, MakeAPlanForAnotherBlockSize) {
   });
 }
 
-TEST(Hosts, ReadWhatAllTasksWantOnce) {
+TEST(HostMap, ReadWhatAllTasksWantOnce) {
   constexpr int64_t size = 1 << 20;
   MemoryStore store;
   std::vector<std::byte> bytes(size);
@@ -129,10 +129,10 @@ TEST(Hosts, ReadWhatAllTasksWantOnce) {
     Collective transfers(comm);
     CollectiveOptions how;
     how.unit = 64 << 10;
-    Tally tally;
+    IoCounters tally;
     std::vector<std::byte> back(size);
     const layout::TypeMap all = layout::TypeMap::bytes(1);
-    const ViewAccess access{0, &all, 0, size, back.data(), &contiguous_bytes()};
+    const FileAccess access{0, &all, 0, size, back.data(), &contiguous_bytes()};
     EXPECT_EQ(transfers.read(*file, access, how, std::nullopt, tally), size);
     EXPECT_TRUE(back == bytes);
     read += tally.file_bytes_read;

@@ -52,15 +52,15 @@ class ScatteringFile final : public ForwardingFile {
 void write_units(Comm& comm, File& file, int64_t unit, int64_t units, bool holes, int calls) {
   Collective transfers(comm);
   CollectiveOptions how;
-  how.exchange = CollectiveOptions::Way::always;
+  how.exchange = CollectiveOptions::Buffering::always;
   how.buffer = window;
   const int64_t row = (tasks + (holes ? 1 : 0)) * unit;
   const TypeMap one = TypeMap::bytes(unit).resized(0, row);
-  Tally tally;
+  IoCounters tally;
   for (int call = 0; call < calls; ++call) {
     const std::vector<std::byte> data(static_cast<size_t>(unit * units),
                                       static_cast<std::byte>(10 * call + comm.rank() + 1));
-    const ViewAccess access{
+    const FileAccess access{
         comm.rank() * unit, &one, 0, std::ssize(data), const_cast<std::byte*>(data.data()),
         &contiguous_bytes()};
     transfers.write(file, access, how, std::nullopt, tally);

@@ -28,7 +28,8 @@ class BarredFile final : public ForwardingFile {
     const auto& [offset, length, exclusive, barred, patience] = wanted;
     for (const auto& [from, to] : bars)
       if (from < offset + length && offset < to) {
-        if (barred == Barred::wait) throw not_locked(path(), offset, length, "the program", barred_patience);
+        if (barred == OnConflict::wait)
+          throw not_locked(path(), offset, length, "the program", conflict_timeout);
         return {nullptr, from, to};
       }
     if (stuck) throw not_locked(path(), offset, length, "another task", patience);
@@ -61,7 +62,7 @@ class SharedRangeTest : public ::testing::Test {
 
   MemoryStore store;
   BarredFile file{store};
-  Tally tally;
+  IoCounters tally;
 };
 
 const std::vector<std::byte> ones(100, std::byte{1});
@@ -114,8 +115,8 @@ TEST_F(SharedRangeTest, NothingIsReadAndWrittenBackWithoutALock) {
     store.set_contents("a", zeros);
     file.writes.clear();
     file.was_exclusive = false;
-    ViewAccess access{0, &every_other, 0, 100, pieces.data(), &contiguous_bytes()};
-    transfer_alone(file, access, {.sieving = Sieving::always}, true, tally);
+    FileAccess access{0, &every_other, 0, 100, pieces.data(), &contiguous_bytes()};
+    independent_io(file, access, {.sieving = Sieving::always}, true, tally);
     EXPECT_EQ(file.was_exclusive, !barred);
     EXPECT_EQ(file.writes.size(), barred ? 50U : 1U);
     for (size_t at = 0; at < 200; ++at)
@@ -137,8 +138,8 @@ TEST_F(SharedRangeTest, NothingIsReadAndWrittenBackWithoutALock) {
 TEST_F(SharedRangeTest, WhoMustHaveARangeGetsAnError) {
   file.bars = {{10, 20}};
   std::vector<std::byte> piece(100);
-  const ViewAccess access{0, &contiguous_bytes(), 0, 100, piece.data(), &contiguous_bytes()};
-  EXPECT_THROW(transfer_alone(file, access, {.locked = true}, true, tally), Error);
+  const FileAccess access{0, &contiguous_bytes(), 0, 100, piece.data(), &contiguous_bytes()};
+  EXPECT_THROW(independent_io(file, access, {.locked = true}, true, tally), Error);
   EXPECT_TRUE(file.writes.empty()) << "without the range";
 }
 

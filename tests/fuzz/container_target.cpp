@@ -73,7 +73,7 @@ Bytes sealed(Input input, uint32_t version) {
     record.offset = record.size;
     // May be negative
     record.place = static_cast<int64_t>(static_cast<uint64_t>(input.size()) + container_page);
-    record.length = input.size() & longest_piece;
+    record.length = input.size() & max_piece_length;
     if (version == container_summed) add_sums(record, what);
     encode(record, container_identity, area_at + std::ssize(records), records);
   }

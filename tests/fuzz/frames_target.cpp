@@ -22,8 +22,8 @@ using format::FrameTable;
 using format::index_end_size;
 using format::index_entry_size;
 
-constexpr int64_t most_plain = 8 << 10;  // bytes of a frame
-constexpr size_t most_frames = 200;
+constexpr int64_t max_plain = 8 << 10;  // bytes of a frame
+constexpr size_t max_frames = 200;
 
 void decode_a_head(Recipe recipe, bool sound) {
   auto bytes = recipe.filled<frame_head_size>();
@@ -71,7 +71,7 @@ void check_index(const FrameTable& table, int64_t stored) {
 void build_a_table(Recipe recipe) {
   FrameTable table;
   int64_t stored = 0;
-  while (!recipe.empty() && table.frames().size() < most_frames) {
+  while (!recipe.empty() && table.frames().size() < max_frames) {
     FrameHead head;
     const uint8_t how = recipe.byte();
     head.plain = static_cast<uint32_t>(recipe.number()) % (format::largest_frame + 1);
@@ -96,7 +96,7 @@ void build_a_table(Recipe recipe) {
 
 void decode_an_index(Recipe recipe, bool sound) {
   const int64_t stored = std::clamp<int64_t>(recipe.number(), 0, INT64_MAX / 4);
-  const auto given = recipe.bytes(most_frames * index_entry_size);
+  const auto given = recipe.bytes(max_frames * index_entry_size);
   Bytes bytes(given.begin(), given.end());
   if (sound) {
     const size_t entries = bytes.size() / index_entry_size;
@@ -125,11 +125,11 @@ void decode_an_index(Recipe recipe, bool sound) {
 void decode_stored(Recipe recipe, bool sound) {
   static codec::FrameDecoder decoder;
   static codec::Decompressor plain_decoder;
-  static Bytes out(most_plain), raw(most_plain);
+  static Bytes out(max_plain), raw(max_plain);
   FrameHead head;
   head.codec = static_cast<format::Codec>(recipe.byte() % 4);
   head.shuffle = recipe.byte();
-  head.plain = static_cast<uint32_t>(std::clamp<int64_t>(recipe.number(), 0, most_plain));
+  head.plain = static_cast<uint32_t>(std::clamp<int64_t>(recipe.number(), 0, max_plain));
   const auto stored = recipe.rest();
   head.stored = static_cast<uint32_t>(stored.size());
   if (head.codec == format::Codec::none) head.plain = std::min(head.plain, head.stored);
@@ -154,7 +154,7 @@ void encode_and_decode(Recipe recipe) {
   static codec::FrameDecoder decoder;
   codec::Scratch scratch;
   Bytes plain;
-  while (!recipe.empty() && std::ssize(plain) < most_plain / 2) {
+  while (!recipe.empty() && std::ssize(plain) < max_plain / 2) {
     const uint8_t run = recipe.byte();
     plain.insert(plain.end(), 1U + run % 64, std::byte{recipe.byte()});
   }
@@ -174,7 +174,7 @@ void fuzz_frames(std::span<const std::byte> input) {
   const uint8_t kind = recipe.byte();
   const bool sound = kind & 0x80;
   // Memory of the codec itself, and one or two frames.
-  const MemoryBound bound(MemoryBound::for_structure(std::ssize(input)) + 4 * most_plain + (2 << 20));
+  const MemoryBound bound(MemoryBound::for_structure(std::ssize(input)) + 4 * max_plain + (2 << 20));
   try {
     switch (kind % 8) {
       case 0:

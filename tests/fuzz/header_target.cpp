@@ -49,7 +49,7 @@ void decode_parts(Recipe recipe, bool sound) {
   std::array<std::byte, format::fixed_size> header{};
   std::ranges::copy(recipe.bytes(fields_size), header.begin());
   std::ranges::copy(recipe.bytes(format::extension_size), header.begin() + format::extension_offset);
-  std::ranges::copy(recipe.bytes(format::longest_extended_name), header.begin() + fields_size);
+  std::ranges::copy(recipe.bytes(format::max_extended_name), header.begin() + fields_size);
   if (sound) {
     const bool encoded = header[0] == std::byte{1};
     std::memcpy(header.data(), encoded ? "\x89SHF" : "sion", 4);

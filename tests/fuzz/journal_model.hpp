@@ -14,7 +14,7 @@
 namespace sheaf::fuzz {
 
 inline constexpr size_t record_bytes = 8;
-inline constexpr size_t most_records = 64;
+inline constexpr size_t max_records = 64;
 
 using Slots = std::map<int64_t, std::vector<format::JournalRecord>>;  // by slot, unordered
 
@@ -22,7 +22,7 @@ using Slots = std::map<int64_t, std::vector<format::JournalRecord>>;  // by slot
 // half of a slot.
 inline Slots put_records(std::span<const std::byte> input, uint64_t seed, std::vector<std::byte>& journal) {
   std::map<std::pair<int64_t, uint32_t>, format::JournalRecord> halves;
-  for (size_t at = 0; at + record_bytes <= input.size() && at < most_records * record_bytes;
+  for (size_t at = 0; at + record_bytes <= input.size() && at < max_records * record_bytes;
        at += record_bytes) {
     const auto byte = [&](size_t i) { return static_cast<uint8_t>(input[at + i]); };
     const int64_t slot = byte(0);

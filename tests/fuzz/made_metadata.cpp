@@ -8,9 +8,9 @@ namespace sheaf::fuzz {
 
 namespace {
 
-constexpr size_t most_tasks_made = 12;
-constexpr int64_t most_rounds = 6;
-constexpr int64_t most_sums = 4096;
+constexpr size_t max_tasks_made = 12;
+constexpr int64_t max_rounds = 6;
+constexpr int64_t max_sums = 4096;
 constexpr uint32_t piece_made = 4096;
 
 void put(Bytes& to, std::span<const int64_t> values, ByteOrder order) {
@@ -58,14 +58,14 @@ void MadeMetadata::take_numbers(Recipe& recipe) {
   header.fsblksize = static_cast<int32_t>(recipe.number());
   sealed = options & 4;
   cut = options & 8;
-  const auto tasks = static_cast<size_t>(recipe.byte()) % (most_tasks_made + 1);
+  const auto tasks = static_cast<size_t>(recipe.byte()) % (max_tasks_made + 1);
   claimed_tasks_ = static_cast<int64_t>(tasks);
   if (options & 16) {
     header.nfiles = static_cast<int32_t>(recipe.number());
     header.filenumber = static_cast<int32_t>(recipe.number());
   }
   pointer = {static_cast<int32_t>(recipe.number()), 0};
-  const int64_t rounds = std::clamp<int64_t>(pointer.maxblocks, 0, most_rounds);
+  const int64_t rounds = std::clamp<int64_t>(pointer.maxblocks, 0, max_rounds);
   const auto fill = [&](std::vector<int64_t>& values, size_t count) {
     values.resize(count);
     for (int64_t& value : values) value = recipe.number();
@@ -78,7 +78,7 @@ void MadeMetadata::take_numbers(Recipe& recipe) {
   mapping_size = 0;
   if (header.leads_set()) {
     mapping_size = static_cast<int32_t>(recipe.number());
-    mapping.resize(static_cast<size_t>(std::clamp<int64_t>(mapping_size, 0, 2 * most_tasks_made)));
+    mapping.resize(static_cast<size_t>(std::clamp<int64_t>(mapping_size, 0, 2 * max_tasks_made)));
     for (auto& entry : mapping)
       entry = {static_cast<int32_t>(recipe.number()), static_cast<int32_t>(recipe.number())};
   }
@@ -113,9 +113,9 @@ bool MadeMetadata::seal() {
     for (int64_t round = 0; round < std::min(counts[t], rounds()); ++round) {
       const int64_t size = sizes_of_round(round)[t];
       if (size > 0 && chunks[t] > 0)
-        sums += std::min(most_sums + 1, format::sums_of_block(size, chunks[t], piece_made));
+        sums += std::min(max_sums + 1, format::sums_of_block(size, chunks[t], piece_made));
     }
-  if (sums > most_sums) return false;
+  if (sums > max_sums) return false;
   format::Trailer trailer;
   trailer.pointer = pointer;
   trailer.identity.fill(std::byte{3});

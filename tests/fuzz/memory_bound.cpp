@@ -80,7 +80,7 @@ MemoryBound::MemoryBound(int64_t bytes) {
   bound = bytes;
 }
 MemoryBound::~MemoryBound() { bound = INT64_MAX; }
-int64_t MemoryBound::most_held() const { return most - begin; }
+int64_t MemoryBound::max_held() const { return most - begin; }
 
 }  // namespace sheaf::fuzz
 

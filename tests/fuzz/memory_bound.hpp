@@ -14,7 +14,7 @@ class MemoryBound {
   MemoryBound(const MemoryBound&) = delete;
   MemoryBound& operator=(const MemoryBound&) = delete;
 
-  int64_t most_held() const;  // bytes, since construction
+  int64_t max_held() const;  // bytes, since construction
 
   // Returns the bound for reading files of `bytes` bytes.
   static int64_t for_files(int64_t bytes) { return 64 * bytes + (64 << 20); }

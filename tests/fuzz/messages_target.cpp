@@ -13,8 +13,8 @@ namespace sheaf::fuzz {
 
 namespace {
 
-constexpr int64_t window = 4 << 20;     // bytes
-constexpr int64_t most_visited = 1000;  // extents, in bytes
+constexpr int64_t window = 4 << 20;    // bytes
+constexpr int64_t max_visited = 1000;  // extents, in bytes
 
 std::vector<std::byte> make_request(Recipe& recipe) {
   sfio::Request made;
@@ -50,7 +50,7 @@ void decode_runs(std::span<const std::byte> code) {
   const exchange::Runs runs = exchange::check_runs(code, window);
   require((runs.bytes > 0) == !code.empty() && runs.bytes <= runs.end - runs.begin, "bytes of the runs");
   require(runs.begin >= 0 && runs.end <= window, "runs lie in the window");
-  if (runs.bytes > most_visited) return;
+  if (runs.bytes > max_visited) return;
   int64_t bytes = 0, behind = runs.begin;
   exchange::for_each_run(code, [&](int64_t begin, int64_t length) {
     require(begin >= behind, "runs are in order");

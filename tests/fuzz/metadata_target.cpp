@@ -12,7 +12,7 @@ namespace sheaf::fuzz {
 
 namespace {
 
-constexpr int64_t most_in_holes = 8 << 20;  // bytes of metadata
+constexpr int64_t max_in_holes = 8 << 20;  // bytes of metadata
 
 using Row = std::array<int64_t, 4>;  // global rank, chunk size, block count, size of the last block
 
@@ -99,7 +99,7 @@ void read_file(Store& store, const std::string& path) {
 
 void fuzz_metadata(std::span<const std::byte> input) {
   const PackedFiles files = unpack(input);
-  if (files.files.empty() || files.holes_hold_metadata(most_in_holes)) return;
+  if (files.files.empty() || files.holes_hold_metadata(max_in_holes)) return;
   const MemoryBound bound(MemoryBound::for_files(files.bytes()));
   SpanStore store = files_to_read(files);
   for (size_t k = 0; k < files.files.size(); ++k)

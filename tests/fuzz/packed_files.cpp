@@ -10,7 +10,7 @@ namespace sheaf::fuzz {
 
 namespace {
 
-constexpr size_t most_files = 4;
+constexpr size_t max_files = 4;
 constexpr size_t entry_bytes = 16;
 constexpr int64_t largest_offset = int64_t{1} << 62;
 
@@ -69,7 +69,7 @@ bool PackedFiles::holes_hold_metadata(int64_t most) const {
 PackedFiles unpack(std::span<const std::byte> bytes) {
   PackedFiles packed;
   if (bytes.size() < 2) return packed;
-  packed.files.resize(1 + static_cast<size_t>(bytes[0]) % most_files);
+  packed.files.resize(1 + static_cast<size_t>(bytes[0]) % max_files);
   packed.options = static_cast<uint8_t>(bytes[1]);
   std::span<const std::byte> table = bytes.subspan(2);
   const size_t table_bytes = entry_bytes * packed.files.size();

@@ -59,7 +59,7 @@ OpenMode mode_of(const char* words, const ReadSettings& settings) {
 TaskContents read_task(ReadStream& stream) {
   TaskContents found;
   found.length = stream.sizes().total();
-  found.bytes.resize(static_cast<size_t>(most_bytes));
+  found.bytes.resize(static_cast<size_t>(max_bytes));
   size_t at = 0;
   // Pieces of several sizes, so that some pass through the buffer and some bypass it.
   for (size_t piece = 1; at < found.bytes.size(); piece = piece * 5 + 2) {
@@ -69,7 +69,7 @@ TaskContents read_task(ReadStream& stream) {
     if (got < room.size()) break;
   }
   found.bytes.resize(at);
-  require(std::ssize(found.bytes) == std::min(found.length, most_bytes), "as many bytes as the blocks claim");
+  require(std::ssize(found.bytes) == std::min(found.length, max_bytes), "as many bytes as the blocks claim");
   const bool all = std::ssize(found.bytes) == found.length;
   std::byte more{};
   require(!all || stream.read({&more, 1}) == 0, "nothing behind the end");  // passes empty blocks
@@ -91,7 +91,7 @@ Outcome read_serially(Store& store, const ReadSettings& settings) {
   outcome.error = attempt([&] {
     Reader reader(store, "m", mode_of("r", settings));
     outcome.contents.ntasks = reader.ntasks();
-    for (int64_t t = 0; t < std::min(reader.ntasks(), most_tasks); ++t)
+    for (int64_t t = 0; t < std::min(reader.ntasks(), max_tasks); ++t)
       note_task(outcome.contents, t, reader.multifile().row(t).globalrank, [&] {
         reader.select(t);
         return read_task(reader.stream());
@@ -102,7 +102,7 @@ Outcome read_serially(Store& store, const ReadSettings& settings) {
 
 Outcome read_by_task(Store& store, int64_t ntasks, const ReadSettings& settings) {
   Outcome outcome;
-  for (int64_t t = 0; t <= std::min(ntasks, most_tasks - 1); ++t) {
+  for (int64_t t = 0; t <= std::min(ntasks, max_tasks - 1); ++t) {
     const auto problem = attempt([&] {
       Reader reader(store, "m", t, mode_of("r", settings));
       outcome.contents.ntasks = reader.ntasks();
@@ -115,7 +115,7 @@ Outcome read_by_task(Store& store, int64_t ntasks, const ReadSettings& settings)
 }
 
 Outcome read_in_parallel(Store& store, int64_t ntasks, const ReadSettings& settings) {
-  const int processes = ntasks > 0 && ntasks <= most_tasks ? static_cast<int>(ntasks) : settings.processes;
+  const int processes = ntasks > 0 && ntasks <= max_tasks ? static_cast<int>(ntasks) : settings.processes;
   return on_processes(store, processes, [&](Comm& comm, Store& shared) {
     Outcome outcome;
     std::optional<Reader> reader;
@@ -137,7 +137,7 @@ Outcome read_mapped(Store& store, const ReadSettings& settings) {
     });
     if (!reader) return outcome;
     outcome.contents.ntasks = reader->ntasks();
-    for (const OwnTask& t : reader->tasks().first(std::min<size_t>(reader->tasks().size(), most_tasks)))
+    for (const OwnTask& t : reader->tasks().first(std::min<size_t>(reader->tasks().size(), max_tasks)))
       note_task(outcome.contents, t.task, -1, [&] {
         reader->select(t.task);
         return read_task(reader->stream());

@@ -12,12 +12,12 @@
 namespace sheaf::fuzz {
 
 // Upper limits of the data examined, since holes and overlapping blocks make streams longer than the files.
-inline constexpr int64_t most_bytes = 16 << 10;  // per task
-inline constexpr int64_t most_tasks = 24;
+inline constexpr int64_t max_bytes = 16 << 10;  // per task
+inline constexpr int64_t max_tasks = 24;
 
 // Contents of a task's stream.
 struct TaskContents {
-  Bytes bytes;              // at most most_bytes
+  Bytes bytes;              // at most max_bytes
   int64_t length = 0;       // bytes of the whole stream
   int64_t globalrank = -1;  // if this way of reading provides it
   bool operator==(const TaskContents&) const = default;

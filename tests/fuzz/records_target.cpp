@@ -15,7 +15,7 @@ namespace sheaf::fuzz {
 namespace {
 
 constexpr size_t head_bytes = 16;
-constexpr size_t most_stream = 2 << 10;
+constexpr size_t max_stream = 2 << 10;
 
 struct Found {
   uint64_t key;
@@ -136,7 +136,7 @@ void fuzz_records(std::span<const std::byte> input) {
   const MemoryBound bound(MemoryBound::for_structure(std::ssize(input)) + (once ? 16 << 10 : 0));
   ReadStream& stream = streams[recipe.byte() % std::size(buffers)];
   write_records(recipe, s);
-  if (s.bytes.size() > most_stream) return;
+  if (s.bytes.size() > max_stream) return;
   parse(s);
   file->set(s.bytes);
   const BlockSizes sizes{s.sizes.data(), static_cast<int32_t>(s.sizes.size())};

@@ -78,7 +78,7 @@ void reseal_sections(PackedFile& f, const format::Header& h, const format::Point
 void reseal_trailer(PackedFile& f, const format::Header& h, const format::Pointer& p, std::byte* footer) {
   const auto sections = get<uint32_t>(footer + 8);
   const auto bytes = static_cast<size_t>(section_entry_size) * sections;
-  if (sections > format::most_sections || last_part(f).size() < bytes + footer_size) return;
+  if (sections > format::max_sections || last_part(f).size() < bytes + footer_size) return;
   const std::span table(footer - bytes, bytes);
   const int64_t begins = f.size() - footer_size - std::ssize(table);
   const auto moved = static_cast<uint64_t>(begins) - get<uint64_t>(footer);

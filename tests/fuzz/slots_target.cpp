@@ -88,7 +88,7 @@ void read_a_journal(Journal& journal, Recipe recipe, bool cut) {
   journal.file->set(journal.bytes);
   const auto reader = JournalReader::open(journal.store, "m", journal.header, journal.extension);
   require(reader != nullptr, "the journal is there");
-  const int64_t most = reader->most_blocks();
+  const int64_t most = reader->max_blocks();
   int64_t expected_most = 1;
   std::array<int64_t, slot_tasks> counts{};
   reader->read_counts(0, most, counts);

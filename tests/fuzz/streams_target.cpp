@@ -16,7 +16,7 @@ namespace sheaf::fuzz {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-constexpr int64_t most_read = 32 << 20;  // limit, since a few bytes may represent large data
+constexpr int64_t max_read = 32 << 20;  // limit, since a few bytes may represent large data
 
 Bytes make_stream(std::span<const std::byte> recipe, bool with_index) {
   Bytes stream;
@@ -74,7 +74,7 @@ void fuzz_streams(std::span<const std::byte> input) {
   raw->set(stream);
   const int64_t size = std::ssize(stream);
   const layout::ChunkGeometry chunks{0, std::max<int64_t>(1, size), std::max<int64_t>(1, size)};
-  const MemoryBound bound(MemoryBound::for_files(size) + most_read);
+  const MemoryBound bound(MemoryBound::for_files(size) + max_read);
   try {
     const auto file = std::make_shared<PlainFile>(raw, std::vector{StoredTask{0, chunks, (options & 1) != 0}},
                                                   [&](ReadStream& stored, size_t) {
@@ -85,7 +85,7 @@ void fuzz_streams(std::span<const std::byte> input) {
     ReadStream plain;
     plain.set_max_buffer(64 << 10);
     plain.load(file, file->geometry(0), file->sizes_of(0), {});
-    Bytes all(static_cast<size_t>(std::min(file->sizes_of(0).total(), most_read)));
+    Bytes all(static_cast<size_t>(std::min(file->sizes_of(0).total(), max_read)));
     require(plain.read(all) == all.size(), "as many bytes as the blocks have");
     read_ranges(*file, all);
   } catch (const Error& e) {

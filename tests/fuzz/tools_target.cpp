@@ -22,7 +22,7 @@ namespace sheaf::fuzz {
 
 namespace {
 
-constexpr int64_t most_data = 1 << 20;  // limit for operations on all data
+constexpr int64_t max_data = 1 << 20;  // limit for operations on all data
 
 // Discards stdout during its lifetime.
 class Silence {
@@ -99,7 +99,7 @@ void append(MemoryStore& inner, const PackedFiles& files, const Contents& conten
             const ReadSettings& settings, bool sound) {
   const auto image = [&] {
     std::vector<Bytes> all;
-    if (std::ranges::all_of(files.files, [](const PackedFile& f) { return f.size() < most_data; }))
+    if (std::ranges::all_of(files.files, [](const PackedFile& f) { return f.size() < max_data; }))
       for (const std::string& path : inner.paths()) all.push_back(inner.contents(path));
     return all;
   };
@@ -143,7 +143,7 @@ void append(MemoryStore& inner, const PackedFiles& files, const Contents& conten
     const bool grown = std::ranges::find(appended, task) != appended.end();
     if (grown && old.length == std::ssize(old.bytes))
       expected.insert(expected.end(), more.begin(), more.end());
-    expected.resize(std::min<size_t>(expected.size(), static_cast<size_t>(most_bytes)));
+    expected.resize(std::min<size_t>(expected.size(), static_cast<size_t>(max_bytes)));
     require(found->second.bytes == expected, "bytes after appending, task " + std::to_string(task));
     require(found->second.length == old.length + (grown ? std::ssize(more) : 0), "length after appending");
   }
@@ -154,7 +154,7 @@ void append(MemoryStore& inner, const PackedFiles& files, const Contents& conten
 void fuzz_tools(std::span<const std::byte> input) {
   const PackedFiles files = unpack(input);
   if (files.files.empty() || files.holes_hold_metadata()) return;
-  const MemoryBound bound(MemoryBound::for_files(files.bytes()) + 16 * most_data);
+  const MemoryBound bound(MemoryBound::for_files(files.bytes()) + 16 * max_data);
   MemoryStore store;
   put_files(store, files);
   const ReadSettings settings{files.processes(), files.buffer_bytes()};
@@ -164,7 +164,7 @@ void fuzz_tools(std::span<const std::byte> input) {
   std::optional<Multifile> m;
   const auto problem = attempt([&] { m = load_multifile(store, "m"); });
   require(problem.has_value() == serial.error.has_value(), "loading and opening agree");
-  const bool is_small = !m || m->data_bytes() <= most_data;
+  const bool is_small = !m || m->data_bytes() <= max_data;
   const VerifyReport report = verify(store, "m", is_small, progress);
   if (!m) {
     require(!report.ok(), "verify finds what makes a multifile unreadable");

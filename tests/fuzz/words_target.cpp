@@ -66,7 +66,7 @@ void ask_config_list(std::string_view text) {
 
 void parse_stripes(std::string_view text) {
   const StripeName name = parse_stripe_name(text);
-  require(!name.subfiles.empty() && name.subfiles.size() <= most_subfiles && name.unit >= 0,
+  require(!name.subfiles.empty() && name.subfiles.size() <= max_subfiles && name.unit >= 0,
           "limits of a stripe name");
   std::string plain;
   for (const SubfilePlace& p : name.subfiles) plain += p.host + ',' + p.path + ';';

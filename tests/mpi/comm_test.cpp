@@ -129,7 +129,7 @@ void check_hosts() {
       require(sums == std::array<int64_t, 3>{size * (size - 1) / 2 * round, -size * (size - 1) / 2, 7 * size},
               "the sums of tasks of all hosts");
     }
-    std::vector<int64_t> many(sheaf::SharedMeeting::most_bytes / sizeof(int64_t), me);
+    std::vector<int64_t> many(sheaf::ShmBarrier::max_bytes / sizeof(int64_t), me);
     require(!hosts.reduce(sheaf::Reduction::max, many) && many.back() == me, "too many numbers are left");
     hosts.free();
   }

@@ -39,7 +39,7 @@ class Shared {
     const auto file = posix_store().open(name, Access::create);
     file->resize(sizeof(test::WritersAtWork));
     void* const at = mmap(nullptr, sizeof(test::WritersAtWork), PROT_READ | PROT_WRITE, MAP_SHARED,
-                          file->descriptor(Whose::file).number, 0);
+                          file->descriptor(DescriptorKind::file).number, 0);
     require(at != MAP_FAILED, "mmap");
     at_ = static_cast<test::WritersAtWork*>(at);
   }
@@ -73,7 +73,7 @@ void check_bytes(const std::string& path, int pieces) {
 }
 
 // Returns the maximum number of processes in a write at once.
-int most_at_work(const std::string& mode) {
+int max_at_work(const std::string& mode) {
   Shared shared;
   MPI_Barrier(MPI_COMM_WORLD);
   if (me == 0) shared.count().most = 0;
@@ -93,17 +93,17 @@ int most_at_work(const std::string& mode) {
 
 void so_many_processes_write_at_once() {
   for (const int allowed : {1, 2, 3}) {
-    const int most = most_at_work("w,iotasks=" + std::to_string(allowed));
+    const int most = max_at_work("w,iotasks=" + std::to_string(allowed));
     require(most == std::min(allowed, size),
             "iotasks=" + std::to_string(allowed) + ", but " + std::to_string(most) + " wrote at once");
   }
-  require(size < 5 || most_at_work("w") > 3, "without the word all write at once");
+  require(size < 5 || max_at_work("w") > 3, "without the word all write at once");
 }
 
 void nodes_do_not_wait_for_each_other() {
   setenv("SHEAF_TOPOLOGY", "node=2", 1);
   const int nodes = (size + 1) / 2;
-  const int most = most_at_work("w,iotasks=1");
+  const int most = max_at_work("w,iotasks=1");
   require(most <= nodes && (nodes == 1 || most > 1),
           "one writer per node, but " + std::to_string(most) + " at once");
   unsetenv("SHEAF_TOPOLOGY");

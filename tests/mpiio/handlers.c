@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct called calls[most_calls];
+struct called calls[max_calls];
 int called;
 
 void note(char who, MPI_File file, int code) {
-  if (called < most_calls) calls[called].who = who, calls[called].file = file, calls[called].code = code;
+  if (called < max_calls) calls[called].who = who, calls[called].file = file, calls[called].code = code;
   ++called;
 }
 

@@ -5,13 +5,13 @@
 #include "views.h"
 
 /* Calls that handlers have recorded since the last query. */
-enum { most_calls = 16 };
+enum { max_calls = 16 };
 struct called {
   char who;
   MPI_File file;
   int code;
 };
-extern struct called calls[most_calls];
+extern struct called calls[max_calls];
 extern int called;
 void note(char who, MPI_File file, int code);
 

@@ -17,7 +17,7 @@
 
 enum arrangement { apart, interleaved, alike, dealt_out };
 static const char* const arrangement_names[] = {"apart", "interleaved", "alike", "dealt"};
-enum { most_tasks = 16, filler = 0xEE };
+enum { max_tasks = 16, filler = 0xEE };
 
 struct part {                      /* of a task */
   MPI_Offset displacement, offset; /* bytes; etypes */
@@ -36,7 +36,7 @@ struct one {
   int width;                           /* bytes of data in an etype */
   const struct shape *source, *target; /* memory types */
   struct map memory;                   /* of the source */
-  struct part parts[most_tasks];
+  struct part parts[max_tasks];
   long long start, prefill, end; /* first offset of shared pointers; bytes before writing; bytes after it */
   unsigned char* file;           /* expected contents */
 };
@@ -145,7 +145,7 @@ static int write_in_model(struct one* c) {
   int once = 1;
   c->end = c->prefill;
   memset(c->file, 0, file_room);
-  for (long long i = 0; i < c->prefill; ++i) c->file[i] = value(c->number, most_tasks, i);
+  for (long long i = 0; i < c->prefill; ++i) c->file[i] = value(c->number, max_tasks, i);
   for (int who = 0; who < tasks && once; ++who)
     for (long long i = 0; i < c->parts[who].bytes && once; ++i) {
       const struct part* p = &c->parts[who];
@@ -323,7 +323,7 @@ static void carry_out(const struct one* c, MPI_File file, const char* path) {
   MPI_File_set_size(file, 0);
   if (rank == 0) {
     unsigned char* before = malloc(c->prefill + 1);
-    for (long long i = 0; i < c->prefill; ++i) before[i] = value(c->number, most_tasks, i);
+    for (long long i = 0; i < c->prefill; ++i) before[i] = value(c->number, max_tasks, i);
     MPI_File_write_at(file, 0, before, (int)c->prefill, MPI_BYTE, MPI_STATUS_IGNORE);
     free(before);
   }

@@ -131,7 +131,7 @@ void write_collectively(const Run& r, Writer& writer, Comm& comm, Accepted& ledg
     }
     comm.all_max(std::span(&failed, 1));
     if (!failed) return;
-    if (r.answer == Accepted::Answer::ignore || tries == Accepted::most_tries) return ledger.lack(data);
+    if (r.answer == Accepted::Answer::ignore || tries == Accepted::max_tries) return ledger.lack(data);
   }
 }
 
@@ -144,7 +144,7 @@ void write_together(const Run& r, Writer& writer, Comm& comm, Accepted& ledger, 
       const auto data = ledger.next(comm.rank(), random.below(most));
       const auto write = [&] { writer.write_collectively(data, std::nullopt); };
       bool failed = true;
-      for (int tries = 1; failed && tries <= Accepted::most_tries; ++tries) {
+      for (int tries = 1; failed && tries <= Accepted::max_tries; ++tries) {
         failed = attempt([&] { writer.append({}, data, write); }).has_value();
         if (r.answer == Accepted::Answer::ignore) break;
       }

@@ -52,7 +52,7 @@ Players nodes_of_processes() {
   return [](int tasks, const std::function<void(Comm&)>& body) { on_hybrid({tasks / 2, 2}, body); };
 }
 
-int most_on_a_node(const std::vector<int>& tasks, int tasks_of_node) {
+int max_on_a_node(const std::vector<int>& tasks, int tasks_of_node) {
   std::map<int, int> count;
   for (const int task : tasks) ++count[task / tasks_of_node];
   return std::ranges::max_element(count, {}, [](const auto& entry) { return entry.second; })->second;
@@ -102,7 +102,7 @@ TEST(CollectorPlaces, GroupsThatSpanNodesTakeDifferentOnes) {
     for (const int collsize : {5, 6, 7, 8, 10}) {
       const auto found = collectors(
           40, players, [&](Store& store, Comm& comm) { return open_one(store, comm, collsize, {640}); });
-      EXPECT_EQ(most_on_a_node(found, per_node), 1) << collsize << " tasks per collector";
+      EXPECT_EQ(max_on_a_node(found, per_node), 1) << collsize << " tasks per collector";
     }
 }
 
@@ -129,7 +129,7 @@ TEST(CollectorPlaces, HybridTasks) {
     const auto found = collectors(20, nodes_of_processes(), [&](Store& store, Comm& comm) {
       return open_one(store, comm, collsize, {640});
     });
-    EXPECT_EQ(most_on_a_node(found, 4), 1) << collsize << " tasks per collector";
+    EXPECT_EQ(max_on_a_node(found, 4), 1) << collsize << " tasks per collector";
   }
 }
 

@@ -187,7 +187,7 @@ TEST_F(CommitLinks, OpenReadersStayWithTheirGeneration) {
   }
   EXPECT_EQ(found.value(), new_generation);
   for (const PhysicalFile& f : opened.files) {
-    const FileDescriptor again = f.file->descriptor(Whose::reader);
+    const FileDescriptor again = f.file->descriptor(DescriptorKind::reader);
     EXPECT_GE(again.number, 0);
     ::close(again.number);
   }

@@ -276,7 +276,7 @@ TEST(Commit, SurvivesLossesOfPower) {
 }
 
 TEST(Commit, NeedsNamesThatHaveRoomForTheIdentity) {
-  const std::string longest(format::longest_extended_name, 'x');
+  const std::string longest(format::max_extended_name, 'x');
   EXPECT_NO_THROW(require_committable(longest, 5));
   EXPECT_NO_THROW(require_committable(longest + "x", 1));
   EXPECT_EQ(code_of([&] { require_committable(longest + "x", 2); }), Code::invalid_argument);

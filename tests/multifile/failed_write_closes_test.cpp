@@ -44,7 +44,7 @@ const std::vector<Case> cases = {
 };
 
 constexpr int64_t call_bytes = 700;
-constexpr int most_calls = 5000;  // exceeds every buffer and group
+constexpr int max_calls = 5000;  // exceeds every buffer and group
 
 bool has(const Case& c, const char* word) { return c.words.find(word) != std::string::npos; }
 
@@ -159,7 +159,7 @@ class Job {
     set_full(comm, true);
     const bool writes = together || task == 1;
     std::vector<std::byte> rejected;
-    for (int call = 0; writes && call < most_calls; ++call) {
+    for (int call = 0; writes && call < max_calls; ++call) {
       rejected = write(*writer, comm, task);
       int64_t failed = !rejected.empty();
       if (together) comm.all_max(std::span(&failed, 1));

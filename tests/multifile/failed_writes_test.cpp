@@ -103,8 +103,8 @@ TEST(FailedWrites, TooManyAreNeverCompletedAndCostNoMemory) {
   EXPECT_NE(p.error(), "");
 
   Program few;
-  for (int64_t i = 0; i < stream_constants::most_failed_writes; ++i) few.fails(record(i));
-  for (int64_t i = 0; i < stream_constants::most_failed_writes; ++i) few.writes(record(i));
+  for (int64_t i = 0; i < stream_constants::max_failed_writes; ++i) few.fails(record(i));
+  for (int64_t i = 0; i < stream_constants::max_failed_writes; ++i) few.writes(record(i));
   EXPECT_FALSE(few.awaits_retry());
 }
 

@@ -71,7 +71,7 @@ void check(int tasks, int64_t records, bool reads) {
     how.buffer = 64 << 10;
     Tally tally;
     std::vector<std::byte> data(record * records, static_cast<std::byte>(rank % 251 + 1));
-    const exchange::ViewAccess access{rank % per_host * hosts * record * records + rank / per_host * record,
+    const exchange::FileAccess access{rank % per_host * hosts * record * records + rank / per_host * record,
                                       &type,
                                       0,
                                       std::ssize(data),
@@ -87,13 +87,13 @@ void check(int tasks, int64_t records, bool reads) {
     repeated[static_cast<size_t>(rank)] = sent[static_cast<size_t>(rank)];
     if (rank == 0) {
       for (int task = 0; task < tasks; ++task)
-        most[static_cast<size_t>(task)] = counting_heap::most_held(task);
+        most[static_cast<size_t>(task)] = counting_heap::max_held(task);
       counting_heap::stop();
       owners = tally.aggregators;
     }
     if (!reads) return;
     const std::vector<std::byte> expected = std::exchange(data, std::vector<std::byte>(data.size()));
-    exchange::ViewAccess into = access;
+    exchange::FileAccess into = access;
     into.address = data.data();
     const int64_t got = transfers.read(*file, into, how, std::nullopt, tally);
     wrong += got != into.bytes() || data != expected;
@@ -154,7 +154,7 @@ TEST(CollectiveScale, HostsOfOneTaskTakeLittleMemory) {
     how.exchange = CollectiveOptions::Way::always;
     Tally tally;
     std::vector<std::byte> data(record * records, static_cast<std::byte>(comm.rank() % 251 + 1));
-    const exchange::ViewAccess access{comm.rank() * record, &type,       0,
+    const exchange::FileAccess access{comm.rank() * record, &type,       0,
                                       std::ssize(data),     data.data(), &exchange::contiguous_bytes()};
     transfers.write(*file, access, how, std::nullopt, tally);
     comm.barrier();

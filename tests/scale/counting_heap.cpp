@@ -102,7 +102,7 @@ void stop() {
   counts = nullptr;
 }
 
-int64_t most_held(int task) { return counts[task].most; }
+int64_t max_held(int task) { return counts[task].most; }
 
 Alike::Alike(int kind) { shared_kind = kind; }
 Alike::~Alike() { shared_kind = -1; }

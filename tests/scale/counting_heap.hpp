@@ -10,7 +10,7 @@ namespace counting_heap {
 void start(int ntasks);
 void stop();
 // Returns the maximum bytes (with the allocator's rounding) that a task has held at once since start().
-int64_t most_held(int task);
+int64_t max_held(int task);
 
 // During its lifetime, blocks of a page and more share memory with all blocks of the same `kind`, up to their
 // common length. For equal data held by very many tasks. Each block is counted in full.

@@ -38,7 +38,7 @@ Memory measure(int ntasks) {
   const int group = leader_group(ntasks);
   for (int t = 0; t < ntasks; ++t) {
     int64_t& most = t % group == 0 ? m.leader : m.member;
-    most = std::max(most, counting_heap::most_held(t));
+    most = std::max(most, counting_heap::max_held(t));
   }
   return m;
 }
@@ -91,10 +91,10 @@ class Scale : public ::testing::TestWithParam<int> {
 
 // The number of collective calls of an open or close may not depend on the number of tasks; each takes O(log
 // P) rounds.
-void expect_logarithmic(const Traffic& traffic, int ntasks, int64_t most_collectives) {
+void expect_logarithmic(const Traffic& traffic, int ntasks, int64_t max_collectives) {
   int64_t rounds = 0;
   while ((int64_t{1} << rounds) < ntasks) ++rounds;
-  EXPECT_LE(traffic.collectives, most_collectives);
+  EXPECT_LE(traffic.collectives, max_collectives);
   EXPECT_LE(traffic.steps, traffic.collectives * rounds);
 }
 

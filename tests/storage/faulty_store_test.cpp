@@ -152,7 +152,7 @@ TEST_F(FaultyStoreTest, NothingGoesRoundTheCounting) {
   TemporaryDirectory directory;
   FaultyStore faulty(posix_store());
   const auto to = faulty.open(directory / "to", Access::fresh);
-  EXPECT_EQ(to->descriptor(Whose::file).number, -1);
+  EXPECT_EQ(to->descriptor(DescriptorKind::file).number, -1);
   const auto from = posix_store().open(directory / "from", Access::fresh);
   from->write_at(bytes("abc"), 0);
   copy_range(*from, *to, 0, 0, 3);

@@ -12,7 +12,7 @@
 namespace sheaf::testing::gathered_file_test {
 namespace {
 
-using storage_constants::most_gathered;
+using storage_constants::max_gathered;
 
 TEST(GatheredFile, NeighboursGoOutInOneRequest) {
   MemoryStore memory;
@@ -38,7 +38,7 @@ TEST(GatheredFile, LargeWritesPassByBehindWhatIsKept) {
   RecordingStore recorded(memory);
   GatheredFile file(recorded.open("a", Access::fresh));
   file.write_at(bytes("small"), 3);
-  file.write_at(bytes(std::string(most_gathered + 1, 'x')), 0);
+  file.write_at(bytes(std::string(max_gathered + 1, 'x')), 0);
   EXPECT_EQ(recorded.length(), 3u);
   EXPECT_EQ(read_text(*memory.open("a", Access::read), 0, 10), "xxxxxxxxxx");
 }
@@ -52,10 +52,10 @@ TEST(GatheredFile, IsLikeTheFileItself) {
     const auto plain = memory.open("plain", Access::fresh);
     const auto under = memory.open("gathered", Access::fresh);
     GatheredFile file(under);
-    const int64_t place = seed % 10 == 0 ? 3 * int64_t{most_gathered} : 200;
+    const int64_t place = seed % 10 == 0 ? 3 * int64_t{max_gathered} : 200;
     for (int step = 0; step < 60; ++step) {
       const int64_t at = below(static_cast<uint64_t>(place)),
-                    length = below(seed % 10 == 0 ? most_gathered * 3 / 2 : 40);
+                    length = below(seed % 10 == 0 ? max_gathered * 3 / 2 : 40);
       switch (below(8)) {
         case 0:
           ASSERT_EQ(read_text(file, at, length), read_text(*plain, at, length));

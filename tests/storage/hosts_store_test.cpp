@@ -173,7 +173,7 @@ TEST(HostsAgree, WhereTheFileSystemIsCoherent) {
 
 bool locks_here(Store& store, const std::string& path) {
   const auto file = store.open(path, Access::create);
-  return bool(file->lock(0, 10, true, Barred::refuse));
+  return bool(file->lock(0, 10, true, OnConflict::refuse));
 }
 
 TEST(HostsLocks, EndAtTheHost) {
@@ -203,7 +203,7 @@ TEST(HostsLocks, HoldEverywhereIfTheyAreGlobalOrTheFileSystemLocal) {
 TEST(HostsLocks, ThatAreNotThereAreRefused) {
   Cluster cluster({.locks = LockScope::none});
   const auto a = cluster.a.open("f", Access::create);
-  for (const Barred barred : {Barred::wait, Barred::refuse})
+  for (const OnConflict barred : {OnConflict::wait, OnConflict::refuse})
     EXPECT_EQ(error_of([&] { (void)a->lock(0, 10, true, barred); }).errno_value(), ENOLCK);
 }
 

@@ -38,7 +38,7 @@ TEST_F(PosixStoreTest, WritesPastTheCacheOfFuseHaveADescriptorWhereLengthsAreKep
   };
   for (const FileSystem kind : {FileSystem::glusterfs, FileSystem::moosefs, FileSystem::fuse}) {
     const auto file = store.open(directory / name_of(kind), Access::create);
-    PastCache& past = *file->traits().past_cache;
+    DirectIo& past = *file->traits().past_cache;
     past.know(kind);
     const auto before = open_now();
     EXPECT_TRUE(past.write_past_cache(bytes("abc"), 0));
@@ -120,7 +120,7 @@ TEST(MoveAll, NeverAsksForMoreThanLinuxMoves) {
     return static_cast<ssize_t>(count);
   });
   EXPECT_EQ(moved.bytes, size_t{5} << 30);
-  EXPECT_EQ(most, most_bytes_per_call);
+  EXPECT_EQ(most, max_bytes_per_call);
 }
 
 // 2.25 GiB of addresses over 64 MiB of memory.
@@ -152,16 +152,16 @@ TEST_F(PosixStoreTest, TransfersMoreThanTwoGigabytesInOneCall) {
 
 TEST_F(PosixStoreTest, DescriptorIsClosedOnExecAndReleasedByClose) {
   const auto file = store.open(directory / "a", Access::fresh);
-  const int fd = file->descriptor(Whose::file).number;
+  const int fd = file->descriptor(DescriptorKind::file).number;
   EXPECT_NE(::fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
   file->close();
-  EXPECT_EQ(file->descriptor(Whose::file).number, -1);
+  EXPECT_EQ(file->descriptor(DescriptorKind::file).number, -1);
   EXPECT_EQ(::fcntl(fd, F_GETFD), -1);
 }
 
 TEST_F(PosixStoreTest, DestructorReleasesTheDescriptor) {
   auto file = store.open(directory / "a", Access::fresh);
-  const int fd = file->descriptor(Whose::file).number;
+  const int fd = file->descriptor(DescriptorKind::file).number;
   file.reset();
   EXPECT_EQ(::fcntl(fd, F_GETFD), -1);
 }
@@ -177,7 +177,7 @@ TEST_F(PosixStoreTest, CreatesWithMode0666LessUmask) {
 
 TEST_F(PosixStoreTest, CloseReportsADelayedError) {
   const auto file = store.open(directory / "a", Access::fresh);
-  ::close(file->descriptor(Whose::file).number);
+  ::close(file->descriptor(DescriptorKind::file).number);
   EXPECT_EQ(error_of([&] { file->close(); }).errno_value(), EBADF);
   EXPECT_NO_THROW(file->close());
 }
@@ -245,9 +245,10 @@ TEST_F(PosixStoreTest, PipesAndSocketsAreRefusedWithoutWaiting) {
 }
 
 TEST_F(PosixStoreTest, DescriptorsThatProgramsGetWaitAsUsual) {
-  EXPECT_EQ(::fcntl(store.open(directory / "a", Access::fresh)->descriptor(Whose::file).number, F_GETFL) &
-                O_NONBLOCK,
-            0);
+  EXPECT_EQ(
+      ::fcntl(store.open(directory / "a", Access::fresh)->descriptor(DescriptorKind::file).number, F_GETFL) &
+          O_NONBLOCK,
+      0);
 }
 
 // A process with a lease on the file, such as a file server, is notified and gets time to release it.

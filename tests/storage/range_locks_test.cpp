@@ -74,7 +74,7 @@ void expect_exclusion(File& one, File& two) {
   RangeLock first = one.lock(100, 50, true);
   RangeLock second, third;
   EXPECT_TRUE(waits([&] { second = two.lock(120, 10, true); }, [&] { first = {}; }));
-  EXPECT_FALSE(one.lock(125, 1, true, Barred::refuse));
+  EXPECT_FALSE(one.lock(125, 1, true, OnConflict::refuse));
   EXPECT_FALSE(waits([&] { third = one.lock(0, 50, true); }, [] {}));
   EXPECT_TRUE(second && third);
 }
@@ -102,11 +102,11 @@ TEST(RangeLocks, AreNotWaitedForWithoutEnd) {
 }
 
 TEST(LockPatience, IsForAllTasksOneAfterTheOtherAndHasABound) {
-  EXPECT_GE(lock_patience(1, 0), std::chrono::seconds(1));
-  EXPECT_GE(lock_patience(100, 1 << 20) - lock_patience(1, 0), std::chrono::seconds(90));
-  EXPECT_GT(lock_patience(1000, 1 << 20), lock_patience(100, 1 << 20));
-  EXPECT_EQ(lock_patience(8, INT64_MAX), lock_patience(8, int64_t{1} << 40));
-  EXPECT_GT(lock_patience(INT64_MAX, INT64_MAX), std::chrono::seconds(0));
+  EXPECT_GE(lock_timeout(1, 0), std::chrono::seconds(1));
+  EXPECT_GE(lock_timeout(100, 1 << 20) - lock_timeout(1, 0), std::chrono::seconds(90));
+  EXPECT_GT(lock_timeout(1000, 1 << 20), lock_timeout(100, 1 << 20));
+  EXPECT_EQ(lock_timeout(8, INT64_MAX), lock_timeout(8, int64_t{1} << 40));
+  EXPECT_GT(lock_timeout(INT64_MAX, INT64_MAX), std::chrono::seconds(0));
 }
 
 // A file locked by a program in the usual way: a part or the whole file.
@@ -161,17 +161,17 @@ TEST_F(ProgramLock, IsToldWithItsRange) {
   for (const bool by_another : {false, true}) {
     take(1000, 500, by_another);
     for (const bool exclusive : {false, true}) {
-      const RangeLock told = file->lock(1200, 1000, exclusive, Barred::tell);
+      const RangeLock told = file->lock(1200, 1000, exclusive, OnConflict::tell);
       EXPECT_FALSE(told);
       EXPECT_EQ(told.from, 1000);
       EXPECT_EQ(told.to, 1500);
     }
-    EXPECT_TRUE(file->lock(1500, 1000, true, Barred::tell));
-    EXPECT_TRUE(file->lock(0, 1000, true, Barred::tell));
+    EXPECT_TRUE(file->lock(1500, 1000, true, OnConflict::tell));
+    EXPECT_TRUE(file->lock(0, 1000, true, OnConflict::tell));
     give_back();
-    EXPECT_TRUE(file->lock(1200, 1000, true, Barred::tell));
+    EXPECT_TRUE(file->lock(1200, 1000, true, OnConflict::tell));
     take(0, 0, by_another);  // the whole file, like lockf(fd, F_LOCK, 0) at its beginning
-    const RangeLock told = file->lock(INT64_MAX - 10, 1, true, Barred::tell);
+    const RangeLock told = file->lock(INT64_MAX - 10, 1, true, OnConflict::tell);
     EXPECT_FALSE(told);
     EXPECT_EQ(told.from, 0);
     EXPECT_EQ(told.to, INT64_MAX);
@@ -203,7 +203,7 @@ TEST_F(ProgramLock, ThatIsNotGivenBackIsAnErrorThatNamesItsHolder) {
 TEST_F(ProgramLock, IsToldFromThoseOfThisLibrary) {
   const auto other = posix_store().open(path, Access::write);
   RangeLock lock = other->lock(0, 100, true);
-  EXPECT_TRUE(waits([&] { EXPECT_TRUE(file->lock(50, 10, false, Barred::tell)); }, [&] { lock = {}; }));
+  EXPECT_TRUE(waits([&] { EXPECT_TRUE(file->lock(50, 10, false, OnConflict::tell)); }, [&] { lock = {}; }));
 }
 
 TEST(FileRoom, IsAllocatedWithoutLosingWhatIsThere) {

@@ -50,7 +50,7 @@ TEST_F(SharedHandlesTest, OnlyTheLastCloseCloses) {
   const auto first = store.open(path, Access::fresh);
   const auto second = store.open(path, Access::write);
   const auto third = store.open(path, Access::write);
-  const int fd = first->descriptor(Whose::file).number;
+  const int fd = first->descriptor(DescriptorKind::file).number;
   first->close();
   second->close();
   EXPECT_NE(::fcntl(fd, F_GETFD), -1);
@@ -72,7 +72,7 @@ TEST_F(SharedHandlesTest, ReopeningAfterTheLastCloseOpensAnew) {
 TEST_F(SharedHandlesTest, DroppingAllHoldersCloses) {
   auto first = store.open(path, Access::fresh);
   auto second = store.open(path, Access::write);
-  const int fd = first->descriptor(Whose::file).number;
+  const int fd = first->descriptor(DescriptorKind::file).number;
   first.reset();
   EXPECT_NE(::fcntl(fd, F_GETFD), -1);
   second.reset();

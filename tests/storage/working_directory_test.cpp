@@ -79,7 +79,7 @@ TEST_F(WorkingDirectoryTest, HoldsWhileTheDirectoryIsRenamedOrRemoved) {
   std::filesystem::remove_all(temporary / "moved");
   EXPECT_FALSE(store->status("a").exists);
   EXPECT_EQ(error_of([&] { store->open("b", Access::create); }).code(), Code::not_found);
-  EXPECT_EQ(error_of([&] { file->descriptor(Whose::writer); }).code(), Code::not_found);
+  EXPECT_EQ(error_of([&] { file->descriptor(DescriptorKind::writer); }).code(), Code::not_found);
   EXPECT_EQ(places.planted()["a"], "precious a");
 }
 

@@ -36,7 +36,7 @@ class Accepted {
   }
   // Reaction of a program to a failed call.
   enum class Answer { ignore, repeat, repeat_in_halves };
-  static constexpr int most_tries = 4;
+  static constexpr int max_tries = 4;
   // Writes `data` with `write`, once or, depending on `answer`, until a call succeeds. Records the accepted
   // bytes and whether any byte was rejected.
   template <class Write>
@@ -49,7 +49,7 @@ class Accepted {
     for (const auto part : parts) {
       int tries = 1;
       while (attempt([&] { write(part); }))
-        if (++tries > most_tries) return lack(part);
+        if (++tries > max_tries) return lack(part);
       accept(task, part);
     }
   }

@@ -14,7 +14,7 @@ namespace {
 
 using World = SimulatedHosts::World;
 
-class HostedFile final : public File, public PastCache {
+class HostedFile final : public File, public DirectIo {
  public:
   HostedFile(std::string path, std::shared_ptr<World> world, std::shared_ptr<ServedFile> file, HostedTask who,
              bool writable)
@@ -146,7 +146,7 @@ class HostedFile final : public File, public PastCache {
 
   RangeLock lock_range(const LockRequest& wanted) override {
     const auto& [offset, length, exclusive, barred, patience] = wanted;
-    const bool waits = barred != Barred::refuse;
+    const bool waits = barred != OnConflict::refuse;
     const Looks looks;
     if (!locks().lock(offset, length, exclusive, waits ? patience : std::chrono::milliseconds(0))) {
       if (!waits) return {};

@@ -6,7 +6,7 @@ namespace sheaf::test {
 
 namespace {
 
-constexpr size_t most_examples = 8;
+constexpr size_t max_examples = 8;
 constexpr int several = -1;
 
 std::string name_of(HostedTask who) {
@@ -30,7 +30,7 @@ void HostsTally::closed(HostedTask who) {
 
 void HostsTally::tell(int64_t& count, int64_t more, const std::string& text) {
   count += more;
-  if (counts_.examples.size() < most_examples) counts_.examples.push_back(text);
+  if (counts_.examples.size() < max_examples) counts_.examples.push_back(text);
 }
 
 // Splits spans so that none has bytes on both sides of `at`.

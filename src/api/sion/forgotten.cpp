@@ -14,7 +14,7 @@
 #include "api/sion/handles/handle.hpp"
 #include "api/sion/opening.hpp"
 #include "base/forks.hpp"
-#include "base/quiet_thread.hpp"
+#include "base/service_thread.hpp"
 #include "base/setting.hpp"
 #include "comm/agree.hpp"
 #include "comm/threads/thread_comm.hpp"
@@ -30,9 +30,9 @@ using std::chrono::milliseconds;
 // if tasks have abandoned a multifile.
 constexpr int64_t seconds_to_wait = 30;
 // Minimum wait for multifiles that follow one that has used up the time.
-constexpr milliseconds least_wait{500};
+constexpr milliseconds min_wait{500};
 // Maximum number of names in a warning; the others are counted.
-constexpr size_t most_names = 8;
+constexpr size_t max_names = 8;
 
 // Outcome for a multifile that was left open.
 enum class End : uint8_t { closed, recorded, unrecorded, unnamed };
@@ -58,14 +58,14 @@ Forgotten describe(int sid, Handle& handle) {
 bool is_forgotten(const Handle* handle) { return handle && handle->writes && handle->process == forks(); }
 
 bool any_forgotten() {
-  for (int sid = 0; sid < most_handles; ++sid)
+  for (int sid = 0; sid < max_handles; ++sid)
     if (is_forgotten(find_handle(sid))) return true;
   return false;
 }
 
 std::vector<Forgotten> find_forgotten() {
   std::vector<Forgotten> found;
-  for (int sid = 0; sid < most_handles; ++sid)
+  for (int sid = 0; sid < max_handles; ++sid)
     if (Handle* const handle = find_handle(sid); is_forgotten(handle))
       found.push_back(describe(sid, *handle));
   return found;
@@ -84,9 +84,9 @@ void commit(const char* where, Forgotten& one) {
 
 std::string list(const std::vector<std::string>& names) {
   std::string text;
-  for (size_t i = 0; i < std::min(names.size(), most_names); ++i)
+  for (size_t i = 0; i < std::min(names.size(), max_names); ++i)
     text += (i > 0 ? ", '" : "'") + names[i] + "'";
-  if (names.size() > most_names) text += " and " + std::to_string(names.size() - most_names) + " more";
+  if (names.size() > max_names) text += " and " + std::to_string(names.size() - max_names) + " more";
   return text;
 }
 
@@ -152,7 +152,7 @@ void at_exit() {
   const auto work = [] {
     if (const auto problem = attempt(end_with_process)) report("exit", *problem, -1, 0);
   };
-  if (attempt([&] { quiet_thread(work).join(); })) work();
+  if (attempt([&] { service_thread(work).join(); })) work();
 }
 
 // Handles of one multifile in this process: one, or those of all threads of its team.
@@ -190,7 +190,7 @@ bool close_group(const Group& group) {
   std::vector<int> results(group.size(), 0);
   const auto close = [&](size_t i) { results[i] = close_parallel("MPI_Finalize", group[i].sid); };
   std::vector<std::thread> threads;
-  for (size_t i = 1; i < group.size(); ++i) threads.push_back(quiet_thread([&, i] { close(i); }));
+  for (size_t i = 1; i < group.size(); ++i) threads.push_back(service_thread([&, i] { close(i); }));
   close(0);
   for (std::thread& thread : threads) thread.join();
   return std::ranges::all_of(results, [](int result) { return result == SION_SUCCESS; });
@@ -221,7 +221,7 @@ void end_with_mpi() {
     const bool named = !first.atomic;
     const bool ready = named && is_complete(group) && std::ranges::none_of(group, &Forgotten::failed);
     const auto rest = std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now());
-    const Presence others = first.comm()->meet_within(ready, std::max(rest, least_wait));
+    const Presence others = first.comm()->meet_within(ready, std::max(rest, min_wait));
     if (others == Presence::untold) continue;  // until the process ends
     for (Forgotten& one : group) one.handle->told_forgotten = true;
     if (others == Presence::all) {

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/quiet_thread.hpp"
+#include "base/service_thread.hpp"
 
 namespace sheaf {
 
@@ -27,8 +27,8 @@ struct Heartbeat::Call {
 namespace {
 
 constexpr size_t stack_bytes = 256 << 10;
-constexpr std::chrono::seconds most_wait{2};
-constexpr std::chrono::milliseconds longest_end{200};
+constexpr std::chrono::seconds max_wait{2};
+constexpr std::chrono::milliseconds max_end{200};
 
 class Thread {
  public:
@@ -44,11 +44,11 @@ class Thread {
   void remove(const std::shared_ptr<Heartbeat::Call>& call) {
     std::unique_lock lock(mutex_);
     calls_.remove(call);
-    changed_.wait_for(lock, most_wait, [&] { return !call->at_work; });
+    changed_.wait_for(lock, max_wait, [&] { return !call->at_work; });
   }
 
   // Stops the thread at the end of the process or when the library is unloaded. Does not wait longer than
-  // longest_end for a call that hangs.
+  // max_end for a call that hangs.
   void end() {
     {
       const std::lock_guard lock(mutex_);
@@ -56,7 +56,7 @@ class Thread {
       ends_ = true;
       changed_.notify_all();
     }
-    const auto until = std::chrono::system_clock::now().time_since_epoch() + longest_end;
+    const auto until = std::chrono::system_clock::now().time_since_epoch() + max_end;
     const auto seconds = std::chrono::floor<std::chrono::seconds>(until);
     const timespec time{seconds.count(), std::chrono::nanoseconds(until - seconds).count()};
     ::pthread_timedjoin_np(thread_, nullptr, &time);

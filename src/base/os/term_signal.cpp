@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "base/quiet_thread.hpp"
+#include "base/service_thread.hpp"
 
 namespace sheaf {
 
@@ -72,7 +72,7 @@ void pass_on(const struct sigaction& before, int signal, siginfo_t* info, void* 
 }
 
 void wait_for(const Catcher& c, uint64_t request) {
-  const int64_t until = seconds() + term_patience.count();
+  const int64_t until = seconds() + term_timeout.count();
   const timespec nap{0, 1'000'000};
   while (c.answered.load() < request && seconds() < until) ::nanosleep(&nap, nullptr);
 }
@@ -92,7 +92,7 @@ void handle(int signal, siginfo_t* info, void* context) {
   } else {
     const int64_t now = seconds();
     int64_t first = 0;
-    if (!c.first.compare_exchange_strong(first, now) && now - first > term_patience.count()) {
+    if (!c.first.compare_exchange_strong(first, now) && now - first > term_timeout.count()) {
       obey(c.before);
     } else {
       ++c.to_send;
@@ -130,7 +130,7 @@ void catch_term(const TermAction& action) {
     auto* const own = new Catcher(action);
     if (c) own->before = c->before;
     try {
-      quiet_thread([own] { own->serve(); }).detach();
+      service_thread([own] { own->serve(); }).detach();
     } catch (const std::system_error& e) {
       delete own;
       throw Error(Code::io, "cannot start the thread that term=flush needs", e.code().value());

@@ -10,10 +10,10 @@
 namespace sheaf {
 
 // Maximum delay of the end. A further signal after this time is passed on at once.
-inline constexpr std::chrono::seconds term_patience{10};
+inline constexpr std::chrono::seconds term_timeout{10};
 
 struct TermAction {
-  void (*act)();         // the work, which takes at most term_patience; never throws
+  void (*act)();         // the work, which takes at most term_timeout; never throws
   void (*after)();       // called after the signal has been sent again, if the program continues
   bool (*in_the_way)();  // whether act() may have to wait for the calling thread; async-signal-safe
 };

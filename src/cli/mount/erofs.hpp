@@ -22,7 +22,7 @@ inline constexpr int64_t block_size = 4096;
 // An inode is at the end of its first block. Its attributes are in the second block, which is generated only
 // when it is read.
 inline constexpr int64_t inode_blocks = 2;
-inline constexpr int64_t most_blocks = UINT32_MAX;
+inline constexpr int64_t max_blocks = UINT32_MAX;
 
 struct Superblock {
   uint64_t inodes = 0;

@@ -16,12 +16,12 @@ namespace {
 
 // Read size of cat and cp, and the maximum size of a request.
 constexpr blksize_t preferred_request = 1 << 20;
-constexpr unsigned most_in_background = 64;  // read-ahead requests of the kernel in flight
+constexpr unsigned max_in_background = 64;  // read-ahead requests of the kernel in flight
 
 void begin(void*, fuse_conn_info* connection) {
   // With this flag, a changed modification time would invalidate cached data.
   connection->want &= ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA);
-  connection->max_background = most_in_background;
+  connection->max_background = max_in_background;
   // The kernel uses the minimum of this value and that of the mount (read_ahead_far in main.cpp).
   connection->max_readahead = preferred_request;
 }
@@ -32,7 +32,7 @@ struct stat attributes_of_image() {
   attributes.st_ino = Front::image_number;
   attributes.st_mode = S_IFREG | S_IRUSR;
   attributes.st_nlink = 1;
-  attributes.st_size = erofs::most_blocks * erofs::block_size;
+  attributes.st_size = erofs::max_blocks * erofs::block_size;
   return attributes;
 }
 

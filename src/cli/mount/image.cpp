@@ -15,7 +15,7 @@ namespace {
 using erofs::block_size;
 using erofs::inode_blocks;
 
-constexpr size_t most_readers = 64;  // streams read concurrently; each keeps its table of sizes
+constexpr size_t max_readers = 64;  // streams read concurrently; each keeps its table of sizes
 
 }  // namespace
 
@@ -35,7 +35,7 @@ Image::Image(const FileSystem& system) : system_(system) {
     file.at = blocks_;
     file.size = file.node.streams->facts(file.node.stream).size;
     blocks_ += must_fit(align_up(file.size, block_size), "a stream") / block_size;
-    if (blocks_ > erofs::most_blocks) throw Error(Code::unsupported, "an image of EROFS has 16 TiB at most");
+    if (blocks_ > erofs::max_blocks) throw Error(Code::unsupported, "an image of EROFS has 16 TiB at most");
   }
 }
 
@@ -118,7 +118,7 @@ size_t Image::read_data(std::span<std::byte> out, int64_t offset) {
 std::shared_ptr<mount::Reader> Image::reader(size_t file) {
   const std::lock_guard lock(mutex_);
   if (const auto found = readers_.find(file); found != readers_.end()) return found->second;
-  if (readers_.size() == most_readers) readers_.clear();
+  if (readers_.size() == max_readers) readers_.clear();
   const mount::Node& node = items_[file].node;
   return readers_[file] = node.streams->open(node.stream);
 }

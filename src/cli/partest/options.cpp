@@ -63,7 +63,7 @@ const char* const footer =
 }  // namespace
 
 int64_t Options::bytes_of(int64_t task, int64_t ntasks) const {
-  const int64_t bytes = least_bytes(ntasks) + (totalsize && task < *totalsize % ntasks ? 1 : 0);
+  const int64_t bytes = min_bytes(ntasks) + (totalsize && task < *totalsize % ntasks ? 1 : 0);
   return bytes + static_cast<int64_t>(static_cast<double>(bytes) * factor * chance(task));
 }
 

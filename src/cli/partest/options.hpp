@@ -57,7 +57,7 @@ struct Options {
 
   // Size of a task's data, and the minimum over all tasks, in bytes.
   int64_t bytes_of(int64_t task, int64_t ntasks) const;
-  int64_t least_bytes(int64_t ntasks) const { return totalsize ? *totalsize / ntasks : localsize; }
+  int64_t min_bytes(int64_t ntasks) const { return totalsize ? *totalsize / ntasks : localsize; }
 };
 
 // Text to print instead of running, and the exit code.

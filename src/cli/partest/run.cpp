@@ -24,9 +24,9 @@ class PhaseRun {
 
   Phase run() {
     untimed([&] { prepare(); });
-    int64_t most_calls[] = {calls_};
-    comm_.all_max(most_calls);
-    if (target_->collective()) calls_ = most_calls[0];
+    int64_t max_calls[] = {calls_};
+    comm_.all_max(max_calls);
+    if (target_->collective()) calls_ = max_calls[0];
     if (writes_ && options_.write == 2) {
       step(create_step, [&] { target_->open(); });
       step(create_close_step, [&] { target_->close(); });

@@ -46,8 +46,8 @@ class Table : public Report {
     const Options& o = options;
     const std::string threads = o.threads > 0 ? fmt::format(", {} threads per process", o.threads) : "";
     fmt::print("{}: {} task{}{}, {}\n", s.program, s.ntasks, s.ntasks == 1 ? "" : "s", threads, s.mpi);
-    fmt::print("{}: {} per task{}, {} per call{}\n\n", printable(o.filename),
-               in_units(o.least_bytes(s.ntasks)), o.factor > 0 ? " and up" : "", in_units(o.bufsize),
+    fmt::print("{}: {} per task{}, {} per call{}\n\n", printable(o.filename), in_units(o.min_bytes(s.ntasks)),
+               o.factor > 0 ? " and up" : "", in_units(o.bufsize),
                o.taskoffset != 0 ? fmt::format(", task t reads what task t+{} wrote", o.taskoffset) : "");
     fmt::print("{:<{}} {:<5} {:>11}  {:>9} {:>9} {:>9}  {:>10} {:>10}  {:>5}\n", "", name_width, "", "data",
                "open s", "data s", "close s", "data MiB/s", "all MiB/s", "files");

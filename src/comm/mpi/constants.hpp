@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "comm/constants.hpp"
-#include "comm/shared_meeting.hpp"
+#include "comm/shm_barrier.hpp"
 
 namespace sheaf::mpi {
 
@@ -24,20 +24,20 @@ inline constexpr size_t pieces_at_once = 1024;
 // A waiting task first yields its core, then sleeps for a sixteenth of the time it has waited. The limits
 // keep the wake-ups cheap and the delay small.
 inline constexpr std::chrono::microseconds yielding{300};
-inline constexpr std::chrono::microseconds shortest_sleep{30};
-inline constexpr std::chrono::microseconds longest_sleep{200};
-static_assert(shortest_sleep <= longest_sleep && longest_sleep <= yielding);
+inline constexpr std::chrono::microseconds min_sleep{30};
+inline constexpr std::chrono::microseconds max_sleep{200};
+static_assert(min_sleep <= max_sleep && max_sleep <= yielding);
 
 // After this many reductions, the tasks of several hosts are grouped by host. Grouping costs about ten
 // reductions by messages and saves more than half of each later one.
 inline constexpr int reductions_worth_hosts = 16;
 
 // Duplicates of a communicator that are cached for the next open.
-inline constexpr size_t most_spares = 8;
+inline constexpr size_t max_spares = 8;
 
 // Caller's numbers that the first reduction of a group includes; most are from agree(). They share the
 // barrier in shared memory with the status of the cached duplicates, of the world and of the topology.
-inline constexpr size_t most_on_first_meeting = comm_constants::most_agreed_values + 1;
-static_assert((most_spares + 2 + most_on_first_meeting) * sizeof(int64_t) <= SharedMeeting::most_bytes);
+inline constexpr size_t max_on_first_meeting = comm_constants::max_agreed_values + 1;
+static_assert((max_spares + 2 + max_on_first_meeting) * sizeof(int64_t) <= ShmBarrier::max_bytes);
 
 }  // namespace sheaf::mpi

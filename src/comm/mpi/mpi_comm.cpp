@@ -9,12 +9,12 @@
 #include "comm/helpers.hpp"
 #include "comm/mpi/constants.hpp"
 #include "comm/mpi/mpi_calls.hpp"
+#include "comm/mpi/mpi_comm_cache.hpp"
 #include "comm/mpi/mpi_exchange.hpp"
-#include "comm/mpi/mpi_parts.hpp"
-#include "comm/mpi/mpi_patience.hpp"
 #include "comm/mpi/mpi_presence.hpp"
 #include "comm/mpi/mpi_shared_memory.hpp"
-#include "comm/mpi/mpi_spares.hpp"
+#include "comm/mpi/mpi_split_cache.hpp"
+#include "comm/mpi/mpi_timeout.hpp"
 
 namespace sheaf {
 namespace {
@@ -26,7 +26,7 @@ using mpi::patiently;
 struct Family : private NonCopyable {
   Family(MPI_Comm program_comm, int largest_message)
       : program(program_comm),
-        spares(mpi::Spares::of(program)),
+        spares(mpi::CommCache::of(program)),
         number(mpi::rank_in(program)),
         largest(largest_message) {}
   ~Family() {
@@ -34,10 +34,10 @@ struct Family : private NonCopyable {
   }
 
   const MPI_Comm program;  // passed to mpi_comm()
-  std::shared_ptr<mpi::Spares> spares;
-  mpi::Spares::Spare spare;  // communicator of the first group; null before its first collective call
-  const int number;          // rank in `program`
-  const int largest;         // maximum bytes per message
+  std::shared_ptr<mpi::CommCache> spares;
+  mpi::CommCache::Spare spare;  // communicator of the first group; null before its first collective call
+  const int number;             // rank in `program`
+  const int largest;            // maximum bytes per message
   // Tasks per host requested by SHEAF_TOPOLOGY of rank 0. 0: not set; -1: not a number.
   int per_node = 0;
 };
@@ -46,7 +46,7 @@ class MpiComm final : public Comm, private NonCopyable {
  public:
   // `part` >= 0: `comm` is that part of `from` and is returned to it; otherwise the destructor frees the
   // communicator. `on_node`: all tasks are on one host.
-  MpiComm(MPI_Comm comm, std::shared_ptr<Family> family, mpi::Parts* from, int part, bool on_node)
+  MpiComm(MPI_Comm comm, std::shared_ptr<Family> family, mpi::SplitCommCache* from, int part, bool on_node)
       : comm_(comm),
         on_node_(on_node),
         part_(static_cast<int8_t>(part)),
@@ -90,7 +90,7 @@ class MpiComm final : public Comm, private NonCopyable {
   }
 
   void reduce(Reduction how, std::span<int64_t> values) override {
-    if (how == Reduction::max && comm_ == MPI_COMM_NULL && values.size() <= mpi::most_on_first_meeting)
+    if (how == Reduction::max && comm_ == MPI_COMM_NULL && values.size() <= mpi::max_on_first_meeting)
       return meet_first(values);
     if (mpi::Meeting* tasks = meeting(); tasks && tasks->reduce(how, values)) return;
     if (mpi::HostsMeeting* hosts = first_ ? family_->spare.hosts.get() : nullptr;
@@ -182,15 +182,15 @@ class MpiComm final : public Comm, private NonCopyable {
   }
 
   std::unique_ptr<Comm> split(int color, int key) override {
-    return part({mpi::Parts::How::split, color, key});
+    return part({mpi::SplitCommCache::How::split, color, key});
   }
 
-  std::unique_ptr<Comm> duplicate() override { return part({mpi::Parts::How::duplicate, 0, 0}); }
+  std::unique_ptr<Comm> duplicate() override { return part({mpi::SplitCommCache::How::duplicate, 0, 0}); }
 
   std::unique_ptr<Comm> split_by_node() override {
     if (const int per_node = tasks_per_node_by_hand())
-      return part({mpi::Parts::How::split, family_->number / per_node, rank_}, true);
-    return part({mpi::Parts::How::by_memory, 0, rank_}, true);
+      return part({mpi::SplitCommCache::How::split, family_->number / per_node, rank_}, true);
+    return part({mpi::SplitCommCache::How::by_memory, 0, rank_}, true);
   }
 
   int node_count() override {
@@ -255,10 +255,10 @@ class MpiComm final : public Comm, private NonCopyable {
   // free on all tasks, whether all tasks can use the cached duplicates of MPI_COMM_WORLD, and the topology
   // set on rank 0. It includes the maxima that the caller needs, since it takes a reduction anyway.
   void meet_first(std::span<int64_t> values) {
-    constexpr size_t offered = mpi::most_spares;
+    constexpr size_t offered = mpi::max_spares;
     constexpr size_t own = offered + 2;
-    const auto world = family_->spares->in_use() ? nullptr : mpi::Spares::of_world(family_->program);
-    std::array<int64_t, own + mpi::most_on_first_meeting> all;
+    const auto world = family_->spares->in_use() ? nullptr : mpi::CommCache::of_world(family_->program);
+    std::array<int64_t, own + mpi::max_on_first_meeting> all;
     std::ranges::copy((world ? world : family_->spares)->offer(), all.begin());
     all[offered] = !world;
     all[offered + 1] = rank_ == 0 ? topology_by_hand() : INT64_MIN;
@@ -270,7 +270,7 @@ class MpiComm final : public Comm, private NonCopyable {
     std::ranges::copy_n(all.begin() + own, std::ssize(values), values.begin());
     family_->per_node = static_cast<int>(all[offered + 1]);
     if (all[offered] == 0) {
-      mpi::Spares::join(family_->program, world);
+      mpi::CommCache::join(family_->program, world);
       family_->spares = world;
     } else if (world) {
       std::fill_n(all.begin(), offered, 1);  // offers that some tasks made belong to another communicator
@@ -283,7 +283,7 @@ class MpiComm final : public Comm, private NonCopyable {
   // Counts the hosts by shared memory, regardless of SHEAF_TOPOLOGY.
   int count_nodes() {
     if (size_ == 1 || family_->spares->meeting) return 1;
-    const auto node = part({mpi::Parts::How::by_memory, 0, rank_}, true);
+    const auto node = part({mpi::SplitCommCache::How::by_memory, 0, rank_}, true);
     if (node->size() == size_) return 1;
     int64_t first = node->rank() == 0;
     all_sum(std::span(&first, 1));
@@ -291,16 +291,16 @@ class MpiComm final : public Comm, private NonCopyable {
   }
 
   // Returns the cache of groups split from this one; null if they cannot be cached.
-  mpi::Parts* parts() const {
+  mpi::SplitCommCache* parts() const {
     if (first_) return family_->spare.parts.get();
     return from_ ? &from_->of(part_) : nullptr;
   }
 
   // Returns a cached group of an earlier open, or creates one.
-  std::unique_ptr<Comm> part(const mpi::Parts::Wish& wish, bool on_node = false) {
+  std::unique_ptr<Comm> part(const mpi::SplitCommCache::SplitRequest& wish, bool on_node = false) {
     const MPI_Comm own = comm();
-    mpi::Parts* const kept = parts();
-    mpi::Parts::Offer offer{};
+    mpi::SplitCommCache* const kept = parts();
+    mpi::SplitCommCache::Offer offer{};
     int number = -1;
     if (kept && !kept->empty()) {
       offer = kept->offer(wish);
@@ -311,7 +311,7 @@ class MpiComm final : public Comm, private NonCopyable {
     if (number >= 0) {
       found = kept->comm(number);
     } else {
-      found = mpi::Parts::make(own, wish);
+      found = mpi::SplitCommCache::make(own, wish);
       if (kept) number = kept->keep(wish, found, offer);
     }
     if (found == MPI_COMM_NULL) return nullptr;
@@ -338,7 +338,7 @@ class MpiComm final : public Comm, private NonCopyable {
   const bool on_node_ = false;
   const int8_t part_ = -1;
   std::shared_ptr<Family> family_;
-  mpi::Parts* const from_ = nullptr;  // null if the group is not cached
+  mpi::SplitCommCache* const from_ = nullptr;  // null if the group is not cached
   const int rank_;
   const int size_;
 };

@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
 #include "comm/agree.hpp"
-#include "comm/mpi/mpi_patience.hpp"
+#include "comm/mpi/mpi_timeout.hpp"
 
 namespace sheaf::mpi {
 namespace {

@@ -7,8 +7,8 @@
 #include "comm/agree.hpp"
 #include "comm/mpi/constants.hpp"
 #include "comm/mpi/mpi_calls.hpp"
-#include "comm/mpi/mpi_parts.hpp"
-#include "comm/mpi/mpi_patience.hpp"
+#include "comm/mpi/mpi_split_cache.hpp"
+#include "comm/mpi/mpi_timeout.hpp"
 
 namespace sheaf::mpi {
 
@@ -28,9 +28,9 @@ void HostsMeeting::free() { free_own(firsts_); }
 
 void HostsMeeting::find_hosts() {
   const int rank = rank_in(comm_);
-  const auto how = host_ < 0 ? Parts::How::by_memory : Parts::How::split;
-  const MPI_Comm host = Parts::make(comm_, {how, std::max(host_, 0), rank});
-  firsts_ = Parts::make(comm_, {Parts::How::split, rank_in(host) == 0 ? 0 : -1, rank});
+  const auto how = host_ < 0 ? SplitCommCache::How::by_memory : SplitCommCache::How::split;
+  const MPI_Comm host = SplitCommCache::make(comm_, {how, std::max(host_, 0), rank});
+  firsts_ = SplitCommCache::make(comm_, {SplitCommCache::How::split, rank_in(host) == 0 ? 0 : -1, rank});
   meeting_ = Meeting::several(host, 1, comm_).front();
   const bool alone = size_of(host) == 1;
   std::array<int64_t, 2> found{!alone, !alone && !meeting_};
@@ -40,7 +40,7 @@ void HostsMeeting::find_hosts() {
 }
 
 bool HostsMeeting::reduce(Reduction how, std::span<int64_t> values) {
-  std::array<int64_t, SharedMeeting::most_bytes / sizeof(int64_t)> told;  // the values and a failure flag
+  std::array<int64_t, ShmBarrier::max_bytes / sizeof(int64_t)> told;  // the values and a failure flag
   if (values.size() >= told.size() || how == Reduction::sum_before) return false;
   if (calls_ < reductions_worth_hosts && ++calls_ == reductions_worth_hosts) find_hosts();
   if (!meets_) return false;

@@ -13,7 +13,7 @@
 
 #include "base/non_copyable.hpp"
 #include "comm/comm.hpp"
-#include "comm/mpi/mpi_meeting.hpp"
+#include "comm/mpi/mpi_barrier.hpp"
 
 namespace sheaf::mpi {
 

@@ -149,7 +149,7 @@ class MessagesOnComm final : public MpiMessages, private NonCopyable {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
 
-  // Backs off like mpi_patience, so that a waiting task leaves the processor to tasks with work. A long
+  // Backs off like mpi_timeout, so that a waiting task leaves the processor to tasks with work. A long
   // message needs several calls on both sides, so sleeps stay short while one may be in flight.
   void rest(double idle) override {
     if (idle < 1e-3) {

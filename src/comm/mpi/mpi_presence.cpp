@@ -37,7 +37,7 @@ bool hear(MPI_Comm comm, int from, clock::time_point until, int& word, int& send
       return true;
     }
     if (clock::now() >= until) return false;
-    std::this_thread::sleep_for(longest_sleep);
+    std::this_thread::sleep_for(max_sleep);
   }
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/random.hpp"
 #include "comm/mpi/mpi_calls.hpp"
-#include "comm/mpi/mpi_patience.hpp"
+#include "comm/mpi/mpi_timeout.hpp"
 
 namespace sheaf::mpi {
 

@@ -37,7 +37,7 @@ struct Failure {
   }
 };
 
-class CallbackHub final : public StarHub {
+class CallbackHub final : public RootRelay {
  public:
   CallbackHub(const CommCallbacks& callbacks, void* group, int rank, int size)
       : call_(callbacks), group_(group), rank_(rank), size_(size) {}
@@ -126,7 +126,7 @@ class CallbackHub final : public StarHub {
     int64_t count = 0;
   };
   static Rounds rounds_for(int64_t largest) {
-    const int64_t window = std::min(most_at_once, (largest + 7) / 8 * 8);
+    const int64_t window = std::min(max_at_once, (largest + 7) / 8 * 8);
     return {window, largest == 0 ? 0 : (largest + window - 1) / window};
   }
 
@@ -278,7 +278,7 @@ class CallbackHub final : public StarHub {
 
   // Maximum bytes per task in one call of gatherr or scatterr. Outside of mapped opens, existing programs
   // have only ever been called with these two, 64-bit numbers and at most this size.
-  static constexpr int64_t most_at_once = 64 << 10;
+  static constexpr int64_t max_at_once = 64 << 10;
 
   const CommCallbacks call_;
   void* const group_;
@@ -300,7 +300,7 @@ std::unique_ptr<Comm> callback_comm(const CommCallbacks& callbacks, void* group,
   return star_comm(std::make_shared<CallbackHub>(callbacks, group, rank, size));
 }
 
-void StarHub::make_local(const LocalGroup&) {
+void RootRelay::make_local(const LocalGroup&) {
   throw Error(Code::wrong_mode, "the tasks do not talk through callbacks");
 }
 

@@ -69,7 +69,7 @@ void scatter(const Members& members, Results& results) {
   for (size_t m = 0; m < members.size(); ++m) results[m] = joined({parts[m]});
 }
 
-void split(const Members& members, Results& results, StarHub& hub) {
+void split(const Members& members, Results& results, RootRelay& hub) {
   std::map<int64_t, std::vector<size_t>> groups;
   for (size_t m = 0; m < members.size(); ++m)
     if (members[m].call.color >= 0) groups[members[m].call.color].push_back(m);
@@ -84,7 +84,7 @@ void split(const Members& members, Results& results, StarHub& hub) {
   }
 }
 
-void complete(Members& members, Results& results, StarHub& hub) {
+void complete(Members& members, Results& results, RootRelay& hub) {
   check_match(members);
   const auto root = static_cast<size_t>(members[0].call.root);
   switch (members[0].call.op) {
@@ -131,7 +131,7 @@ std::map<int64_t, Members> by_group(const Gathered& calls) {
 
 }  // namespace
 
-Gathered answer(const Gathered& calls, StarHub& hub) {
+Gathered answer(const Gathered& calls, RootRelay& hub) {
   std::vector<std::vector<std::byte>> replies(calls.sizes.size(), joined({value_bytes(Reply{})}));
   bool progress = false;
   for (auto& [number, members] : by_group(calls)) {

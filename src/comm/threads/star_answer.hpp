@@ -46,6 +46,6 @@ struct Place {
 };
 
 // Answers one round at task 0. Throws damaged if a contribution does not start with a valid Call.
-Gathered answer(const Gathered& calls, StarHub& hub);
+Gathered answer(const Gathered& calls, RootRelay& hub);
 
 }  // namespace sheaf::star

@@ -16,7 +16,7 @@ using namespace star;
 
 class StarComm final : public Comm {
  public:
-  StarComm(std::shared_ptr<StarHub> hub, const Place& place) : hub_(std::move(hub)), place_(place) {}
+  StarComm(std::shared_ptr<RootRelay> hub, const Place& place) : hub_(std::move(hub)), place_(place) {}
 
   int rank() const override { return place_.rank; }
   int size() const override { return place_.size; }
@@ -57,7 +57,7 @@ class StarComm final : public Comm {
     return split_off({.op = Op::split_by_node, .color = hub_->node()});
   }
 
-  StarHub* hub() const override { return hub_.get(); }
+  RootRelay* hub() const override { return hub_.get(); }
 
  private:
   static void fill(std::span<std::byte> to, std::span<const std::byte> from) {
@@ -89,13 +89,13 @@ class StarComm final : public Comm {
     return place.group == 0 ? nullptr : std::make_unique<StarComm>(hub_, place);
   }
 
-  std::shared_ptr<StarHub> hub_;
+  std::shared_ptr<RootRelay> hub_;
   Place place_;
 };
 
 }  // namespace
 
-std::unique_ptr<Comm> star_comm(std::shared_ptr<StarHub> hub) {
+std::unique_ptr<Comm> star_comm(std::shared_ptr<RootRelay> hub) {
   const Place place{0, hub->rank(), hub->size()};
   return std::make_unique<StarComm>(std::move(hub), place);
 }

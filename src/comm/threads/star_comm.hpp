@@ -23,11 +23,11 @@ namespace sheaf {
 struct LocalGroup;
 
 // One task's handle of the transport that performs the rounds. Kept alive by the Comms on it.
-class StarHub {
+class RootRelay {
  public:
   using Answer = std::function<Gathered(const Gathered&)>;
 
-  virtual ~StarHub() = default;
+  virtual ~RootRelay() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
@@ -48,6 +48,6 @@ class StarHub {
 };
 
 // Local. Creates the group of all tasks of the hub. Must be called once per hub on each task.
-SHEAF_EXPORT std::unique_ptr<Comm> star_comm(std::shared_ptr<StarHub> hub);
+SHEAF_EXPORT std::unique_ptr<Comm> star_comm(std::shared_ptr<RootRelay> hub);
 
 }  // namespace sheaf

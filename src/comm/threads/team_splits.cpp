@@ -33,7 +33,7 @@ std::vector<T> values_of(std::span<const std::byte> bytes) {
 }
 
 // A hub for groups that span parts of processes. Its rounds use the group of all tasks.
-class TeamHub final : public StarHub {
+class TeamHub final : public RootRelay {
  public:
   // Collective over `group`.
   explicit TeamHub(std::unique_ptr<Comm> group) : group_(std::move(group)) {

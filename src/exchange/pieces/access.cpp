@@ -90,28 +90,28 @@ const TypeMap& contiguous_bytes() {
   return map;
 }
 
-int64_t ViewAccess::pieces() const {
+int64_t FileAccess::pieces() const {
   if (to <= from) return 0;
   if (filetype->is_contiguous()) return 1;
   const auto share = static_cast<double>(bytes()) / static_cast<double>(filetype->size());
   return std::max<int64_t>(1, static_cast<int64_t>(share * static_cast<double>(filetype->pieces())));
 }
 
-std::byte* ViewAccess::contiguous(int64_t position) const {
+std::byte* FileAccess::contiguous(int64_t position) const {
   const bool one_piece =
       memory->pieces() <= 1 && (memory->size() == memory->extent() || memory->size() >= bytes());
   return one_piece && memory->size() > 0 ? address + memory->offset_of(0) + (position - from) : nullptr;
 }
 
-void pack(const ViewAccess& access, int64_t from, int64_t to, std::byte* out) {
+void pack(const FileAccess& access, int64_t from, int64_t to, std::byte* out) {
   gather(*access.memory, from - access.from, to - access.from, access.address, out);
 }
 
-void unpack(const ViewAccess& access, int64_t from, int64_t to, const std::byte* in) {
+void unpack(const FileAccess& access, int64_t from, int64_t to, const std::byte* in) {
   if (from < to) scatter(*access.memory, from - access.from, to - access.from, in, access.address);
 }
 
-void put_pieces(const ViewAccess& access, int64_t from, int64_t to, std::byte* window,
+void put_pieces(const FileAccess& access, int64_t from, int64_t to, std::byte* window,
                 int64_t window_offset) {
   std::byte* const at = window + (access.displacement - window_offset);
   if (const std::byte* const stream = access.contiguous(from))
@@ -124,7 +124,7 @@ void put_pieces(const ViewAccess& access, int64_t from, int64_t to, std::byte* w
   }
 }
 
-void take_pieces(const ViewAccess& access, int64_t from, int64_t to, const std::byte* window,
+void take_pieces(const FileAccess& access, int64_t from, int64_t to, const std::byte* window,
                  int64_t window_offset) {
   const std::byte* const at = window + (access.displacement - window_offset);
   if (std::byte* const stream = access.contiguous(from))

@@ -15,7 +15,7 @@
 
 namespace sheaf::exchange {
 
-struct ViewAccess {
+struct FileAccess {
   int64_t displacement = 0;  // file offset of the first instance of the file type
   const layout::TypeMap* filetype = nullptr;
   int64_t from = 0;  // positions in the stream of the file type
@@ -47,14 +47,14 @@ const layout::TypeMap& contiguous_bytes();
 
 // Copies stream bytes [from, to) from memory to their file positions in a buffer, or back. `window` holds the
 // file from offset `window_offset`.
-void put_pieces(const ViewAccess& access, int64_t from, int64_t to, std::byte* window, int64_t window_offset);
-void take_pieces(const ViewAccess& access, int64_t from, int64_t to, const std::byte* window,
+void put_pieces(const FileAccess& access, int64_t from, int64_t to, std::byte* window, int64_t window_offset);
+void take_pieces(const FileAccess& access, int64_t from, int64_t to, const std::byte* window,
                  int64_t window_offset);
 
 // Copies stream bytes [from, to) from non-contiguous memory into contiguous `out`, or from `in` back to
 // memory.
-void pack(const ViewAccess& access, int64_t from, int64_t to, std::byte* out);
-void unpack(const ViewAccess& access, int64_t from, int64_t to, const std::byte* in);
+void pack(const FileAccess& access, int64_t from, int64_t to, std::byte* out);
+void unpack(const FileAccess& access, int64_t from, int64_t to, const std::byte* in);
 
 // Copies between a contiguous stream and the extents of any type map; `at` is the address of displacement 0.
 SHEAF_EXPORT void scatter(const layout::TypeMap& type, int64_t from, int64_t to, const std::byte* stream,

@@ -34,7 +34,7 @@ void read_pieces(File& file, std::vector<Piece<std::byte>> pieces, int64_t gap) 
     int64_t end = pieces[i].end();
     for (++i; i < pieces.size(); ++i) {
       const int64_t longer = std::max(end, pieces[i].end());
-      if (pieces[i].offset - end > gap || longer - pieces[first].offset > longest_read) break;
+      if (pieces[i].offset - end > gap || longer - pieces[first].offset > max_read_length) break;
       end = longer;
     }
     if (i == first + 1) {

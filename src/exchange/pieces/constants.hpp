@@ -23,16 +23,16 @@ static_assert(gap_worth_reading <= gap_worth_a_message);
 // --- Memory of an independent transfer, in bytes.
 inline constexpr int64_t packed_bytes = 1 << 20;      // packed at once from non-contiguous memory
 inline constexpr int64_t scattered_bytes = 16 << 20;  // likewise where each request costs a message
-inline constexpr int64_t longest_read = 16 << 20;     // maximum length of segments that are read together
+inline constexpr int64_t max_read_length = 16 << 20;  // maximum length of segments that are read together
 inline constexpr int64_t mover_bytes = 16 << 10;      // between two type maps: fits into the L1 cache
 static_assert(mover_bytes < packed_bytes && packed_bytes < scattered_bytes);
 
 // Number of attempts for a write that must not be overwritten by a read-modify-write of another task. The
 // write is repeated if one may have intervened. The bound ends a race with a program that takes and releases
 // its lock all the time.
-inline constexpr int most_guarded_writes = 8;
+inline constexpr int max_guarded_writes = 8;
 // Largest page size of any host, in bytes. Extents that are locked against other hosts are whole pages.
-inline constexpr int64_t most_host_page = 64 << 10;
+inline constexpr int64_t max_host_page = 64 << 10;
 
 // --- Independent transfer or exchange (exchange/collective). Where all tasks share a page cache, an extent
 // from this size on is worth its own request: that costs less than another copy.
@@ -41,10 +41,10 @@ inline constexpr int64_t piece_worth_a_read = 16 << 10;
 static_assert(piece_worth_a_read >= gap_worth_reading && piece_worth_a_read <= piece_worth_a_write);
 // An exchange pays if the tasks access at least 1/`sparse` of the range, or if the mean gap is shorter than
 // the cost of a request. If the program requests exchange, 1/`very_sparse` suffices. Where each unit must
-// have one writer, sparse accesses are exchanged too, unless they need more than `most_windows` windows.
+// have one writer, sparse accesses are exchanged too, unless they need more than `max_windows` windows.
 inline constexpr int64_t sparse = 8;
 inline constexpr int64_t very_sparse = 256;
-inline constexpr int64_t most_windows = 1 << 20;
+inline constexpr int64_t max_windows = 1 << 20;
 static_assert(sparse < very_sparse);
 
 // --- The window pool of one host. Its page cache merges requests.
@@ -52,16 +52,16 @@ inline constexpr int64_t usual_window = 128 << 10;  // bytes; the first call of 
 inline constexpr int64_t dear_window = 1 << 20;     // where each request costs a message
 inline constexpr int64_t largest_window = 8 << 20;  // for files with blocks of that size
 inline constexpr int stage_slots = 16;              // a power of two; 2 MiB with the usual window
-inline constexpr int most_pens = 8;                 // maximum number of tasks that access the file at once
+inline constexpr int max_pens = 8;                  // maximum number of tasks that access the file at once
 inline constexpr uint64_t windows_ahead = 3;        // windows that a task reads ahead
-static_assert((stage_slots & (stage_slots - 1)) == 0 && stage_slots > most_pens + windows_ahead);
+static_assert((stage_slots & (stage_slots - 1)) == 0 && stage_slots > max_pens + windows_ahead);
 static_assert(usual_window < dear_window && dear_window < largest_window);
 
 // --- The window pools of several hosts.
-inline constexpr int most_lanes = 4;              // aggregators of a host
-inline constexpr int64_t most_owners = 1024;      // owners of windows; more writers gain nothing
+inline constexpr int max_lanes = 4;               // aggregators of a host
+inline constexpr int64_t max_owners = 1024;       // owners of windows; more writers gain nothing
 inline constexpr int64_t hosts_window = 4 << 20;  // bytes; makes requests to servers, and messages, long
-inline constexpr int64_t least_hosts_window = 64 << 10;
+inline constexpr int64_t min_hosts_window = 64 << 10;
 // A short range is cut into this many windows per owner, so that no owner gets twice as much as another.
 // Windows do not become shorter than `short_window`.
 inline constexpr int64_t windows_of_an_owner = 4;
@@ -70,8 +70,8 @@ inline constexpr int64_t memory_of_a_lane = 48 << 20;  // bytes of windows per c
 // Bytes of a plan's code that are sent in the same message as its length.
 inline constexpr size_t short_code = 4 << 10;
 inline constexpr int rounds_under_way = 3;  // one is filled, one is in flight, one is written
-static_assert(most_lanes * memory_of_a_lane >= rounds_under_way * most_owners * least_hosts_window);
-static_assert(least_hosts_window <= short_window && short_window <= hosts_window);
+static_assert(max_lanes * memory_of_a_lane >= rounds_under_way * max_owners * min_hosts_window);
+static_assert(min_hosts_window <= short_window && short_window <= hosts_window);
 
 // --- Other handles of a file (transfer/other_handles). If this many random marks in a row are taken, the
 // cause is another handle that fills gaps rather than chance. The task then waits for that handle.

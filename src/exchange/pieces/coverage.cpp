@@ -22,7 +22,7 @@ constexpr int64_t bits = 64;
 
 uint64_t coverage_of_range(int64_t low, int64_t high) { return hash(high) - hash(low); }
 
-uint64_t coverage(const ViewAccess& access, int64_t from, int64_t to) {
+uint64_t coverage(const FileAccess& access, int64_t from, int64_t to) {
   uint64_t sum = 0;
   int64_t last = -1;  // the terms of adjacent extents cancel and need no hash
   if (from < to)
@@ -45,7 +45,7 @@ void CoverageMap::set(int64_t begin, int64_t end) const {
   }
 }
 
-void CoverageMap::set(const ViewAccess& access, int64_t from, int64_t to, int64_t window_offset) const {
+void CoverageMap::set(const FileAccess& access, int64_t from, int64_t to, int64_t window_offset) const {
   layout::for_each_piece(*access.filetype, access.displacement - window_offset, from, to,
                          [this](int64_t begin, int64_t length) { set(begin, begin + length); });
 }

@@ -15,7 +15,7 @@
 namespace sheaf::exchange {
 
 // Returns the contribution of stream bytes [from, to).
-uint64_t coverage(const ViewAccess& access, int64_t from, int64_t to);
+uint64_t coverage(const FileAccess& access, int64_t from, int64_t to);
 // Returns the contribution of one extent [low, high).
 uint64_t coverage_of_range(int64_t low, int64_t high);
 
@@ -28,7 +28,7 @@ class CoverageMap {
 
   void set(int64_t begin, int64_t end) const;
   // Sets the bits of stream bytes [from, to) in a window that begins at file offset `window_offset`.
-  void set(const ViewAccess& access, int64_t from, int64_t to, int64_t window_offset) const;
+  void set(const FileAccess& access, int64_t from, int64_t to, int64_t window_offset) const;
   // Returns the first set (clear) byte at or after `begin`, at most `end`.
   int64_t next_set(int64_t begin, int64_t end) const { return find(begin, end, 0); }
   int64_t next_clear(int64_t begin, int64_t end) const { return find(begin, end, ~uint64_t{0}); }

@@ -10,7 +10,7 @@
 #include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "exchange/pieces/constants.hpp"
-#include "exchange/transfer/hosts_file.hpp"
+#include "exchange/transfer/non_coherent_file.hpp"
 #include "layout/each_piece.hpp"
 
 namespace sheaf::exchange {
@@ -20,7 +20,7 @@ namespace {
 // Merges adjacent extents into requests and calls request(offset, stream position, length) while it returns
 // true. Returns the result of the last call.
 template <class Request>
-bool in_requests(const ViewAccess& access, int64_t from, int64_t to, Request request) {
+bool in_requests(const FileAccess& access, int64_t from, int64_t to, Request request) {
   bool going = true;
   int64_t next = from;  // position in the stream
   int64_t begin = 0;    // file offset of the pending request
@@ -39,7 +39,7 @@ bool in_requests(const ViewAccess& access, int64_t from, int64_t to, Request req
   return going;
 }
 
-bool sieves(const ViewAccess& access, const IndependentOptions& how, int64_t worth) {
+bool sieves(const FileAccess& access, const IndependentOptions& how, int64_t worth) {
   if (how.sieving == Sieving::never || !access.filetype->is_ordered()) return false;
   const int64_t pieces = access.pieces();
   if (pieces < 2) return false;
@@ -50,7 +50,7 @@ bool sieves(const ViewAccess& access, const IndependentOptions& how, int64_t wor
 // the stream positions of the window, its file offset and memory for its bytes. Stops when `use` returns
 // false.
 template <class Use>
-void in_windows(const ViewAccess& access, int64_t to, const IndependentOptions& how, Use use) {
+void in_windows(const FileAccess& access, int64_t to, const IndependentOptions& how, Use use) {
   LineBytes memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
   for (int64_t from = access.from, end = 0; from < to; from = end) {
     const int64_t low = access.offset_of(from);
@@ -65,7 +65,7 @@ void in_windows(const ViewAccess& access, int64_t to, const IndependentOptions& 
 // bytes; it returns the position up to which it has moved them. Stops at a short move. Returns the last
 // position.
 template <class Move>
-int64_t in_parts(const ViewAccess& access, int64_t from, int64_t end, int64_t step, int64_t most, bool writes,
+int64_t in_parts(const FileAccess& access, int64_t from, int64_t end, int64_t step, int64_t most, bool writes,
                  Move move) {
   std::byte* const memory = access.contiguous(access.from);
   LineBytes packed(memory ? 0 : static_cast<size_t>(std::min(end - from, most)));
@@ -82,7 +82,7 @@ int64_t in_parts(const ViewAccess& access, int64_t from, int64_t end, int64_t st
 }
 
 // Writes stream positions [from, to) with one request per extent.
-void write_direct(File& file, const ViewAccess& access, int64_t from, int64_t to, Tally& tally) {
+void write_direct(File& file, const FileAccess& access, int64_t from, int64_t to, IoCounters& tally) {
   in_parts(access, from, to, to - from, packed_bytes, true,
            [&](int64_t begin, int64_t end, const std::byte* stream) {
              in_requests(access, begin, end, [&](int64_t offset, int64_t position, int64_t length) {
@@ -93,7 +93,7 @@ void write_direct(File& file, const ViewAccess& access, int64_t from, int64_t to
            });
 }
 
-int64_t read_direct(File& file, const ViewAccess& access, Tally& tally) {
+int64_t read_direct(File& file, const FileAccess& access, IoCounters& tally) {
   const auto read = [&](int64_t from, int64_t to, std::byte* stream) {
     int64_t done = from;
     in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
@@ -108,7 +108,7 @@ int64_t read_direct(File& file, const ViewAccess& access, Tally& tally) {
   return in_parts(access, access.from, access.to, access.bytes(), packed_bytes, false, read) - access.from;
 }
 
-void write_sieved(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
+void write_sieved(File& file, const FileAccess& access, const IndependentOptions& how, IoCounters& tally) {
   ++tally.sieve_calls;
   in_windows(access, access.to, how,
              [&](int64_t from, int64_t to, int64_t offset, std::span<std::byte> window) {
@@ -119,7 +119,7 @@ void write_sieved(File& file, const ViewAccess& access, const IndependentOptions
                };
                const bool full = to - from == length;
                RangeLock lock;
-               if (!how.locked && !full) lock = file.lock(offset, length, true, Barred::tell);
+               if (!how.locked && !full) lock = file.lock(offset, length, true, OnConflict::tell);
                if (how.locked || lock) {
                  if (!full) {
                    const size_t got = get(file, window, offset, tally);
@@ -135,7 +135,7 @@ void write_sieved(File& file, const ViewAccess& access, const IndependentOptions
              });
 }
 
-int64_t read_sieved(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
+int64_t read_sieved(File& file, const FileAccess& access, const IndependentOptions& how, IoCounters& tally) {
   ++tally.sieve_calls;
   int64_t done = access.from;
   in_windows(access, access.position_at(file.status().size), how,
@@ -152,7 +152,7 @@ int64_t read_sieved(File& file, const ViewAccess& access, const IndependentOptio
 
 // Returns the segments of stream positions [from, to); their bytes are contiguous in `memory`.
 template <class Byte>
-std::vector<Piece<Byte>> pieces_of(const ViewAccess& access, int64_t from, int64_t to, Byte* memory) {
+std::vector<Piece<Byte>> pieces_of(const FileAccess& access, int64_t from, int64_t to, Byte* memory) {
   std::vector<Piece<Byte>> pieces;
   in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
     pieces.push_back({offset, {memory + (position - from), static_cast<size_t>(length)}});
@@ -162,20 +162,18 @@ std::vector<Piece<Byte>> pieces_of(const ViewAccess& access, int64_t from, int64
 }
 
 // Returns a part length that keeps the segment lists small; a single extent is one part.
-int64_t longest_part(const ViewAccess& access) {
-  return access.pieces() == 1 ? access.bytes() : scattered_bytes;
-}
+int64_t max_part(const FileAccess& access) { return access.pieces() == 1 ? access.bytes() : scattered_bytes; }
 
-void write_scattered(File& file, const ViewAccess& access, Tally& tally) {
+void write_scattered(File& file, const FileAccess& access, IoCounters& tally) {
   ++tally.direct_calls;
-  in_parts(access, access.from, access.to, longest_part(access), scattered_bytes, true,
+  in_parts(access, access.from, access.to, max_part(access), scattered_bytes, true,
            [&](int64_t from, int64_t to, const std::byte* stream) {
              put_pieces(file, pieces_of(access, from, to, stream), tally);
              return to;
            });
 }
 
-int64_t read_scattered(File& file, const ViewAccess& access, Tally& tally) {
+int64_t read_scattered(File& file, const FileAccess& access, IoCounters& tally) {
   const auto read = [&](int64_t from, int64_t to, std::byte* stream) {
     const Clock clock(tally.file_ns);
     ++tally.requests;
@@ -185,12 +183,12 @@ int64_t read_scattered(File& file, const ViewAccess& access, Tally& tally) {
   };
   ++tally.direct_calls;
   const int64_t end = access.position_at(file.status().size);
-  return in_parts(access, access.from, end, longest_part(access), scattered_bytes, false, read) - access.from;
+  return in_parts(access, access.from, end, max_part(access), scattered_bytes, false, read) - access.from;
 }
 
 }  // namespace
 
-void put_pieces(File& file, std::span<const Piece<const std::byte>> pieces, Tally& tally) {
+void put_pieces(File& file, std::span<const Piece<const std::byte>> pieces, IoCounters& tally) {
   if (pieces.empty()) return;
   const Clock clock(tally.file_ns);
   for (const auto& piece : pieces) tally.file_bytes_written += std::ssize(piece.memory);
@@ -198,18 +196,18 @@ void put_pieces(File& file, std::span<const Piece<const std::byte>> pieces, Tall
   file.write_pieces(pieces);
 }
 
-void put(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally) {
+void put(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& tally) {
   const Clock clock(tally.file_ns);
   ++tally.requests;
   file.write_at(data, offset);
   tally.file_bytes_written += std::ssize(data);
 }
 
-void put_shared(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally) {
+void put_shared(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& tally) {
   while_shared(file, offset, std::ssize(data), [&] { put(file, data, offset, tally); });
 }
 
-size_t get(File& file, std::span<std::byte> data, int64_t offset, Tally& tally) {
+size_t get(File& file, std::span<std::byte> data, int64_t offset, IoCounters& tally) {
   const Clock clock(tally.file_ns);
   ++tally.requests;
   const size_t got = file.read_at(data, offset);
@@ -219,7 +217,7 @@ size_t get(File& file, std::span<std::byte> data, int64_t offset, Tally& tally) 
 
 namespace {
 
-void write_alone(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
+void write_alone(File& file, const FileAccess& access, const IndependentOptions& how, IoCounters& tally) {
   std::shared_lock<std::shared_mutex> writing;
   Published* const apart = file.traits().apart;
   if (apart) {
@@ -238,7 +236,7 @@ void write_alone(File& file, const ViewAccess& access, const IndependentOptions&
   while_shared(file, access.low(), access.high() - access.low(), write);
 }
 
-int64_t read_alone(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
+int64_t read_alone(File& file, const FileAccess& access, const IndependentOptions& how, IoCounters& tally) {
   if (file.traits().dear_requests && access.filetype->is_ordered())
     return read_scattered(file, access, tally);
   if (sieves(access, how, bytes_per_read)) return read_sieved(file, access, how, tally);
@@ -247,8 +245,8 @@ int64_t read_alone(File& file, const ViewAccess& access, const IndependentOption
 
 }  // namespace
 
-int64_t transfer_alone(File& file, const ViewAccess& access, const IndependentOptions& how, bool writes,
-                       Tally& tally) {
+int64_t independent_io(File& file, const FileAccess& access, const IndependentOptions& how, bool writes,
+                       IoCounters& tally) {
   if (access.bytes() <= 0) return 0;
   RangeLock lock;
   if (how.locked) lock = file.lock(access.low(), access.high() - access.low(), writes);

@@ -9,8 +9,8 @@
 
 #include "comm/agree.hpp"
 #include "exchange/pieces/access.hpp"
+#include "exchange/transfer/io_counters.hpp"
 #include "exchange/transfer/shared_range.hpp"
-#include "exchange/transfer/tally.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf::exchange {
@@ -27,16 +27,16 @@ struct IndependentOptions {
 // Returns the bytes transferred from the start of the stream; a read may return fewer at the end of the file.
 // Throws the errors of the file, and of File::lock() if the range stays locked. After a failed write, the
 // contents of its extents are undefined; other bytes are unchanged.
-int64_t transfer_alone(File& file, const ViewAccess& access, const IndependentOptions& how, bool writes,
-                       Tally& tally);
+int64_t independent_io(File& file, const FileAccess& access, const IndependentOptions& how, bool writes,
+                       IoCounters& tally);
 
 // Writes under a shared lock that excludes read-modify-write by other tasks; updates `tally`.
-void put_shared(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally);
+void put_shared(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& tally);
 
 // Requests that update `tally`. put_pieces() writes disjoint segments in as few requests as the file
 // supports.
-void put_pieces(File& file, std::span<const Piece<const std::byte>> pieces, Tally& tally);
-void put(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally);
-size_t get(File& file, std::span<std::byte> data, int64_t offset, Tally& tally);
+void put_pieces(File& file, std::span<const Piece<const std::byte>> pieces, IoCounters& tally);
+void put(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& tally);
+size_t get(File& file, std::span<std::byte> data, int64_t offset, IoCounters& tally);
 
 }  // namespace sheaf::exchange

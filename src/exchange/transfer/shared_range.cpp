@@ -20,7 +20,7 @@ SharedRange::SharedRange(File& file, int64_t offset, int64_t length) : file_(fil
 
 void SharedRange::hold(int64_t from, int64_t to) {
   while (from < to) {
-    RangeLock got = file_.lock(from, to - from, false, Barred::tell);
+    RangeLock got = file_.lock(from, to - from, false, OnConflict::tell);
     if (got) {
       held_.push_back(std::move(got));
       return;
@@ -37,7 +37,7 @@ bool SharedRange::was_unguarded() {
   held_.clear();
   return std::ranges::any_of(barred_, [&](const Part& part) {
     const auto [from, to] = part;
-    const RangeLock now = file_.lock(from, to - from, false, Barred::tell);
+    const RangeLock now = file_.lock(from, to - from, false, OnConflict::tell);
     return now || now.from > from || now.to < to;
   });
 }

@@ -37,7 +37,7 @@ class SharedRange : private NonCopyable {
 // that could not be guaranteed.
 template <class Part>
 void while_shared(File& file, int64_t offset, int64_t length, Part part) {
-  for (int times = 0; times < most_guarded_writes; ++times) {
+  for (int times = 0; times < max_guarded_writes; ++times) {
     SharedRange shared(file, offset, length);
     part();
     if (!shared.was_unguarded()) return;

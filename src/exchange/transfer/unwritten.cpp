@@ -13,10 +13,10 @@ namespace {
 
 // Maximum number of separate extents, at some 100 bytes of memory each. Beyond it, a single extent covers
 // all, and a retry must cover that extent.
-constexpr std::ptrdiff_t most_extents = 1 << 16;
+constexpr std::ptrdiff_t max_extents = 1 << 16;
 
 template <class Visit>
-void for_each_extent(const ViewAccess& access, Visit visit) {
+void for_each_extent(const FileAccess& access, Visit visit) {
   if (access.bytes() > 0 && access.filetype)
     layout::for_each_piece(*access.filetype, access.displacement, access.from, access.to, visit);
 }
@@ -54,7 +54,7 @@ void UnwrittenBytes::insert(int64_t begin, int64_t end, const std::shared_ptr<co
     begin = std::max(begin, next->second.end);
     ++next;
   }
-  if (std::ssize(missing_) <= most_extents) return;
+  if (std::ssize(missing_) <= max_extents) return;
   const int64_t first = missing_.begin()->first;
   const Missing all{missing_.rbegin()->second.end, missing_.begin()->second.failure};
   missing_.clear();
@@ -80,7 +80,7 @@ void UnwrittenBytes::add(int64_t offset, int64_t length, const Error& why) {
   insert(offset, offset + length, failure_of(why));
 }
 
-void UnwrittenBytes::add(const ViewAccess& access, const Error& why) {
+void UnwrittenBytes::add(const FileAccess& access, const Error& why) {
   const std::lock_guard lock(mutex_);
   const auto failure = failure_of(why);
   for_each_extent(access, [&](int64_t offset, int64_t length) { insert(offset, offset + length, failure); });
@@ -91,7 +91,7 @@ void UnwrittenBytes::remove(int64_t offset, int64_t length) {
   erase(offset, offset + length);
 }
 
-void UnwrittenBytes::remove(const ViewAccess& access) {
+void UnwrittenBytes::remove(const FileAccess& access) {
   if (is_empty()) return;
   const std::lock_guard lock(mutex_);
   for_each_extent(access, [&](int64_t offset, int64_t length) { erase(offset, offset + length); });

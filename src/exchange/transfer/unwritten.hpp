@@ -21,11 +21,11 @@ class SHEAF_EXPORT UnwrittenBytes {
  public:
   // Records a failed write. The file offsets of `access` must increase.
   void add(int64_t offset, int64_t length, const Error& why);
-  void add(const ViewAccess& access, const Error& why);
+  void add(const FileAccess& access, const Error& why);
 
   // Records a successful write.
   void remove(int64_t offset, int64_t length);
-  void remove(const ViewAccess& access);
+  void remove(const FileAccess& access);
   // Records that the file now ends at `offset`.
   void cut(int64_t offset);
 

@@ -14,12 +14,12 @@ using Parts = std::span<const Piece<const std::byte>>;
 
 // Writes `parts` of `run` in one request, together with the file's bytes between them. The first part must
 // begin, and the last part end, with `run`.
-void write_together(File& file, std::span<std::byte> run, Parts parts, Tally& tally) {
+void write_together(File& file, std::span<std::byte> run, Parts parts, IoCounters& tally) {
   const int64_t offset = parts.front().offset;
   ++tally.sieve_calls;
   RangeLock lock;
   if (!file.traits().apart) {
-    lock = file.lock(offset, std::ssize(run), true, Barred::tell);
+    lock = file.lock(offset, std::ssize(run), true, OnConflict::tell);
     if (!lock) {
       for (const auto& part : parts) put_shared(file, part.memory, part.offset, tally);
       return;
@@ -38,7 +38,7 @@ void write_together(File& file, std::span<std::byte> run, Parts parts, Tally& ta
 }  // namespace
 
 void write_covered(File& file, std::span<std::byte> window, const CoverageMap& map, int64_t offset,
-                   Sieving sieving, Tally& tally) {
+                   Sieving sieving, IoCounters& tally) {
   std::vector<Piece<const std::byte>> parts;
   map.for_each_run(std::ssize(window), [&](int64_t from, int64_t to) {
     parts.push_back(

@@ -5,7 +5,7 @@
 
 #include "exchange/pieces/coverage.hpp"
 #include "exchange/transfer/independent.hpp"
-#include "exchange/transfer/tally.hpp"
+#include "exchange/transfer/io_counters.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf::exchange {
@@ -16,6 +16,6 @@ namespace sheaf::exchange {
 // lock in the range, gaps are skipped. On files of several hosts no lock is taken: a caller that allows
 // sieving must keep all tasks from writing during the call.
 void write_covered(File& file, std::span<std::byte> window, const CoverageMap& map, int64_t offset,
-                   Sieving sieving, Tally& tally);
+                   Sieving sieving, IoCounters& tally);
 
 }  // namespace sheaf::exchange

@@ -7,15 +7,15 @@
 #include <thread>
 
 #include "base/forks.hpp"
-#include "base/quiet_thread.hpp"
+#include "base/service_thread.hpp"
 
 namespace sheaf::codec {
 
 Compression with_threads(Compression how, int64_t tasks) {
-  constexpr int64_t most_threads = 3;
+  constexpr int64_t max_threads = 3;
   if (how.threads == Compression::automatic_threads)
     how.threads = static_cast<int32_t>(
-        std::clamp<int64_t>(std::thread::hardware_concurrency() / tasks - 1, 0, most_threads));
+        std::clamp<int64_t>(std::thread::hardware_concurrency() / tasks - 1, 0, max_threads));
   return how;
 }
 
@@ -77,7 +77,7 @@ void FrameQueue::start_threads() {
   auto crew = std::make_unique<Crew>();
   try {
     for (int32_t i = 0; i < how_.threads; ++i)
-      crew->workers.push_back(quiet_thread([c = crew.get(), how = how_] { c->work(how); }));
+      crew->workers.push_back(service_thread([c = crew.get(), how = how_] { c->work(how); }));
   } catch (const std::system_error&) {
   }
   if (!crew->workers.empty()) crew_ = std::move(crew);

@@ -101,8 +101,8 @@ bool decompress_gzip(std::shared_ptr<void>& state, std::span<const std::byte> da
 extern constinit const Method gzip_method = {
     .codec = Codec{3},
     .name = "gzip",
-    .least_level = 1,
-    .most_level = 9,
+    .min_level = 1,
+    .max_level = 9,
 #ifdef SHEAF_HAS_CODEC
     .load = [](std::string& problem) { zlib(&problem); },
     .compress = compress_gzip,

@@ -18,8 +18,8 @@ using format::Codec;
 struct Method {
   Codec codec;            // docs/format.md, section 14.1
   std::string_view name;  // as in the open mode: "zstd"
-  int least_level = 0;    // least = most = 0: no levels
-  int most_level = 0;
+  int min_level = 0;      // least = most = 0: no levels
+  int max_level = 0;
 
   // Loads the library. Sets `problem` to the reason on failure, and leaves it unchanged otherwise. Any
   // thread. This function and the next two are null if Sheaf was built without the library.
@@ -34,9 +34,9 @@ struct Method {
   bool (*decompress)(std::shared_ptr<void>& state, std::span<const std::byte> data,
                      std::span<std::byte> out) = nullptr;
 
-  bool has_levels() const { return least_level != most_level; }
+  bool has_levels() const { return min_level != max_level; }
   // Returns whether `level` is valid; 0 is the only valid level of a method without levels.
-  bool level_fits(int64_t level) const { return level >= least_level && level <= most_level; }
+  bool level_fits(int64_t level) const { return level >= min_level && level <= max_level; }
 };
 
 }  // namespace sheaf::codec

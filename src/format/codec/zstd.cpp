@@ -56,8 +56,8 @@ bool decompress_zstd(std::shared_ptr<void>& state, std::span<const std::byte> da
 extern constinit const Method zstd_method = {
     .codec = Codec{1},
     .name = "zstd",
-    .least_level = -100,
-    .most_level = 22,
+    .min_level = -100,
+    .max_level = 22,
 #ifdef SHEAF_HAS_CODEC
     .load = [](std::string& problem) { zstd(&problem); },
     .compress = compress_zstd,

@@ -4,7 +4,7 @@
 
 #include "comm/agree.hpp"
 #include "exchange/pieces/constants.hpp"
-#include "exchange/transfer/hosts_file.hpp"
+#include "exchange/transfer/non_coherent_file.hpp"
 #include "mpiio/file/shared_file.hpp"
 #include "storage/patience.hpp"
 
@@ -26,11 +26,12 @@ void AcrossHosts::apply(exchange::IndependentOptions& how, bool writes) const {
 }
 
 void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
-  // The program may state that no other handle writes (romio_ds_write); otherwise OtherHandles determines it.
+  // The program may state that no other handle writes (romio_ds_write); otherwise ConcurrentOpeners
+  // determines it.
   how.fills_gaps = how.independent.sieving == exchange::Sieving::always;
   apply(how.independent, writes);
   // Without cached windows, any aggregator may read a part of a unit.
-  if (caches()) how.unit = writes || !at_once() ? unit : std::min(unit, exchange::most_host_page);
+  if (caches()) how.unit = writes || !at_once() ? unit : std::min(unit, exchange::max_host_page);
 }
 
 std::optional<Error> AcrossHosts::meet_before_close(File& file, Comm& comm, bool writes) const {
@@ -43,8 +44,8 @@ std::optional<Error> AcrossHosts::meet_before_close(File& file, Comm& comm, bool
 
 std::shared_ptr<File> AcrossHosts::wrap(std::shared_ptr<File> file) const {
   if (!caches() || !file) return file;
-  if (PastCache* const past = file->traits().past_cache) past->know(kind);
-  return std::make_shared<exchange::HostsFile>(std::move(file), locks, at_once());
+  if (DirectIo* const past = file->traits().past_cache) past->know(kind);
+  return std::make_shared<exchange::NonCoherentFile>(std::move(file), locks, at_once());
 }
 
 AcrossHosts across_hosts(const FileSystemTraits& traits, Comm& comm) {

@@ -23,7 +23,7 @@ struct AcrossHosts : FileSystemTraits {
   bool caches() const { return apart() && hosts > 1; }
   // Returns true if each transfer is published on its own.
   bool at_once() const { return !finds_own_writes(kind); }
-  // Returns true if writing handles announce themselves to each other (exchange/transfer/other_handles).
+  // Returns true if writing handles announce themselves to each other (exchange/transfer/concurrent_openers).
   bool marks_handles() const { return apart() && locks == LockScope::global; }
   // Returns true if a lock excludes all other tasks of the file.
   bool excludes() const {

@@ -17,12 +17,12 @@ namespace sheaf {
 
 namespace {
 
-constexpr int64_t most_bytes = 1 << 20;  // a longer file cannot be a file of hints
+constexpr int64_t max_bytes = 1 << 20;  // a longer file cannot be a file of hints
 
 std::string read_text(Store& store, const std::string& path) {
   const auto file = store.open(path, Access::read);
   const int64_t size = file->status().size;
-  if (size > most_bytes)
+  if (size > max_bytes)
     throw file_error(Code::invalid_argument, path, std::to_string(size) + " bytes are too many for hints");
   std::string text(static_cast<size_t>(size), '\0');
   text.resize(file->read_at(std::as_writable_bytes(std::span(text)), 0));

@@ -18,7 +18,7 @@ struct Piece {
   int64_t bytes;
 };
 
-std::vector<Piece> sorted_pieces(const exchange::ViewAccess& access, bool writes, const std::string& path) {
+std::vector<Piece> sorted_pieces(const exchange::FileAccess& access, bool writes, const std::string& path) {
   std::vector<Piece> pieces;
   int64_t position = 0;
   layout::for_each_piece(*access.filetype, access.displacement, access.from, access.to,
@@ -44,7 +44,7 @@ struct Types {
   TypeMap file, memory;
 };
 
-exchange::ViewAccess sorted(const exchange::ViewAccess& access, bool writes, const std::string& path) {
+exchange::FileAccess sorted(const exchange::FileAccess& access, bool writes, const std::string& path) {
   const std::vector<Piece> pieces = sorted_pieces(access, writes, path);
   const int64_t begin = pieces.front().offset;
   std::vector<int64_t> lengths, offsets, memory_lengths, memory_offsets;
@@ -72,7 +72,7 @@ exchange::ViewAccess sorted(const exchange::ViewAccess& access, bool writes, con
 
 }  // namespace
 
-exchange::ViewAccess in_order(exchange::ViewAccess access, bool writes, const std::string& path) {
+exchange::FileAccess in_order(exchange::FileAccess access, bool writes, const std::string& path) {
   const TypeMap& type = *access.filetype;
   if (access.bytes() <= 0 || type.is_ordered(!writes)) return access;
   const int64_t instance = access.from / type.size();

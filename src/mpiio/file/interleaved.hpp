@@ -16,6 +16,6 @@ namespace sheaf {
 // itself if its offsets already increase. Takes O(extents) time if the access covers several instances.
 // Throws invalid_argument, naming `path`, if bytes to be written overlap or if an instance lies before the
 // start of the file.
-exchange::ViewAccess in_order(exchange::ViewAccess access, bool writes, const std::string& path);
+exchange::FileAccess in_order(exchange::FileAccess access, bool writes, const std::string& path);
 
 }  // namespace sheaf

@@ -2,11 +2,11 @@
 
 #include <type_traits>
 
-#include "comm/shared_meeting.hpp"
+#include "comm/shm_barrier.hpp"
 
 namespace sheaf {
 
-static_assert(std::is_trivially_copyable_v<Opening> && sizeof(Opening) <= SharedMeeting::most_bytes);
+static_assert(std::is_trivially_copyable_v<Opening> && sizeof(Opening) <= ShmBarrier::max_bytes);
 
 void keep(const Hints& hints, Opening& to) {
   to.hints = hints;

@@ -11,20 +11,20 @@
 #include "base/random.hpp"
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
-#include "exchange/transfer/hosts_file.hpp"
-#include "exchange/transfer/other_handles.hpp"
+#include "exchange/transfer/concurrent_openers.hpp"
+#include "exchange/transfer/non_coherent_file.hpp"
 #include "exchange/transfer/unwritten.hpp"
 #include "mpiio/file/across_hosts.hpp"
+#include "mpiio/file/file_access.hpp"
 #include "mpiio/file/opening.hpp"
 #include "mpiio/file/sequence.hpp"
 #include "mpiio/file/shared_pointer.hpp"
 #include "mpiio/file/transfer_hints.hpp"
-#include "mpiio/file/view_access.hpp"
 
 namespace sheaf {
 namespace {
 
-using exchange::Tally;
+using exchange::IoCounters;
 
 class OpenFile final : public SharedFile {
  public:
@@ -221,7 +221,7 @@ class OpenFile final : public SharedFile {
     return transfer_collective(sequence, view, position, to, false);
   }
   void fail_all(Sequence& sequence, bool writes, const Error& problem) override {
-    Tally tally;
+    IoCounters tally;
     take_refused();  // all tasks receive this error
     carry_out(sequence, {}, writes, problem, tally);
   }
@@ -256,24 +256,24 @@ class OpenFile final : public SharedFile {
     const std::lock_guard lock(mutex_);
     return std::exchange(refused_, std::nullopt);
   }
-  int64_t transfer_independent(const exchange::ViewAccess& access, bool writes) {
+  int64_t transfer_independent(const exchange::FileAccess& access, bool writes) {
     return counted(access, writes, writes ? &Statistics::independent_writes : &Statistics::independent_reads,
-                   [&](Tally& tally) {
-                     return exchange::transfer_alone(*file_, access, for_independent(writes), writes, tally);
+                   [&](IoCounters& tally) {
+                     return exchange::independent_io(*file_, access, for_independent(writes), writes, tally);
                    });
   }
 
   template <class Memory>
   int64_t transfer_collective(Sequence& sequence, const View& view, int64_t position, const Memory& memory,
                               bool writes) {
-    exchange::ViewAccess access;
+    exchange::FileAccess access;
     std::optional<Error> problem = take_refused();
     if (!problem) problem = attempt([&] { access = access_of(view, position, memory, writes); });
     return counted(access, writes, writes ? &Statistics::collective_writes : &Statistics::collective_reads,
-                   [&](Tally& tally) { return carry_out(sequence, access, writes, problem, tally); });
+                   [&](IoCounters& tally) { return carry_out(sequence, access, writes, problem, tally); });
   }
-  int64_t carry_out(Sequence& sequence, const exchange::ViewAccess& access, bool writes,
-                    const std::optional<Error>& problem, Tally& tally) {
+  int64_t carry_out(Sequence& sequence, const exchange::FileAccess& access, bool writes,
+                    const std::optional<Error>& problem, IoCounters& tally) {
     const exchange::CollectiveOptions how = for_collective(writes);
     if (!writes) return sequence.transfers.read(*file_, access, how, problem, tally);
     sequence.transfers.write(*file_, access, how, problem, tally);
@@ -313,7 +313,7 @@ class OpenFile final : public SharedFile {
     if (across_.apart()) agree(comm(), attempt([&] { file_->renew(); }));
   }
   template <class Byte>
-  exchange::ViewAccess access_of(const View& view, int64_t position, const MemoryOf<Byte>& memory,
+  exchange::FileAccess access_of(const View& view, int64_t position, const MemoryOf<Byte>& memory,
                                  bool writes) const {
     require_position(position);
     if (writes ? !mode_.write : !mode_.read)
@@ -342,7 +342,7 @@ class OpenFile final : public SharedFile {
   // Returns the result of transfer(tally) and counts the operation in `calls`, even if it throws. A failed
   // write may have written any part of its bytes.
   template <class Transfer>
-  int64_t counted(const exchange::ViewAccess& access, bool writes, int64_t Statistics::*calls,
+  int64_t counted(const exchange::FileAccess& access, bool writes, int64_t Statistics::*calls,
                   Transfer transfer) {
     Statistics one;
     int64_t done = 0;
@@ -369,7 +369,7 @@ class OpenFile final : public SharedFile {
   std::vector<std::string> targets_;  // statistics targets; task 0 only
   bool is_reported_ = false;          // task 0 has targets
   std::shared_ptr<File> file_;
-  mutable exchange::OtherHandles others_;  // on task 0
+  mutable exchange::ConcurrentOpeners others_;  // on task 0
   bool is_announced_ = false;
   int64_t block_ = 4096;
   bool atomic_ = false;

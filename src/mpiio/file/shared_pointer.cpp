@@ -9,7 +9,7 @@
 #include "base/checked.hpp"
 #include "base/non_copyable.hpp"
 #include "comm/agree.hpp"
-#include "exchange/transfer/hosts_file.hpp"
+#include "exchange/transfer/non_coherent_file.hpp"
 #include "storage/beside.hpp"
 #include "storage/patience.hpp"
 #include "storage/range_lock.hpp"
@@ -24,7 +24,7 @@ class NameLock : private NonCopyable {
   // Throws io with errno EAGAIN if another task keeps the name longer than `patience`.
   NameLock(Store& store, std::string path, std::chrono::milliseconds patience)
       : store_(store), path_(std::move(path)) {
-    for (const Looks looks;; looks.rest()) {
+    for (const Backoff looks;; looks.rest()) {
       try {
         make_beside(store_, path_)->close();
         return;
@@ -110,7 +110,7 @@ void SharedPointer::while_alone(File& file, int64_t at, Part part) {
     const RangeLock lock = file.lock(at, length, true);
     return part();
   }
-  const NameLock lock(store_, path_ + ".lock", lock_patience(tasks_, length));
+  const NameLock lock(store_, path_ + ".lock", lock_timeout(tasks_, length));
   exchange::from_server(file);
   part();
 }

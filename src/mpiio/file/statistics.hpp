@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "comm/comm.hpp"
-#include "exchange/transfer/tally.hpp"
+#include "exchange/transfer/io_counters.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf {
 
 // Counters of transfers and of the program's operations.
-struct Statistics : exchange::Tally {
+struct Statistics : exchange::IoCounters {
   int64_t independent_writes = 0, independent_reads = 0;  // operations of the program
   int64_t collective_writes = 0, collective_reads = 0;    // as calls of single tasks
   int64_t bytes_written = 0, bytes_read = 0;              // payload of the program

@@ -26,8 +26,8 @@ exchange::IndependentOptions independent_options(const Hints& hints, bool writes
 }
 
 exchange::CollectiveOptions collective_options(const Hints& hints, bool writes) {
-  return {.exchange = wanted<exchange::CollectiveOptions::Way>(writes ? hints.collective_write
-                                                                      : hints.collective_read),
+  return {.exchange = wanted<exchange::CollectiveOptions::Buffering>(writes ? hints.collective_write
+                                                                            : hints.collective_read),
           .independent = independent_options(hints, writes),
           .aggregators = hints.aggregators,
           .stripes = hints.striping_factor,

@@ -25,7 +25,7 @@ Hints resolved(const Hints& hints, const exchange::Collective::Chosen& chosen, i
 // Collective over `comm` if the hints limit the tasks that transfer at once. Replaces `file`, if this task
 // has opened one, by a file that keeps the limit. If a task cannot get the slots, sets `problem` there. Must
 // be called before the file is wrapped for several hosts, since the exchange has to recognize that wrapper
-// (exchange/transfer/hosts_file.hpp).
+// (exchange/transfer/non_coherent_file.hpp).
 void limit_transfers(Comm& comm, Store& store, const Hints& hints, std::shared_ptr<File>& file,
                      std::optional<Error>& problem);
 

@@ -5,7 +5,7 @@
 
 #include "comm/helpers.hpp"
 #include "multifile/collective/constants.hpp"
-#include "multifile/metadata/row_slices.hpp"
+#include "multifile/metadata/metadata_partition.hpp"
 
 namespace sheaf {
 
@@ -75,7 +75,7 @@ struct Passes {
 
 layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, GroupPass::Begins begins) {
   const Request mine{bytes, begins};
-  RowSlices slices(file, Slicing::groups);
+  MetadataPartition slices(file, Slicing::groups);
   const Gathered collected = slices.collect_piece(0, std::as_bytes(std::span(&mine, 1)));
   const std::vector<Request> slice = records_of<Request>(collected);
   std::vector<layout::GroupPlace> places(slice.size());
@@ -120,9 +120,7 @@ layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, G
                                                     [&](const auto&) { return places; })[0];
 }
 
-bool is_first_of_host(Comm& file, int64_t host) {
-  return number_of_neighbour(file, host, Neighbour::before, -1) != host;
-}
+bool is_first_of_host(Comm& file, int64_t host) { return shift(file, host, Neighbour::before, -1) != host; }
 
 namespace {
 

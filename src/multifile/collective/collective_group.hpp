@@ -72,8 +72,8 @@ class CollectiveGroup {
 // Bytes, >= 1, that a task of a group of `group_size` members may send or receive per round. It bounds the
 // memory of the collector, which holds the bytes of all members.
 inline int64_t step_bytes(int group_size) {
-  return std::clamp<int64_t>(collective_constants::most_per_collector / group_size, 1,
-                             collective_constants::most_per_task);
+  return std::clamp<int64_t>(collective_constants::max_per_collector / group_size, 1,
+                             collective_constants::max_per_task);
 }
 
 // Optional facilities of the program for collective calls.

@@ -18,7 +18,8 @@ struct CollectiveReader::Wish {
 };
 
 CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan,
-                                   ReadStream& stream, FetchedFile& fetched, const CollectiveMeans& means)
+                                   ReadStream& stream, AggregatedReadFile& fetched,
+                                   const CollectiveMeans& means)
     : file_(file),
       group_(std::move(group)),
       stream_(stream),
@@ -33,7 +34,7 @@ CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const Coll
 void CollectiveReader::plan_next(int64_t request) {
   // A round reads whole checksum pieces. So it may begin before the position, end before the memory is full,
   // and needs space for the checksums.
-  const int64_t around = stream_.piece() > 0 ? 2 * stream_.piece() + int64_t{4 * most_extents} : 0;
+  const int64_t around = stream_.piece() > 0 ? 2 * stream_.piece() + int64_t{4 * max_extents} : 0;
   const int64_t calls = request > 0 ? std::max<int64_t>(0, capacity_ - around) / request : calls_left_;
   calls_left_ = std::max<int64_t>(0, calls - 1);
   largest_ = 0;
@@ -83,13 +84,13 @@ std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out,
 CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
   Wish wish;
   std::vector<Extent> sums;
-  const int64_t for_sums = stream_.piece() > 0 && capacity_ > stream_.piece() ? int64_t{4 * most_extents} : 0;
+  const int64_t for_sums = stream_.piece() > 0 && capacity_ > stream_.piece() ? int64_t{4 * max_extents} : 0;
   int64_t room = takes_part_ ? capacity_ - for_sums : 0;
   int64_t offset = stream_.position();
   for (int64_t b = stream_.block(); b < stream_.sizes().count && room > 0; ++b, offset = 0) {
     const int64_t size = stream_.sizes()[b], checked = stream_.checked_size(b), piece = stream_.piece();
     if (offset >= size) continue;
-    if (wish.extents.size() == most_extents) break;
+    if (wish.extents.size() == max_extents) break;
     const int64_t from = offset < checked ? offset / piece * piece : offset;
     int64_t to = std::min(size, from + room);
     if (offset < checked) {

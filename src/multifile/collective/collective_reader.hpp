@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "multifile/collective/aggregated_read_file.hpp"
 #include "multifile/collective/collective_group.hpp"
-#include "multifile/collective/fetched_file.hpp"
 #include "multifile/collective/group_transfer.hpp"
 #include "multifile/stream/read_stream.hpp"
 
@@ -24,7 +24,7 @@ class CollectiveReader {
   // Local. `file` has the tasks of the physical file; `stream` reads from `fetched`. These three and what
   // `means` refers to must outlive the object. Throws if the memory for messages cannot be allocated.
   CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan, ReadStream& stream,
-                   FetchedFile& fetched, const CollectiveMeans& means = {});
+                   AggregatedReadFile& fetched, const CollectiveMeans& means = {});
 
   // Fills `out` from the stream, which must have that many bytes. Collective over the tasks of the physical
   // file; lengths may differ and be 0. mine: an error that this task has found before the call. Throws on all
@@ -44,7 +44,7 @@ class CollectiveReader {
   Comm& file_;
   CollectiveGroup group_;
   ReadStream& stream_;
-  FetchedFile& fetched_;
+  AggregatedReadFile& fetched_;
   const int64_t capacity_;  // bytes per task and round
   const bool automatic_;
   const bool takes_part_;

@@ -6,20 +6,20 @@
 
 #include "comm/agree.hpp"
 #include "multifile/collective/constants.hpp"
-#include "multifile/metadata/row_slices.hpp"
+#include "multifile/metadata/metadata_partition.hpp"
 
 namespace sheaf {
 
 using namespace collective_constants;
 
 CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const CollectivePlan& plan,
-                                   WriteStream& stream, std::shared_ptr<CollectedFile> collected,
+                                   WriteStream& stream, std::shared_ptr<AggregatedWriteFile> collected,
                                    const CollectiveMeans& means)
     : file_(file),
       group_(std::move(groups.group)),
       stream_(stream),
       collected_(std::move(collected)),
-      capacity_(std::max<int64_t>(least_per_task, step_bytes(group_.size()))),
+      capacity_(std::max<int64_t>(min_per_task, step_bytes(group_.size()))),
       merge_(plan.merge),
       automatic_(plan.is_automatic()),
       takes_part_(means.takes_part),
@@ -129,7 +129,7 @@ void CollectiveWriter::refuse(const std::optional<Error>& mine) {
 
 // Writes large held requests from this task: sending them to a collector gains nothing.
 std::optional<Error> CollectiveWriter::write_large_ones() {
-  const HeldBytes& held = collected_->held();
+  const PendingExtents& held = collected_->held();
   const bool large = automatic_ && !spans_hosts_ && !held.empty() &&
                      held.bytes() >= std::ssize(held.extents()) * WriteStream::direct_bytes;
   if (!large && (takes_part_ || spans_hosts_)) return std::nullopt;
@@ -141,7 +141,7 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
     mine = attempt([&] { journal()->require_unfinished_file(collected_->real()); });
   if (!mine) mine = write_large_ones();
   if (!mine) mine = std::exchange(behind_, std::nullopt);
-  HeldBytes& held = collected_->held();
+  PendingExtents& held = collected_->held();
   // One reduction for all values that every task needs.
   int64_t facts[] = {mine.has_value(),
                      largest_,
@@ -182,7 +182,7 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
 // records if its bytes may not have arrived.
 void CollectiveWriter::record_chunks(int64_t most) {
   using Report = JournalWriter::Report;
-  most = std::min(most, std::clamp<int64_t>(most_chunks / group_.size(), 1, 4096));
+  most = std::min(most, std::clamp<int64_t>(max_chunks / group_.size(), 1, 4096));
   if (most == 0) return;
   std::vector<Report> mine;
   if (journal() && !behind_) mine = journal()->send(most);
@@ -193,7 +193,7 @@ void CollectiveWriter::record_chunks(int64_t most) {
 }
 
 // Collective. Sends held bytes to the collectors, which write them. Returns the error of this task.
-std::optional<Error> CollectiveWriter::bring(const HeldBytes& held, const GroupTransfer::Load& largest) {
+std::optional<Error> CollectiveWriter::bring(const PendingExtents& held, const GroupTransfer::Load& largest) {
   if (largest.bytes == 0) return std::nullopt;
   File& file = is_collector() ? collected_->real() : *collected_;
   auto problem = transfer_.write(file, held.placed(), largest);

@@ -24,7 +24,7 @@
 #include <span>
 #include <vector>
 
-#include "multifile/collective/collected_file.hpp"
+#include "multifile/collective/aggregated_write_file.hpp"
 #include "multifile/collective/collective_group.hpp"
 #include "multifile/collective/group_transfer.hpp"
 #include "multifile/stream/write_stream.hpp"
@@ -36,7 +36,7 @@ class CollectiveWriter {
   // Local. `file` has the tasks of the physical file; `stream` writes to `collected`. Both, and what `means`
   // refers to, must outlive the object. Throws if the memory for messages cannot be allocated.
   CollectiveWriter(Comm& file, NewGroups groups, const CollectivePlan& plan, WriteStream& stream,
-                   std::shared_ptr<CollectedFile> collected, const CollectiveMeans& means = {});
+                   std::shared_ptr<AggregatedWriteFile> collected, const CollectiveMeans& means = {});
 
   // Appends `data` to the stream. Collective over the tasks of the physical file; lengths may differ and be
   // 0. mine: an error that this task has found before the call; its data are then ignored.
@@ -64,7 +64,7 @@ class CollectiveWriter {
   void write_merged(std::span<const std::byte> data, const std::optional<Error>& mine);
   void round(Kind kind, std::optional<Error> mine);
   std::optional<Error> write_large_ones();
-  std::optional<Error> bring(const HeldBytes& held, const GroupTransfer::Load& largest);
+  std::optional<Error> bring(const PendingExtents& held, const GroupTransfer::Load& largest);
   [[noreturn]] void refuse(const std::optional<Error>& mine);
   JournalWriter* journal() { return merge_ ? nullptr : stream_.make_journal(); }
   void record_chunks(int64_t most);
@@ -73,7 +73,7 @@ class CollectiveWriter {
   Comm& file_;
   CollectiveGroup group_;
   WriteStream& stream_;
-  std::shared_ptr<CollectedFile> collected_;
+  std::shared_ptr<AggregatedWriteFile> collected_;
   const int64_t capacity_;  // bytes that a task holds, and sends to its collector in one step
   const bool merge_;
   const bool automatic_;

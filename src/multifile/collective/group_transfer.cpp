@@ -6,7 +6,7 @@
 
 #include "comm/agree.hpp"
 #include "comm/rounds.hpp"
-#include "exchange/transfer/hosts_file.hpp"
+#include "exchange/transfer/non_coherent_file.hpp"
 
 namespace sheaf {
 

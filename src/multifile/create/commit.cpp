@@ -110,7 +110,7 @@ void place_record(Store& store, const std::string& temporary, const std::string&
     file->write_at(format::encode(record), 0);
     if (durable) file->sync();
     file->close();
-    store.take_after(name, path, Making::done);
+    store.copy_attributes(name, path, ReplaceState::done);
     store.rename(name, store.target_of(path));
   } catch (...) {
     attempt([&] { store.remove(name); });
@@ -164,7 +164,8 @@ void commit_several(Store& store, const std::string& temporary, const std::strin
                                     .replaced_files = old.nfiles};
   if (!names(old, record)) {
     for (int32_t k = 0; k < nfiles; ++k)
-      store.take_after(format::physical_name(temporary, k), format::physical_name(path, k), Making::done);
+      store.copy_attributes(format::physical_name(temporary, k), format::physical_name(path, k),
+                            ReplaceState::done);
     place_record(store, temporary, path, record, durable);
   }
   rename_files(store, temporary, path, record, durable);
@@ -186,7 +187,7 @@ void require_committable(std::string_view stored_name, int32_t nfiles) {
   if (nfiles <= 1 || format::extensible(stored_name)) return;
   throw Error(Code::invalid_argument,
               "'" + std::string(stored_name) + "': 'atomic' with " + std::to_string(nfiles) +
-                  " physical files needs a name of at most " + std::to_string(format::longest_extended_name) +
+                  " physical files needs a name of at most " + std::to_string(format::max_extended_name) +
                   " bytes, not " + std::to_string(stored_name.size()) +
                   "; use a shorter name or one physical file");
 }
@@ -201,7 +202,7 @@ void commit_set(Store& store, const std::string& temporary, const std::string& p
     old = look(store, path);
   }
   if (nfiles > 1) return commit_several(store, temporary, path, nfiles, old, durable);
-  store.take_after(temporary, path, Making::done);
+  store.copy_attributes(temporary, path, ReplaceState::done);
   rename_or_copy(store, temporary, store.target_of(path));
   if (durable) sync_names(store, path, 1);
   remove_replaced(store, path, old.identity, 1, old.nfiles);

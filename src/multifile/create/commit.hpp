@@ -20,14 +20,14 @@ std::string temporary_name(Store& store, const std::string& path, uint64_t numbe
 std::string new_temporary_name(Store& store, const std::string& path);
 
 // Throws `invalid_argument` unless a set of `nfiles` physical files can be committed. Several files need
-// identities, which require a name of at most format::longest_extended_name bytes.
+// identities, which require a name of at most format::max_extended_name bytes.
 void require_committable(std::string_view stored_name, int32_t nfiles);
 
 // Commits the complete set of `nfiles` physical files. It becomes the generation under `path`; a reader
 // always finds either the old or the new generation. Completes an interrupted commit under `path` first. New
-// files get mode and owner of the files that they replace, and symbolic links are kept (Store::take_after,
-// target_of). durable: returns when the generation would survive a loss of power. If it throws, `path` has
-// either the old or the new generation, and the call can be repeated.
+// files get mode and owner of the files that they replace, and symbolic links are kept
+// (Store::copy_attributes, target_of). durable: returns when the generation would survive a loss of power. If
+// it throws, `path` has either the old or the new generation, and the call can be repeated.
 void commit_set(Store& store, const std::string& temporary, const std::string& path, int32_t nfiles,
                 bool durable);
 

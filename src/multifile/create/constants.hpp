@@ -13,14 +13,14 @@ namespace sheaf::creation_constants {
 inline constexpr int64_t smallest_hole = 16 << 10;
 inline constexpr int64_t copy_buffer = 512 << 10;  // adjacent small extents are written together
 static_assert(smallest_hole < copy_buffer && copy_buffer <= WorkProgress::piece_bytes);
-inline constexpr int64_t most_threads = 4;  // threads that copy at a time; more would wait for the storage
+inline constexpr int64_t max_threads = 4;  // threads that copy at a time; more would wait for the storage
 
 // --- Tables of physical files (files=@TABLE): limits on the length of the text.
-inline constexpr int64_t most_comments = 1 << 20;
-inline constexpr int64_t most_comments_per_task = 32;
+inline constexpr int64_t max_comments = 1 << 20;
+inline constexpr int64_t max_comments_per_task = 32;
 
 // --- Names. Number of temporary files, left by other programs, that are skipped.
-inline constexpr int most_suffixes = 100;
+inline constexpr int max_suffixes = 100;
 inline constexpr size_t random_digits = 16;  // hexadecimal; 64 bits avoid collisions
 
 }  // namespace sheaf::creation_constants

@@ -21,7 +21,7 @@ namespace {
 std::string read_text(Store& store, const std::string& path, int64_t ntasks) {
   const auto file = store.open(path, Access::read);
   const int64_t size = file->status().size;
-  if (size > most_comments + most_comments_per_task * ntasks)
+  if (size > max_comments + max_comments_per_task * ntasks)
     bad_table(path, std::to_string(size) + " bytes are too many for " + std::to_string(ntasks) + " tasks");
   std::string text(static_cast<size_t>(size), '\0');
   text.resize(file->read_at(std::as_writable_bytes(std::span(text)), 0));

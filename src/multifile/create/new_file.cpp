@@ -60,7 +60,7 @@ NewFile set_aside(Store& store, const std::string& path, NewFile found) {
   try {
     found.file->close();
     found = {make_beside(store, target), true, target, aside};
-    store.take_after(target, aside, Making::done);
+    store.copy_attributes(target, aside, ReplaceState::done);
     if (path != target) found.file = store.open(path, Access::write);
     return found;
   } catch (const Error&) {
@@ -94,7 +94,7 @@ NewFile create_file(Store& store, const std::string& path, const std::string& la
   NewFile made{make(store, path), false, {}, {}};
   if (!made.file) made = beside.empty() ? open_given(store, path) : open_placed(store, path, beside);
   if (made.existed && old == OldFile::set_aside) made = set_aside(store, path, std::move(made));
-  if (later != path) store.take_after(path, later, Making::begun);
+  if (later != path) store.copy_attributes(path, later, ReplaceState::begun);
   return made;
 }
 

@@ -28,14 +28,14 @@ std::shared_ptr<File> NewSet::add() {
   const std::string name = format::physical_name(temporary_, nfiles_);
   auto file = make_beside(store_, name);
   const std::string replaced = format::physical_name(path_, nfiles_++);
-  store_.take_after(name, store_.status(replaced).exists ? replaced : original_, Making::begun);
+  store_.copy_attributes(name, store_.status(replaced).exists ? replaced : original_, ReplaceState::begun);
   return file;
 }
 
 void NewSet::commit(const format::Identity& identity) {
   for (int32_t k = 0; k < nfiles_; ++k)
     if (!store_.status(format::physical_name(path_, k)).exists)
-      store_.take_after(format::physical_name(temporary_, k), original_, Making::done);
+      store_.copy_attributes(format::physical_name(temporary_, k), original_, ReplaceState::done);
   is_pending_ = false;
   try {
     commit_set(store_, temporary_, path_, nfiles_, true);

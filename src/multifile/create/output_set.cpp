@@ -91,10 +91,10 @@ std::shared_ptr<File> OutputSet::add(const std::string& name, const std::string&
       auto file = make_beside(store_, temporary_name(added.target, added.suffix));
       names_.push_back(std::move(added));
       if (!names_.back().like.empty())
-        store_.take_after(temporary(names_.size() - 1), names_.back().like, Making::begun);
+        store_.copy_attributes(temporary(names_.size() - 1), names_.back().like, ReplaceState::begun);
       return file;
     } catch (const Error& error) {
-      if (error.errno_value() != EEXIST || added.suffix == creation_constants::most_suffixes) throw;
+      if (error.errno_value() != EEXIST || added.suffix == creation_constants::max_suffixes) throw;
     }
   }
 }
@@ -118,7 +118,7 @@ void OutputSet::commit_next() {
       view = watch_lease(store_, name.final, lease_times(), [](const LeaseView&) {});
     refuse_written(name.final, view);
   }
-  if (!name.like.empty()) store_.take_after(temporary(committed_), name.like, Making::done);
+  if (!name.like.empty()) store_.copy_attributes(temporary(committed_), name.like, ReplaceState::done);
   store_.rename(temporary(committed_), name.target);
 }
 

@@ -4,8 +4,8 @@
 // Each file is written in the directory of its final name under a temporary name ("NAME.part", or
 // "NAME.part1", ... if that exists). commit() renames the files; the destructor removes them if there was no
 // commit. A file that a job is writing is not replaced (multifile/journal/lease). A new file gets mode, owner
-// and similar attributes of the file that it replaces (Store::take_after). Exception: the name is derived,
-// and the existing file is a link or belongs to another user.
+// and similar attributes of the file that it replaces (Store::copy_attributes). Exception: the name is
+// derived, and the existing file is a link or belongs to another user.
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,7 @@ void on_threads(int64_t count, WorkProgress& progress, Begin begin, Work work) {
   {
     std::vector<std::jthread> threads;
     const int64_t wanted =
-        std::min<int64_t>({creation_constants::most_threads, std::thread::hardware_concurrency(), count});
+        std::min<int64_t>({creation_constants::max_threads, std::thread::hardware_concurrency(), count});
     try {
       for (int64_t i = 1; i < wanted; ++i) threads.emplace_back(run);
     } catch (const std::system_error&) {

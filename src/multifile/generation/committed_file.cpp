@@ -22,7 +22,7 @@ std::shared_ptr<File> CommittedFile::open_renamed() const {
               ESTALE);
 }
 
-FileDescriptor CommittedFile::descriptor(Whose whose) {
+FileDescriptor CommittedFile::descriptor(DescriptorKind whose) {
   try {
     return current().descriptor(whose);
   } catch (const Error& e) {
@@ -32,7 +32,7 @@ FileDescriptor CommittedFile::descriptor(Whose whose) {
 }
 
 bool CommittedFile::rest() {
-  RestingFile* const resting = current().traits().resting;
+  EvictableFile* const resting = current().traits().resting;
   return resting && resting->rest();
 }
 

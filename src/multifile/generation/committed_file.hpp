@@ -10,9 +10,9 @@
 
 namespace sheaf {
 
-// A file opened for reading. If it is opened again by name (RestingFile, File::descriptor), it is found under
-// its temporary or final name.
-class CommittedFile final : public ForwardingFile, public RestingFile {
+// A file opened for reading. If it is opened again by name (EvictableFile, File::descriptor), it is found
+// under its temporary or final name.
+class CommittedFile final : public ForwardingFile, public EvictableFile {
  public:
   // `store` has opened `temporary` and must outlive the object. identity: of the file's generation.
   CommittedFile(Store& store, std::shared_ptr<File> temporary, std::string final_name,
@@ -31,7 +31,7 @@ class CommittedFile final : public ForwardingFile, public RestingFile {
   int64_t next(Space space, int64_t offset) override { return current().next(space, offset); }
   RangeLock lock_range(const LockRequest& wanted) override { return current().lock_range(wanted); }
   FileTraits traits() override;
-  FileDescriptor descriptor(Whose whose) override;
+  FileDescriptor descriptor(DescriptorKind whose) override;
   const std::string& path() const override { return final_name_; }
   void close() override { current().close(); }
 

@@ -60,7 +60,7 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
     for (int tries = 1;; ++tries) {
       const auto problem = attempt(open);
       if (!problem) return succeed();
-      if (!may_pass(*problem) || tries == most_tries || !look_again()) throw *problem;
+      if (!may_pass(*problem) || tries == max_tries || !look_again()) throw *problem;
     }
   }
   // Collective over `comm`: the same for an `open` that throws on all tasks or on none.
@@ -69,7 +69,7 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
     for (int tries = 1;; ++tries) {
       const auto problem = attempt(open);
       if (!problem) return succeed();
-      if (!look_again_together(comm, *problem, tries < most_tries)) throw *problem;
+      if (!look_again_together(comm, *problem, tries < max_tries)) throw *problem;
     }
   }
 
@@ -82,7 +82,7 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   const std::optional<format::CommitRecord>& record() const { return record_; }
 
  private:
-  static constexpr int most_tries = 100;
+  static constexpr int max_tries = 100;
 
   // Returns true if a commit can explain the failure.
   static bool may_pass(const Error& problem);

@@ -30,6 +30,6 @@ inline constexpr std::chrono::milliseconds between_writers_looks{100};
 inline constexpr std::chrono::milliseconds between_takers{5};
 // Limit on attempts to take a lease while other programs create and remove theirs. At the limit other
 // programs are considered to be always faster.
-inline constexpr int most_takes = 100;
+inline constexpr int max_takes = 100;
 
 }  // namespace sheaf::journal_constants

@@ -17,7 +17,7 @@
 namespace sheaf {
 
 // Numbers of the hosts with tasks that write a physical file.
-struct Hosts {
+struct JournalHosts {
   int32_t mine = 0;
   int32_t count = 1;
 };
@@ -30,7 +30,7 @@ struct JournalKey {
   int32_t nfiles = 1;
   int32_t filenumber = 0;
   int32_t fsblksize = 0;  // bytes
-  Hosts hosts = {};
+  JournalHosts hosts = {};
   // The program's hosts have separate page caches: only published bytes survive the loss of a host.
   bool own_caches = false;
   // This is the first task of the file. It sets the mark in META1, and tasks of other hosts must not set it.

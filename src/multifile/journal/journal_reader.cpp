@@ -151,7 +151,7 @@ void JournalReader::read_counts(int64_t first, int64_t most, std::span<int64_t> 
   });
 }
 
-int64_t JournalReader::most_blocks() {
+int64_t JournalReader::max_blocks() {
   int64_t most = 1;
   damage_.corrected = damage_.lost = 0;
   layout::for_each_slice(0, ntasks_, counts_at_once, [&](int64_t begin, std::span<int64_t> counts) {

@@ -43,8 +43,8 @@ class JournalReader {
                                              LostRecords lost = LostRecords::refused);
 
   // Returns the largest block count of any task, >= 1. Reads all slots in use; damaged slots cause no error.
-  int64_t most_blocks();
-  // Damage found by most_blocks().
+  int64_t max_blocks();
+  // Damage found by max_blocks().
   const JournalDamage& damage() const { return damage_; }
   // Returns true if any slot read so far had a record of this file.
   bool found_records() const { return found_; }

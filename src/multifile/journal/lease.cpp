@@ -65,7 +65,7 @@ LeaseView look_at_lease_file(Store& store, const std::string& name) {
     view.holder = !runs ? Holder::unknown : *runs ? Holder::living : Holder::none;
     if (runs) return;
     bool free = true;
-    attempt([&] { free = bool(file->lock(0, 1, false, Barred::refuse)); });
+    attempt([&] { free = bool(file->lock(0, 1, false, OnConflict::refuse)); });
     if (!free) view.holder = Holder::living;
   });
   if (view.problem && view.problem->code() == Code::not_found) return {};  // removed since the status call

@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t owner_byte = 0;    // locked by the owner
 constexpr int64_t removal_byte = 1;  // locked by a program that is about to remove the lease
 
-RangeLock try_lock(File& file, int64_t byte) { return file.lock(byte, 1, true, Barred::refuse); }
+RangeLock try_lock(File& file, int64_t byte) { return file.lock(byte, 1, true, OnConflict::refuse); }
 
 format::Lease lease_of_this_process() {
   const ProcessIdentity me = this_process();
@@ -171,7 +171,7 @@ void Ownership::Held::remove() {
 
 std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const std::string& path,
                                            const OwnershipRequest& request) {
-  using journal_constants::most_takes;
+  using journal_constants::max_takes;
   const auto held = std::make_shared<Held>(std::move(store), path);
   const LeaseTimes times = lease_times();
   const auto refuse = [&](const LeaseView& view) {
@@ -186,12 +186,12 @@ std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const s
     for (int tries = 0; !held->create(); ++tries) {
       LeaseView view = look_at_lease_file(*held->store, held->name);
       if (view.problem) throw *view.problem;
-      if (!view.exists && tries < most_takes) continue;
+      if (!view.exists && tries < max_takes) continue;
       if (!view.exists) throw file_error(Code::foreign, held->name, "is a link that leads nowhere");
       if (!view.lease && view.holder == Holder::none)
         throw file_error(Code::foreign, held->name, "is no lease, but another file");
       std::string warning;
-      if (tries == most_takes || held->judge(view, request, warning) == Verdict::refuse) {
+      if (tries == max_takes || held->judge(view, request, warning) == Verdict::refuse) {
         refused = std::move(view);
         return;
       }

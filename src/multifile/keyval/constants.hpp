@@ -11,11 +11,11 @@ inline constexpr size_t record_header_bytes = 16;
 
 // --- Values that a scan skips and keeps in memory: their total per handle, and the largest one. A larger
 // value justifies a request of its own.
-inline constexpr int64_t most_kept_bytes = 64 << 20;
+inline constexpr int64_t max_kept_bytes = 64 << 20;
 inline constexpr int64_t largest_kept_value = 1 << 10;
 // Two values this close are read together with the bytes between them.
 inline constexpr int64_t near_bytes = 2 << 10;
-static_assert(largest_kept_value <= near_bytes && largest_kept_value < most_kept_bytes);
+static_assert(largest_kept_value <= near_bytes && largest_kept_value < max_kept_bytes);
 
 inline constexpr int64_t check_buffer = 256 << 10;  // records to be checked are read in sequence
 

@@ -91,7 +91,7 @@ inline void KeyvalIndex::keep_rest_of_value() {
 bool KeyvalIndex::make_room(std::vector<std::byte>& kept, size_t bytes) {
   const size_t capacity = std::max({kept.size() + bytes, 2 * kept.capacity(), size_t{64}});
   const auto more = static_cast<int64_t>(capacity - kept.capacity());
-  if (kept_bytes_ + more > most_kept_bytes) return false;
+  if (kept_bytes_ + more > max_kept_bytes) return false;
   kept.reserve(capacity);
   kept_bytes_ += more;
   return true;

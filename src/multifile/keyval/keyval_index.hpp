@@ -2,7 +2,7 @@
 //
 // Record headers are scanned in write order, only as far as a call needs, and remembered (keyval_table.hpp).
 // The scan keeps a small value that it skips: the value has been read ahead anyway, and fetching it later
-// costs a separate request. A handle keeps at most `most_kept_bytes` (multifile/keyval/constants). Other
+// costs a separate request. A handle keeps at most `max_kept_bytes` (multifile/keyval/constants). Other
 // memory is 20 bytes per scanned record and about 120 per distinct key.
 //
 // The stream is that of the handle: sion_feof and similar calls see the position that reading by key has

@@ -11,29 +11,29 @@ namespace sheaf::metadata_constants {
 inline constexpr int64_t rows_at_once = 16 << 10;        // tasks
 inline constexpr int64_t row_sizes_at_once = 128 << 10;  // blocks
 inline constexpr int64_t bytes_of_row = 6 * sizeof(int64_t);
-inline constexpr int64_t most_starts = 16 << 10;  // chunk starts held in memory
+inline constexpr int64_t max_starts = 16 << 10;  // chunk starts held in memory
 static_assert(8 * rows_at_once <= 1 << 20 && 8 * row_sizes_at_once <= 1 << 20);
 
 // --- Iteration over rows (task_rows). Consecutive slices grow; sizes in tasks.
 inline constexpr int64_t first_slice = 1 << 10;
 inline constexpr int64_t largest_slice = 16 << 10;
 inline constexpr int64_t largest_batch = 32 << 10;
-inline constexpr size_t most_sizes = 256 << 10;   // block sizes in a batch
+inline constexpr size_t max_sizes = 256 << 10;    // block sizes in a batch
 inline constexpr int64_t many_blocks = 16 << 10;  // blocks of one task; larger tables are not held
 static_assert(first_slice <= largest_slice && largest_slice <= rows_at_once);
 
 // --- Tasks with very many blocks (many_blocks).
 inline constexpr int64_t neighbour_sizes_at_once = 8 << 10;
 // In a table of more tasks than this, the sizes of one task are read one by one.
-inline constexpr int64_t most_neighbours = 512;
+inline constexpr int64_t max_neighbours = 512;
 inline constexpr int64_t singles_at_once = 64;
-inline constexpr int64_t most_blocks_held = 16 << 10;  // blocks of a task
-static_assert(most_neighbours <= neighbour_sizes_at_once);
+inline constexpr int64_t max_blocks_held = 16 << 10;  // blocks of a task
+static_assert(max_neighbours <= neighbour_sizes_at_once);
 
 // --- Files in which tasks overran their chunks (overruns). Programs that did so had few tasks. The limits
 // keep the memory for one file below 12 MiB.
-inline constexpr int64_t most_tasks_of_overruns = 512 << 10;
-inline constexpr size_t most_cut_blocks = 64 << 10;
+inline constexpr int64_t max_tasks_of_overruns = 512 << 10;
+inline constexpr size_t max_cut_blocks = 64 << 10;
 inline constexpr int64_t overruns_read_at_once = 8 << 10;  // block sizes
 
 // --- Others.

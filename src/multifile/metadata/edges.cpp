@@ -80,7 +80,7 @@ void Edges::close() {
   named_ = false;
 }
 
-void EdgedFile::write_at(std::span<const std::byte> data, int64_t offset) {
+void BoundaryFile::write_at(std::span<const std::byte> data, int64_t offset) {
   edges_->map().for_each_part(offset, std::ssize(data), [&](int64_t at, int64_t length, const auto& part) {
     const auto piece = data.subspan(static_cast<size_t>(at - offset), static_cast<size_t>(length));
     part.is_edge ? edges_->write(piece, at) : inner().write_at(piece, at);
@@ -88,7 +88,7 @@ void EdgedFile::write_at(std::span<const std::byte> data, int64_t offset) {
   });
 }
 
-void EdgedFile::write_pieces(std::span<const Piece<const std::byte>> pieces) {
+void BoundaryFile::write_pieces(std::span<const Piece<const std::byte>> pieces) {
   const auto has_no_edge = [&](const Piece<const std::byte>& piece) {
     const auto part = edges_->map().part_at(piece.offset);
     return !part.is_edge && piece.end() <= part.end;
@@ -96,7 +96,7 @@ void EdgedFile::write_pieces(std::span<const Piece<const std::byte>> pieces) {
   std::ranges::all_of(pieces, has_no_edge) ? inner().write_pieces(pieces) : File::write_pieces(pieces);
 }
 
-size_t EdgedFile::read_at(std::span<std::byte> data, int64_t offset) {
+size_t BoundaryFile::read_at(std::span<std::byte> data, int64_t offset) {
   if (!edges_->is_made()) return inner().read_at(data, offset);
   size_t done = 0;
   edges_->map().for_each_part(offset, std::ssize(data), [&](int64_t at, int64_t length, const auto& part) {
@@ -108,9 +108,9 @@ size_t EdgedFile::read_at(std::span<std::byte> data, int64_t offset) {
   return done;
 }
 
-FileDescriptor EdgedFile::descriptor(Whose whose) {
-  if (!edges_->in_use() || whose == Whose::reader) return inner().descriptor(whose);
-  if (whose == Whose::file) return {};
+FileDescriptor BoundaryFile::descriptor(DescriptorKind whose) {
+  if (!edges_->in_use() || whose == DescriptorKind::reader) return inner().descriptor(whose);
+  if (whose == DescriptorKind::file) return {};
   throw file_error(
       Code::unsupported, path(),
       "is written by several hosts that share parts of it, which a descriptor cannot keep apart: "
@@ -120,7 +120,7 @@ FileDescriptor EdgedFile::descriptor(Whose whose) {
 
 std::shared_ptr<File> edged(std::shared_ptr<File> file, std::shared_ptr<Edges> edges) {
   if (!edges) return file;
-  return std::make_shared<EdgedFile>(std::move(file), std::move(edges));
+  return std::make_shared<BoundaryFile>(std::move(file), std::move(edges));
 }
 
 }  // namespace sheaf

@@ -4,8 +4,8 @@
 // as a page (layout/regions). Bytes that a task writes to a boundary block go to a boundary file of its host
 // instead, at a corresponding offset. That file, NAME.edges.<host>, is created on demand (docs/format.md,
 // section 18). At close, one task merges each boundary block into the physical file
-// (multifile/collective/edges_home). In a file that was never closed, readers and repairs find them with
-// multifile/metadata/edges_reader.
+// (multifile/collective/merge_boundary_blocks). In a file that was never closed, readers and repairs find
+// them with multifile/metadata/edges_reader.
 #pragma once
 
 #include <memory>
@@ -81,9 +81,9 @@ class Edges {
 };
 
 // The physical file as the task sees it: boundary blocks are redirected to `edges`.
-class EdgedFile final : public ForwardingFile {
+class BoundaryFile final : public ForwardingFile {
  public:
-  EdgedFile(std::shared_ptr<File> inner, std::shared_ptr<Edges> edges)
+  BoundaryFile(std::shared_ptr<File> inner, std::shared_ptr<Edges> edges)
       : ForwardingFile(std::move(inner)), edges_(std::move(edges)) {}
 
   void write_at(std::span<const std::byte> data, int64_t offset) override;
@@ -94,7 +94,7 @@ class EdgedFile final : public ForwardingFile {
     edges_->sync();
   }
   FileTraits traits() override { return edges_->in_use() ? FileTraits{} : inner().traits(); }
-  FileDescriptor descriptor(Whose whose) override;
+  FileDescriptor descriptor(DescriptorKind whose) override;
 
  private:
   const std::shared_ptr<Edges> edges_;

@@ -53,8 +53,8 @@ class RejoinedFile final : public ForwardingFile {
     const int64_t size = status().size;
     return space == Space::data ? std::min(offset, size) : std::max(offset, size);
   }
-  FileDescriptor descriptor(Whose whose) override {
-    if (whose == Whose::file) return {};
+  FileDescriptor descriptor(DescriptorKind whose) override {
+    if (whose == DescriptorKind::file) return {};
     throw file_error(Code::unsupported, path(),
                      "was never closed, and parts of it are in other files, which a descriptor cannot show; "
                      "`sheaf repair` it first");

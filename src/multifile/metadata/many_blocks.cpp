@@ -25,7 +25,7 @@ int64_t ManyBlocks::next_candidate(int64_t block) {
 void ManyBlocks::load(int64_t block) {
   window_.clear();  // keeps the window empty if reading fails
   const int64_t tasks = tables_->reader->header().ntasks;
-  const bool alone = tasks > most_neighbours;
+  const bool alone = tasks > max_neighbours;
   std::vector<int64_t> sizes(static_cast<size_t>(
       std::min(count_ - block, alone ? singles_at_once : neighbour_sizes_at_once / tasks)));
   const auto reader = tables_->locked();
@@ -49,7 +49,7 @@ BlockSizes read_blocks_of_task(const std::shared_ptr<SharedReader>& tables,
   MetadataReader& reader = *tables->reader;
   int64_t count = 0;
   reader.read_block_counts(tables->pointer, local_rank, std::span(&count, 1));
-  if (count <= most_blocks_held) {
+  if (count <= max_blocks_held) {
     const auto few = std::make_shared<const std::vector<int64_t>>(
         read_blocks_of_task(reader, tables->pointer, geometry, local_rank));
     held = few;

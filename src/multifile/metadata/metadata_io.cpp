@@ -227,7 +227,7 @@ void MetadataWriter::write_header(const std::optional<format::Extension>& extens
   if (extension && extension->compressed() && !extends)
     throw file_error(Code::invalid_argument, file_.path(),
                      "cannot be compressed: its name has more than " +
-                         std::to_string(format::longest_extended_name) + " bytes");
+                         std::to_string(format::max_extended_name) + " bytes");
   if (extends) format::put_extension(*extension, bytes);
   file_.write_at(bytes, 0);
 }

@@ -83,7 +83,7 @@ Pointer MetadataReader::recover_pointer() {
       visit_chunk_sizes(metadata_constants::recovered_at_once, [](int64_t, std::span<const int64_t>) {});
   if (!journal_)
     if (const auto found = find_unmarked_table(skip)) return *found;
-  const int64_t most = header_.ntasks == 0 ? 0 : journal_ ? journal_->most_blocks() : 1;
+  const int64_t most = header_.ntasks == 0 ? 0 : journal_ ? journal_->max_blocks() : 1;
   if (journal_ && !journal_->found_records() &&
       (format::is_marked(read_marks()) || !journal_->damage().headers.empty()))
     lost_journal();
@@ -221,7 +221,7 @@ const std::vector<layout::CutBlock>& MetadataReader::find_overruns(const format:
   if (overruns_) return *overruns_;
   if (!may_overrun(p)) return overruns_.emplace();
   const int64_t n = header_.ntasks;
-  if (n > most_tasks_of_overruns) damaged("blocks are larger than their chunks, in a file of too many tasks");
+  if (n > max_tasks_of_overruns) damaged("blocks are larger than their chunks, in a file of too many tasks");
   std::vector<int64_t> chunks(static_cast<size_t>(n)), counts(chunks.size()), starts;
   read_chunk_sizes(0, chunks);
   read_block_counts(p, 0, counts);
@@ -247,8 +247,8 @@ const std::vector<layout::CutBlock>& MetadataReader::find_overruns(const format:
       const auto start = checked_add(starts[task], round * skip);
       if (!start || !checked_add(*start, sizes[i])) damaged("a block ends beyond 2^63 bytes");
       scan.add(entry, *start, sizes[i], chunks[task]);
-      if (scan.cut().size() > most_cut_blocks)
-        damaged("more than " + std::to_string(most_cut_blocks) + " blocks are larger than their chunks");
+      if (scan.cut().size() > max_cut_blocks)
+        damaged("more than " + std::to_string(max_cut_blocks) + " blocks are larger than their chunks");
     }
   }
   scan.end_at(p.varheader);

@@ -31,10 +31,10 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
                                                 "': it must contain a word to read (rb) or to write (wb)");
     });
   // A number is the same on all tasks if its maximum equals its minimum. The minimum is computed as ~max(~x).
-  constexpr size_t first_pair = 6, most_pairs = 5;
-  std::array<int64_t, first_pair + 2 * most_pairs> pairs{
+  constexpr size_t first_pair = 6, max_pairs = 5;
+  std::array<int64_t, first_pair + 2 * max_pairs> pairs{
       static_cast<int64_t>(flags.size()), any && any->has_extras, 0, INT64_MIN, INT64_MIN, INT64_MIN};
-  static_assert(pairs.size() <= comm_constants::most_agreed_values);
+  static_assert(pairs.size() <= comm_constants::max_agreed_values);
   static_assert(sizeof(format::Identity) == 2 * sizeof(int64_t));
   format::Identity identity;
   if (comm.rank() == 0) {
@@ -77,14 +77,14 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
 }
 
 int leader_group(int ntasks) {
-  constexpr int most_leaders = 64;
+  constexpr int max_leaders = 64;
   constexpr int fewest_tasks = format::group_tasks;
-  const int leaders = std::clamp((ntasks + fewest_tasks - 1) / fewest_tasks, 1, most_leaders);
+  const int leaders = std::clamp((ntasks + fewest_tasks - 1) / fewest_tasks, 1, max_leaders);
   const int share = (ntasks + leaders - 1) / leaders;
   return leaders == 1 ? share : (share + fewest_tasks - 1) / fewest_tasks * fewest_tasks;
 }
 
-Hosts find_hosts(Comm& all, Comm& local, const exchange::Nodes* known) {
+JournalHosts find_hosts(Comm& all, Comm& local, const exchange::Nodes* known) {
   const exchange::Nodes nodes = known ? *known : exchange::find_nodes(all);
   if (nodes.count <= 1) return {};
   int64_t range[2] = {nodes.mine, -nodes.mine};

@@ -40,7 +40,7 @@ int leader_group(int ntasks);
 // Returns the hosts of the tasks in `local`, which write one physical file, numbered as in
 // exchange::find_nodes(all). Collective over `all` and over its part `local`. `known`: result of an earlier
 // find_nodes(). Returns one host if all tasks of `local` are on one.
-Hosts find_hosts(Comm& all, Comm& local, const exchange::Nodes* known = nullptr);
+JournalHosts find_hosts(Comm& all, Comm& local, const exchange::Nodes* known = nullptr);
 
 // Sums of 63-bit numbers over the tasks of lower rank and over all tasks, checked for overflow.
 struct PrefixedSum {

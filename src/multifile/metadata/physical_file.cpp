@@ -14,15 +14,14 @@ TaskRow PhysicalFile::row(int64_t local_rank) const { return FileRows(*this).at(
 namespace {
 
 // Loads an open file; `store` gives access to the files beside it.
-PhysicalFile load_opened_file(Store& store, std::shared_ptr<File> file, Checking checking,
-                              int64_t most_held) {
+PhysicalFile load_opened_file(Store& store, std::shared_ptr<File> file, Checking checking, int64_t max_held) {
   PhysicalFile f;
   f.file = std::move(file);
   auto reader = std::make_unique<MetadataReader>(store, *f.file, checking);
   f.header = reader->header();
   f.pointer = reader->read_pointer();
   f.extension = reader->extension();
-  f.table = std::make_shared<const TaskTable>(std::move(reader), f.pointer, most_held);
+  f.table = std::make_shared<const TaskTable>(std::move(reader), f.pointer, max_held);
   if (!f.pointer.complete()) f.file = with_edges(store, std::move(f.file));
   f.file = watched(std::move(f.file), FileIdentity::of(f.header, f.pointer, f.extension));
   return f;
@@ -30,8 +29,8 @@ PhysicalFile load_opened_file(Store& store, std::shared_ptr<File> file, Checking
 
 }  // namespace
 
-PhysicalFile load_physical_file(Store& store, const std::string& path, Checking checking, int64_t most_held) {
-  return load_opened_file(store, open_one_of_many(store, path), checking, most_held);
+PhysicalFile load_physical_file(Store& store, const std::string& path, Checking checking, int64_t max_held) {
+  return load_opened_file(store, open_one_of_many(store, path), checking, max_held);
 }
 
 void Multifile::read_places(int64_t first, std::span<layout::Placement> places) const {
@@ -148,12 +147,12 @@ namespace {
 
 // Loads the files of one generation, opened through `files`.
 Multifile load_generation(Store& store, GenerationStore& files, const std::string& path, Checking checking,
-                          int64_t most_held) {
+                          int64_t max_held) {
   Multifile m;
   m.path = path;
   const auto load = [&](const std::string& name) {
-    m.files.push_back(load_opened_file(store, open_one_of_many(files, name), checking, most_held));
-    most_held -= m.files.back().table->bytes_held();
+    m.files.push_back(load_opened_file(store, open_one_of_many(files, name), checking, max_held));
+    max_held -= m.files.back().table->bytes_held();
   };
   load(path);
   if (!m.files.front().header.leads_set()) return m;
@@ -164,10 +163,10 @@ Multifile load_generation(Store& store, GenerationStore& files, const std::strin
   lead.check_mapping(m.set_tasks);
   if (m.set_tasks == 0) throw file_error(Code::damaged, path, "a set of several files with an empty mapping");
   if (const int64_t bytes = m.set_tasks * static_cast<int64_t>(sizeof(layout::Placement));
-      bytes <= most_held / 2) {
+      bytes <= max_held / 2) {
     m.mapping.resize(static_cast<size_t>(m.set_tasks));
     lead.read_mapping(0, m.mapping);
-    most_held -= bytes;
+    max_held -= bytes;
   }
 
   const int32_t nfiles = m.files.front().header.nfiles;
@@ -189,10 +188,10 @@ Multifile load_generation(Store& store, GenerationStore& files, const std::strin
 
 }  // namespace
 
-Multifile load_multifile(Store& store, const std::string& path, Checking checking, int64_t most_held) {
+Multifile load_multifile(Store& store, const std::string& path, Checking checking, int64_t max_held) {
   Multifile m;
   GenerationStore files(store, path);
-  files.open_multifile([&] { m = load_generation(store, files, path, checking, most_held); });
+  files.open_multifile([&] { m = load_generation(store, files, path, checking, max_held); });
   return m;
 }
 

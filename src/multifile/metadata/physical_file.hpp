@@ -39,7 +39,7 @@ struct SHEAF_EXPORT PhysicalFile {
 
 // Loads and validates all metadata. Throws what MetadataReader throws.
 PhysicalFile load_physical_file(Store& store, const std::string& path, Checking checking = Checking::on,
-                                int64_t most_held = held_by_tools);
+                                int64_t max_held = held_by_tools);
 
 // A multifile: the set led by file `path`, or the single physical file `path`.
 struct SHEAF_EXPORT Multifile {
@@ -78,7 +78,7 @@ struct SHEAF_EXPORT Multifile {
 
 // Loads all physical files. Throws damaged if they do not belong together.
 SHEAF_EXPORT Multifile load_multifile(Store& store, const std::string& path, Checking checking = Checking::on,
-                                      int64_t most_held = held_by_tools);
+                                      int64_t max_held = held_by_tools);
 
 // Calls visit(first, places) for all tasks of a set, slice by slice.
 template <class Visit>

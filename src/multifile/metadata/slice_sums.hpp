@@ -30,7 +30,7 @@ inline constexpr int64_t sums_of_window = 2 << 20;
 
 // Maximum number of checksums that a task sends with its row, in a slice of `tasks` tasks. The minimum of
 // four takes no more memory than its block sizes, for any number of tasks.
-constexpr int64_t most_sums_in_row(int64_t tasks) {
+constexpr int64_t max_sums_in_row(int64_t tasks) {
   return std::max<int64_t>(4, sums_in_rows / std::max<int64_t>(1, tasks));
 }
 

@@ -71,7 +71,7 @@ bool TaskRows::gather(int64_t first, int64_t tasks) {
     TaskRow& row = batch->rows[i];
     row = rows->at(places[i].local_rank);
     if (row.sizes.count > many_blocks) continue;  // read on demand
-    if (batch->sizes.size() + static_cast<size_t>(row.sizes.count) > most_sizes && tasks > 1) return false;
+    if (batch->sizes.size() + static_cast<size_t>(row.sizes.count) > max_sizes && tasks > 1) return false;
     begins[i] = batch->sizes.size();
     for (int64_t b = 0; b < row.sizes.count; ++b) batch->sizes.push_back(row.sizes[b]);
     row.held = nullptr;

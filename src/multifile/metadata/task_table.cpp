@@ -18,25 +18,24 @@ int64_t RowSlice::bytes() const {
   return static_cast<int64_t>(sizeof *this + 8 * numbers);
 }
 
-TaskTable::TaskTable(std::unique_ptr<MetadataReader> reader, const format::Pointer& pointer,
-                     int64_t most_held)
+TaskTable::TaskTable(std::unique_ptr<MetadataReader> reader, const format::Pointer& pointer, int64_t max_held)
     : tables_(std::make_shared<SharedReader>()) {
   tables_->reader = std::move(reader);
   tables_->pointer = pointer;
   check_against_sums();
   sum_chunks();
-  hold_rows(most_held);
+  hold_rows(max_held);
   if (!check_blocks()) return;
   cut_blocks_ = tables_->reader->find_overruns(tables_->pointer);
   if (cut_blocks_.empty()) return;
   held_.reset();
-  hold_rows(most_held);
+  hold_rows(max_held);
   check_blocks();
 }
 
-// Holds the rows if they take at most `most_held` bytes.
-void TaskTable::hold_rows(int64_t most_held) {
-  if (const int64_t rest = most_held - bytes_of_row * ntasks(); rest >= 8 * ntasks()) {
+// Holds the rows if they take at most `max_held` bytes.
+void TaskTable::hold_rows(int64_t max_held) {
+  if (const int64_t rest = max_held - bytes_of_row * ntasks(); rest >= 8 * ntasks()) {
     auto all = read_slice(0, starts_.front(), 0, ntasks(), rest / 8);
     if (all->end() == ntasks() && std::ranges::find(all->sizes_at, -1) == all->sizes_at.end())
       held_ = std::move(all);
@@ -68,7 +67,7 @@ void TaskTable::check_against_sums() {
 
 void TaskTable::sum_chunks() {
   MetadataReader& reader = *tables_->reader;
-  while (ntasks() / starts_step_ > most_starts) starts_step_ *= 2;
+  while (ntasks() / starts_step_ > max_starts) starts_step_ *= 2;
   int64_t at = layout::data_start(ntasks(), header().fsblksize);
   starts_.push_back(at);
   const auto visit = [&](int64_t first, std::span<const int64_t> sizes) {
@@ -100,16 +99,16 @@ bool TaskTable::check_blocks(const std::shared_ptr<const RowSlice>& slice) {
 }
 
 std::shared_ptr<const RowSlice> TaskTable::slice_with(int64_t task, const RowSlice* before,
-                                                      int64_t most_tasks) const {
+                                                      int64_t max_tasks) const {
   if (held_) return held_;
-  most_tasks = std::clamp(most_tasks, int64_t{1}, rows_at_once);
+  max_tasks = std::clamp(max_tasks, int64_t{1}, rows_at_once);
   const int64_t group = task / group_tasks * group_tasks;
   if (before && before->end() > task) before = nullptr;
   std::shared_ptr<const RowSlice> slice;
   for (; !before || before->end() <= task; before = slice.get()) {
     const bool goes_on = before && before->end() >= group;
-    slice = goes_on ? read_slice(before->end(), before->next_start, before->next_sum, most_tasks)
-                    : read_slice(group, start_of(group), 0, most_tasks);
+    slice = goes_on ? read_slice(before->end(), before->next_start, before->next_sum, max_tasks)
+                    : read_slice(group, start_of(group), 0, max_tasks);
   }
   return slice;
 }
@@ -126,11 +125,11 @@ int64_t TaskTable::start_of(int64_t task) const {
 }
 
 std::shared_ptr<const RowSlice> TaskTable::read_slice(int64_t first, int64_t start, int64_t sum,
-                                                      int64_t most_tasks, int64_t sizes_at_once) const {
+                                                      int64_t max_tasks, int64_t sizes_at_once) const {
   const auto result = std::make_shared<RowSlice>();
   RowSlice& slice = *result;
   slice.first = first;
-  slice.counts.resize(static_cast<size_t>(std::min(most_tasks, ntasks() - first)));
+  slice.counts.resize(static_cast<size_t>(std::min(max_tasks, ntasks() - first)));
   tables_->locked()->read_block_counts(tables_->pointer, first, slice.counts);
   int64_t sizes = 0;
   for (const int64_t count : slice.counts) {

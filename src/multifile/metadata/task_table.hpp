@@ -47,8 +47,8 @@ struct RowSlice {
 class SHEAF_EXPORT TaskTable {
  public:
   // Reads and validates the tables of the file of `reader` with pointer `pointer`. Holds them if they take at
-  // most `most_held` bytes. Throws what the reader throws, and damaged. The file must outlive the table.
-  TaskTable(std::unique_ptr<MetadataReader> reader, const format::Pointer& pointer, int64_t most_held);
+  // most `max_held` bytes. Throws what the reader throws, and damaged. The file must outlive the table.
+  TaskTable(std::unique_ptr<MetadataReader> reader, const format::Pointer& pointer, int64_t max_held);
 
   int64_t skip() const { return skip_; }              // distance between two chunks of a task
   int64_t data_bytes() const { return data_bytes_; }  // of all tasks
@@ -60,9 +60,9 @@ class SHEAF_EXPORT TaskTable {
   bool is_held() const { return held_ != nullptr; }
   int64_t bytes_held() const { return held_ ? held_->bytes() : 0; }
 
-  // Returns a slice of at most `most_tasks` tasks that contains `task`. `before`, which may be null, is the
+  // Returns a slice of at most `max_tasks` tasks that contains `task`. `before`, which may be null, is the
   // slice read previously; reading continues there if possible.
-  std::shared_ptr<const RowSlice> slice_with(int64_t task, const RowSlice* before, int64_t most_tasks) const;
+  std::shared_ptr<const RowSlice> slice_with(int64_t task, const RowSlice* before, int64_t max_tasks) const;
   // Sets all members of `row` except its place, from a task of the slice.
   void fill(TaskRow& row, const std::shared_ptr<const RowSlice>& slice, int64_t task) const;
 
@@ -80,12 +80,12 @@ class SHEAF_EXPORT TaskTable {
   int64_t ntasks() const { return header().ntasks; }
   void check_against_sums();
   void sum_chunks();
-  void hold_rows(int64_t most_held);
+  void hold_rows(int64_t max_held);
   bool check_blocks();
   bool check_blocks(const std::shared_ptr<const RowSlice>& slice);
   // sum: number of checksums before the first task; needed if that does not begin a group.
   std::shared_ptr<const RowSlice> read_slice(
-      int64_t first, int64_t start, int64_t sum, int64_t most_tasks,
+      int64_t first, int64_t start, int64_t sum, int64_t max_tasks,
       int64_t sizes_at_once = metadata_constants::row_sizes_at_once) const;
   void read_sizes(RowSlice& slice) const;
   void place_sums(RowSlice& slice, int64_t sum) const;

@@ -65,8 +65,8 @@ std::string possible_compressions() {
   for (const codec::Method* const method : codec::methods()) {
     const std::string word = "compress=" + std::string(method->name);
     if (method->has_levels())
-      with_levels += word + ", " + word + ":LEVEL with LEVEL from " + std::to_string(method->least_level) +
-                     " to " + std::to_string(method->most_level) + ", ";
+      with_levels += word + ", " + word + ":LEVEL with LEVEL from " + std::to_string(method->min_level) +
+                     " to " + std::to_string(method->max_level) + ", ";
     else
       without += (without.empty() ? "" : ", ") + word;
   }

@@ -11,7 +11,7 @@
 namespace sheaf {
 
 OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request, const OpenMode& mode,
-                     LedRows* appends, Slicing slicing) {
+                     PartitionRows* appends, Slicing slicing) {
   const auto generation = std::make_shared<GenerationStore>(store, request.path);
   tables_ = std::make_unique<SetTables>(generation, request.path, request.name_of, mode.checking());
   const auto open = [&] {
@@ -30,8 +30,8 @@ OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request,
     find_places(comm, lead, first);
     first.reset();
     const std::vector<FileShare> share = count_files(comm, lead);
-    LedRows own_tables;
-    LedRows& tables = appends ? *appends : own_tables;
+    PartitionRows own_tables;
+    PartitionRows& tables = appends ? *appends : own_tables;
     tables.segments.clear();
     find_rows(comm, share, slicing, tables);
     read_rows(comm, lead, tables, appends != nullptr);
@@ -101,7 +101,7 @@ void OpenTasks::choose_tasks(Comm& comm, const MappedReadRequest& request) {
 void OpenTasks::find_places(Comm& comm, const SetLead& lead, const std::shared_ptr<File>& lead_file) {
   own.index();
   if (!lead.header.leads_set()) return;
-  RowSlices numbers(comm, ntasks_);
+  MetadataPartition numbers(comm, ntasks_);
   std::vector<TaskRequest> wanted;
   for (const size_t i : own.by_number) wanted.push_back({own.tasks[i].task});
   std::optional<Error> problem;
@@ -126,11 +126,12 @@ std::vector<FileShare> OpenTasks::count_files(Comm& comm, const SetLead& lead) {
   return share;
 }
 
-void OpenTasks::find_rows(Comm& comm, std::span<const FileShare> share, Slicing slicing, LedRows& tables) {
+void OpenTasks::find_rows(Comm& comm, std::span<const FileShare> share, Slicing slicing,
+                          PartitionRows& tables) {
   int64_t all = 0;
   for (const FileShare& f : share) all += f.tasks;
   comm.all_sum(std::span(&all, 1));
-  tables.rows = std::make_unique<RowSlices>(comm, all, slicing);
+  tables.rows = std::make_unique<MetadataPartition>(comm, all, slicing);
   own.find_rows(comm, files(), share, *tables.rows, tables.segments, [](int32_t, int64_t) {});
   agree(comm, attempt([&] {
           for (const OwnTask& t : own.tasks)
@@ -144,7 +145,7 @@ void OpenTasks::find_rows(Comm& comm, std::span<const FileShare> share, Slicing 
 }
 
 // Reads the rows of the local tasks. Collective; every process opens the files of its tasks.
-void OpenTasks::read_rows(Comm& comm, const SetLead& lead, LedRows& tables, bool appends) {
+void OpenTasks::read_rows(Comm& comm, const SetLead& lead, PartitionRows& tables, bool appends) {
   std::vector<TaskRequest> wanted;
   for (const size_t i : own.by_row) wanted.push_back({own.tasks[i].row});
   tables.old = std::make_unique<TableSlice>();

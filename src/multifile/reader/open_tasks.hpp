@@ -1,9 +1,10 @@
 // multifile/reader/open_tasks: the tasks of a multifile that a process has open for reading. Any number of
 // processes may open any tasks, also the same ones.
 //
-// Open is collective: metadata tasks read slices of the metadata arrays (multifile/metadata/row_slices) and
-// answer requests for rows. The mapping gives the place of task t of a set. In a single physical file, task t
-// is local task t: readers ignore the mapping of a single file (docs/format.md, section 6).
+// Open is collective: metadata tasks read slices of the metadata arrays
+// (multifile/metadata/metadata_partition) and answer requests for rows. The mapping gives the place of task t
+// of a set. In a single physical file, task t is local task t: readers ignore the mapping of a single file
+// (docs/format.md, section 6).
 #pragma once
 
 #include <memory>
@@ -16,7 +17,7 @@
 #include "multifile/metadata/facts.hpp"
 #include "multifile/metadata/metadata_io.hpp"
 #include "multifile/options/open_mode.hpp"
-#include "multifile/reader/own_tasks.hpp"
+#include "multifile/reader/local_tasks.hpp"
 #include "multifile/reader/set_tables.hpp"
 #include "multifile/stream/plain_file.hpp"
 #include "multifile/stream/read_stream.hpp"
@@ -37,10 +38,10 @@ struct MappedReadRequest {
 };
 
 // All rows of the metadata, and the part that this process reads or writes for the others.
-struct LedRows {
-  std::unique_ptr<RowSlices> rows;  // by (file, local rank)
-  std::vector<Segment> segments;    // segments in the slice of this process
-  std::unique_ptr<TableSlice> old;  // slice as it was read; base of appending
+struct PartitionRows {
+  std::unique_ptr<MetadataPartition> rows;  // by (file, local rank)
+  std::vector<Segment> segments;            // segments in the slice of this process
+  std::unique_ptr<TableSlice> old;          // slice as it was read; base of appending
 };
 
 class OpenTasks {
@@ -48,7 +49,7 @@ class OpenTasks {
   // Opens the tasks of `request`. Collective over `comm`. Throws on every process alike. `appends` receives
   // what the metadata tasks have read, in slices as `slicing` says.
   OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request, const OpenMode& mode,
-            LedRows* appends = nullptr, Slicing slicing = Slicing::groups);
+            PartitionRows* appends = nullptr, Slicing slicing = Slicing::groups);
   // Opens one task after the caller has found its place, file and blocks. Local.
   OpenTasks(const FileFacts& facts, int64_t ntasks, int64_t task, int64_t file_tasks, Readable stored);
 
@@ -63,15 +64,15 @@ class OpenTasks {
   // Reads the places of all tasks. Local. Returns nothing if the caller had found the task.
   std::vector<layout::Placement> read_mapping() const;
 
-  OwnTasks own;
+  LocalTasks own;
   std::shared_ptr<File> no_task;  // stands for the file on a process without tasks
 
  private:
   void choose_tasks(Comm& comm, const MappedReadRequest& request);
   void find_places(Comm& comm, const SetLead& lead, const std::shared_ptr<File>& lead_file);
   std::vector<FileShare> count_files(Comm& comm, const SetLead& lead);
-  void find_rows(Comm& comm, std::span<const FileShare> share, Slicing slicing, LedRows& tables);
-  void read_rows(Comm& comm, const SetLead& lead, LedRows& tables, bool appends);
+  void find_rows(Comm& comm, std::span<const FileShare> share, Slicing slicing, PartitionRows& tables);
+  void read_rows(Comm& comm, const SetLead& lead, PartitionRows& tables, bool appends);
   bool is_set() const { return facts_.nfiles > 1 && facts_.filenumber == 0; }
   int32_t files() const { return is_set() ? facts_.nfiles : 1; }
 

@@ -62,7 +62,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
     local_.reset();
     if (lead.header.leads_set()) {
       // With copies, possibly only rank 0 can open file 0.
-      RowSlices numbers(*comm_, levels > 0 ? Slicing::whole : Slicing::groups);
+      MetadataPartition numbers(*comm_, levels > 0 ? Slicing::whole : Slicing::groups);
       std::optional<Error> problem;
       place = tables->find_places(numbers, lead, std::span(&own_task, 1), file, problem)[0];
       agree(*comm_, problem);
@@ -87,7 +87,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
       // Task 0 has opened file 0; the other files are known only by name.
       if (!file && (!plan || local().rank() == 0))
         file = place.file == 0 ? tables->open(0) : tables->open_member(place.file);
-      if (plan) file = std::make_shared<FetchedFile>(store, name, std::move(file));
+      if (plan) file = std::make_shared<AggregatedReadFile>(store, name, std::move(file));
       if (local().rank() != place.local_rank)
         throw file_error(Code::damaged, name,
                          "the mapping of the set leaves out or repeats a task of this file");
@@ -96,7 +96,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
     bool unclosed = !lead.pointer.complete();
     Readable stored;
     {
-      RowSlices slices(local(), Slicing::groups);
+      MetadataPartition slices(local(), Slicing::groups);
       std::vector<Segment> segments;
       add_segment(segments, slices, place.file, local().size(), 0);
       const TaskRequest own_row{local().rank()};
@@ -108,7 +108,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
     }
     unloaded = attempt([&] {
       const FileIdentity identity = lead.identity_of(place.file);
-      if (plan) static_cast<FetchedFile&>(*file).know(unclosed, identity);
+      if (plan) static_cast<AggregatedReadFile&>(*file).know(unclosed, identity);
       if (unclosed && !plan) file = with_edges(kept ? store : given, std::move(file));
       if (!plan) file = watched(std::move(file), identity);
       if (!plan)
@@ -129,7 +129,8 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
   if (plan) begin_collective(*plan, std::move(means));
 }
 
-// Forms the groups of collective reading. Collective. The file must be the FetchedFile of the constructor.
+// Forms the groups of collective reading. Collective. The file must be the AggregatedReadFile of the
+// constructor.
 void Reader::begin_collective(const CollectivePlan& plan, CollectiveMeans means) {
   stream_.set_max_buffer(0);
   Comm& meeting = means.meeting ? *means.meeting : local();
@@ -140,9 +141,9 @@ void Reader::begin_collective(const CollectivePlan& plan, CollectiveMeans means)
   agree(*comm_, attempt([&] {
     collecting_ = std::make_unique<Collecting>();
     collecting_->means = std::move(means);
-    collecting_->reader =
-        std::make_unique<CollectiveReader>(meeting, std::move(group), plan, stream_,
-                                           static_cast<FetchedFile&>(stream_.file()), collecting_->means);
+    collecting_->reader = std::make_unique<CollectiveReader>(meeting, std::move(group), plan, stream_,
+                                                             static_cast<AggregatedReadFile&>(stream_.file()),
+                                                             collecting_->means);
   }));
 }
 

@@ -32,8 +32,8 @@ void append(std::vector<std::byte>& bytes, const Value& value) {
 
 // At a metadata task: returns the requested rows of its `table`. For rows by rank, each process gets its own
 // row.
-Gathered answer_rows(const Gathered& asked, const RowSlices& slices, std::span<const Segment> segments,
-                     TableSlice& table) {
+Gathered answer_rows(const Gathered& asked, const MetadataPartition& slices,
+                     std::span<const Segment> segments, TableSlice& table) {
   const size_t count = slices.by_rank() ? table.sizes.size() : asked.bytes.size() / sizeof(TaskRequest);
   const auto row_of = [&](size_t k) {
     if (slices.by_rank()) return k;
@@ -122,7 +122,7 @@ SetLead SetTables::read_lead(Comm& comm, std::shared_ptr<File>& file) const {
   return lead;
 }
 
-std::vector<Placement> SetTables::find_places(RowSlices& numbers, const SetLead& lead,
+std::vector<Placement> SetTables::find_places(MetadataPartition& numbers, const SetLead& lead,
                                               std::span<const TaskRequest> wanted,
                                               const std::shared_ptr<File>& lead_file,
                                               std::optional<Error>& problem) const {
@@ -223,7 +223,7 @@ void SetTables::cut_overruns(const Segment& s, MetadataReader& reader, const for
   }
 }
 
-std::vector<Readable> SetTables::read_rows(Comm& comm, RowSlices& slices, const SetLead& lead,
+std::vector<Readable> SetTables::read_rows(Comm& comm, MetadataPartition& slices, const SetLead& lead,
                                            std::span<Segment> segments, std::span<const TaskRequest> wanted,
                                            const std::function<std::shared_ptr<File>(int32_t)>& open_file,
                                            TableSlice& table, bool appends, bool& unclosed,
@@ -236,7 +236,7 @@ std::vector<Readable> SetTables::read_rows(Comm& comm, RowSlices& slices, const 
     for (size_t s = 0; s < segments.size(); ++s)
       sums[s] = read_segment(segments[s], lead, *open_file(segments[s].file), table, appends);
   });
-  const std::vector<FileSums> of_files = slices.add_up(segments, sums, RowSlices::Totals::sums);
+  const std::vector<FileSums> of_files = slices.add_up(segments, sums, MetadataPartition::Totals::sums);
   const Gathered asked = slices.by_rank() ? Gathered{} : slices.collect(wanted);
   Gathered answers;
   int64_t open = unclosed;

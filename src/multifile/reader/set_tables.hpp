@@ -1,5 +1,5 @@
 // multifile/reader/set_tables: the metadata of a multifile read by many processes. Metadata tasks read slices
-// of the arrays (multifile/metadata/row_slices) and answer requests of all processes.
+// of the arrays (multifile/metadata/metadata_partition) and answer requests of all processes.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 #include "layout/placement.hpp"
 #include "multifile/metadata/facts.hpp"
 #include "multifile/metadata/metadata_io.hpp"
-#include "multifile/metadata/row_slices.hpp"
+#include "multifile/metadata/metadata_partition.hpp"
 #include "multifile/reader/table_slice.hpp"
 #include "multifile/stream/read_stream.hpp"
 #include "storage/file.hpp"
@@ -71,7 +71,7 @@ class SetTables {
   // Finds the places in the set of the tasks in `wanted`, ascending. Collective over the processes of
   // `numbers`, which are slices of task numbers. `lead_file` is the file that read_lead() has stored, or
   // null. An error of a metadata task goes to its `problem`; an agreement must follow.
-  std::vector<layout::Placement> find_places(RowSlices& numbers, const SetLead& lead,
+  std::vector<layout::Placement> find_places(MetadataPartition& numbers, const SetLead& lead,
                                              std::span<const TaskRequest> wanted,
                                              const std::shared_ptr<File>& lead_file,
                                              std::optional<Error>& problem) const;
@@ -87,7 +87,7 @@ class SetTables {
   //   appends: checksums of the data are read, too.
   //   unclosed: set to whether any process found a file that was never closed.
   //   problem: earlier error of this process.
-  std::vector<Readable> read_rows(Comm& comm, RowSlices& slices, const SetLead& lead,
+  std::vector<Readable> read_rows(Comm& comm, MetadataPartition& slices, const SetLead& lead,
                                   std::span<Segment> segments, std::span<const TaskRequest> wanted,
                                   const std::function<std::shared_ptr<File>(int32_t number)>& open,
                                   TableSlice& table, bool appends, bool& unclosed,

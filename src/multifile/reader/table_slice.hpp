@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "multifile/metadata/metadata_io.hpp"
-#include "multifile/metadata/row_slices.hpp"
+#include "multifile/metadata/metadata_partition.hpp"
 #include "multifile/stream/file_checks.hpp"
 #include "multifile/stream/read_stream.hpp"
 

@@ -27,7 +27,7 @@ std::vector<int64_t> BlockSizes::all() const {
   return sizes;
 }
 
-StreamPlaces::StreamPlaces(const BlockSizes& sizes) : step_(1 + (sizes.count - 1) / most_begins) {
+StreamPlaces::StreamPlaces(const BlockSizes& sizes) : step_(1 + (sizes.count - 1) / max_begins) {
   begins_.reserve(static_cast<size_t>((sizes.count + step_ - 1) / step_));
   const auto begin_all_up_to = [&](int64_t block) {
     while (std::ssize(begins_) * step_ <= block && std::ssize(begins_) * step_ < sizes.count)

@@ -198,7 +198,7 @@ void CompressedWriter::load(Task task, int64_t local_rank, const layout::ChunkGe
 
 CompressedWriter::Task CompressedWriter::park() {
   plain_.flush();
-  if (parked_bytes_ + sink_->pending() > most_parked) flush();
+  if (parked_bytes_ + sink_->pending() > max_parked) flush();
   Task task = sink_->park();
   task.blocks = plain_.park();
   parked_bytes_ += std::ssize(task.pending);

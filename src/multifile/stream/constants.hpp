@@ -22,19 +22,19 @@ inline constexpr int64_t summed_at_once = 256 << 10;
 inline constexpr int64_t recorded_at_once = 16 << 20;
 // Maximum number of failed requests remembered until they are repeated. A program that keeps a queue repeats
 // fewer. The limit bounds the memory if a program ignores failures.
-inline constexpr int64_t most_failed_writes = 64;
+inline constexpr int64_t max_failed_writes = 64;
 static_assert(border <= WriteStream::direct_bytes);  // a transfer that bypasses the buffer reaches a border
 static_assert(summed_at_once % border == 0 && recorded_at_once % summed_at_once == 0);
 
 // --- Reading.
 // Initial read-ahead and the maximum number of times it doubles while the program reads sequentially.
 inline constexpr uint32_t first_read_ahead = 8 << 10;
-inline constexpr uint16_t most_doublings = 15;
-static_assert(uint64_t{first_read_ahead} << most_doublings <= UINT32_MAX);
+inline constexpr uint16_t max_doublings = 15;
+static_assert(uint64_t{first_read_ahead} << max_doublings <= UINT32_MAX);
 // Bytes read per check, so that they are still in the cache when they are checked.
 inline constexpr int64_t checked_at_once = 256 << 10;
 // Maximum number of block begins held per task. A position is then found without a pass over all blocks.
-inline constexpr int64_t most_begins = 16 << 10;
+inline constexpr int64_t max_begins = 16 << 10;
 
 // --- Moving the bytes that a program wrote beyond its chunk, and comparing them with their checksums.
 inline constexpr int64_t compared_at_once = 512 << 10;
@@ -43,12 +43,12 @@ inline constexpr int64_t compared_at_once = 512 << 10;
 inline constexpr int64_t entries_at_once = 128 * format::group_tasks;
 
 // --- Compression.
-inline constexpr int64_t plain_buffer = 64 << 10;    // collects small records for a frame
-inline constexpr int64_t most_parked = 64 << 20;     // bytes of all parked tasks not yet in a frame
-inline constexpr size_t few_frames = 2;              // located as fast without an index
-inline constexpr int64_t stored_buffer = 4 << 10;    // buffer of a stored stream; whole frames bypass it
-inline constexpr int64_t index_at_once = 1 << 20;    // bytes of an index read at a time
-inline constexpr size_t most_frames_held = 1 << 19;  // frames in memory at a time
-static_assert(plain_buffer < most_parked && stored_buffer < plain_buffer);
+inline constexpr int64_t plain_buffer = 64 << 10;   // collects small records for a frame
+inline constexpr int64_t max_parked = 64 << 20;     // bytes of all parked tasks not yet in a frame
+inline constexpr size_t few_frames = 2;             // located as fast without an index
+inline constexpr int64_t stored_buffer = 4 << 10;   // buffer of a stored stream; whole frames bypass it
+inline constexpr int64_t index_at_once = 1 << 20;   // bytes of an index read at a time
+inline constexpr size_t max_frames_held = 1 << 19;  // frames in memory at a time
+static_assert(plain_buffer < max_parked && stored_buffer < plain_buffer);
 
 }  // namespace sheaf::stream_constants

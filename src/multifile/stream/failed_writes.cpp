@@ -41,7 +41,7 @@ void FailedWrites::fail(const Request& request, const Error& why, const std::str
     if (!failed_) failed_ = std::make_unique<std::vector<Failed>>();
     const auto repeats = [&](const Failed& failed) { return failed.is_repeated_by(request, sum); };
     if (std::ranges::any_of(*failed_, repeats)) return;
-    overflowed_ = std::ssize(*failed_) == most_failed_writes;
+    overflowed_ = std::ssize(*failed_) == max_failed_writes;
     if (overflowed_) return;
     int64_t expected = 0;
     for (const Failed& earlier : *failed_)

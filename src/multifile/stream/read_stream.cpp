@@ -262,7 +262,7 @@ size_t ReadStream::transfer(std::span<std::byte> out) {
 
 uint32_t ReadStream::next_ahead() {
   const uint32_t bytes = first_read_ahead << ahead_;
-  if (ahead_ < most_doublings) ++ahead_;
+  if (ahead_ < max_doublings) ++ahead_;
   return std::min(max_buffer_, bytes);
 }
 

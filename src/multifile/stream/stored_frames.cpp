@@ -112,7 +112,7 @@ void for_each_frame(ReadStream& stored, const StoredTask& task,
     table.forget_first(count);
   };
   walk(stored, places, task, table, [&] {
-    if (table.frames().size() == most_frames_held) pass_on(most_frames_held / 2);
+    if (table.frames().size() == max_frames_held) pass_on(max_frames_held / 2);
   });
   pass_on(table.frames().size());
 }

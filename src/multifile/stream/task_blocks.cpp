@@ -143,13 +143,13 @@ void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::
 }
 
 void append_row(std::vector<std::byte>& rows, int64_t row, const TaskBlocks& blocks, bool may_have_journal,
-                std::span<const uint32_t> sums, int64_t most_sums) {
+                std::span<const uint32_t> sums, int64_t max_sums) {
   const auto append = [&](const auto& values) {
     const auto bytes = std::as_bytes(std::span(values));
     rows.insert(rows.end(), bytes.begin(), bytes.end());
   };
   const int64_t count = blocks.count();
-  const bool here = std::ssize(sums) <= most_sums;
+  const bool here = std::ssize(sums) <= max_sums;
   if (rows.empty())  // most processes have one task and little memory
     rows.reserve(static_cast<size_t>(8 * (3 + count)) + (here ? sums.size_bytes() : 0));
   append(std::array{row, 2 * count + may_have_journal, here ? std::ssize(sums) : ~std::ssize(sums)});

@@ -136,9 +136,9 @@ void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::
 //   its row in the metadata arrays;
 //   its number of blocks, and whether it may have begun a journal;
 //   its number of checksums, its block sizes, and its checksums.
-// If there are more than `most_sums` checksums, they follow in rounds instead (slice_sums.hpp).
+// If there are more than `max_sums` checksums, they follow in rounds instead (slice_sums.hpp).
 void append_row(std::vector<std::byte>& rows, int64_t row, const TaskBlocks& blocks, bool may_have_journal,
-                std::span<const uint32_t> sums, int64_t most_sums);
+                std::span<const uint32_t> sums, int64_t max_sums);
 
 // A view of such a row; null: no row.
 class RowView {

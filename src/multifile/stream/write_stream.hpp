@@ -39,7 +39,7 @@ class WriteStream {
   // Sets the file to write to. `max_buffer` 0: no buffer.
   void bind(std::shared_ptr<File> file, int64_t max_buffer) {
     file_ = std::move(file);
-    max_buffer_ = static_cast<uint32_t>(std::min(max_buffer, most_buffer));
+    max_buffer_ = static_cast<uint32_t>(std::min(max_buffer, max_buffer_bytes));
   }
 
   // Switches the journal beside the file on or off (multifile/journal/journal_writer). It records chunks that
@@ -232,7 +232,7 @@ class WriteStream {
   void close_window() { window_.at = window_.end = buffer_.get(); }
   [[noreturn]] void too_large(int64_t bytes) const;
 
-  static constexpr int64_t most_buffer = 256 << 20;
+  static constexpr int64_t max_buffer_bytes = 256 << 20;
 
   Window window_;
   std::unique_ptr<std::byte[]> buffer_;

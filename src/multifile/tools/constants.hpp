@@ -7,10 +7,10 @@
 namespace sheaf::tools {
 
 // Maximum number of findings in a report: per physical file, in its mapping, and for missing files.
-inline constexpr size_t most_findings = 100;
-inline constexpr size_t most_wrong_entries = 20;
-inline constexpr int32_t most_missing_files = 20;
-static_assert(most_wrong_entries < most_findings);
+inline constexpr size_t max_findings = 100;
+inline constexpr size_t max_wrong_entries = 20;
+inline constexpr int32_t max_missing_files = 20;
+static_assert(max_wrong_entries < max_findings);
 
 // Tasks for which a mapping is checked at a time, one bit each: 8 MiB.
 inline constexpr int64_t tasks_at_once = 64 << 20;
@@ -24,7 +24,7 @@ static_assert(bytes_of_share >= checked_at_once);
 
 // Splitting by keys: outputs open at a time, size of the buffer, and size from which a value bypasses it
 // (bytes).
-inline constexpr size_t most_open_outputs = 200;
+inline constexpr size_t max_open_outputs = 200;
 inline constexpr int64_t split_buffer = 1 << 20;
 inline constexpr int64_t copied_directly = 256 << 10;
 static_assert(copied_directly <= split_buffer);

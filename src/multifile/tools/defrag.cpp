@@ -51,7 +51,7 @@ format::Header header_of_result(const Multifile& m, const DefragRequest& request
   if (request.nfiles > 1 && !format::extensible(h.name()))
     throw file_error(Code::invalid_argument, request.output,
                      "the name is too long for a set of several physical files; at most " +
-                         std::to_string(format::longest_extended_name) + " bytes fit");
+                         std::to_string(format::max_extended_name) + " bytes fit");
   return h;
 }
 

@@ -30,7 +30,7 @@ class KeyOutputs {
     auto [at, is_new] = by_key_.try_emplace(key);
     KeyOutput& output = at->second;
     if (output.file) return output;
-    if (opened_.size() == tools::most_open_outputs) close_all();
+    if (opened_.size() == tools::max_open_outputs) close_all();
     if (is_new) {
       const std::string name = split_name(name_, key);
       progress_.begin_output(task_, name);

@@ -35,9 +35,9 @@ namespace {
 
 void add_finding(FileReport& report, FileState state, std::string message,
                  std::optional<Error> cause = std::nullopt) {
-  if (report.findings.size() == tools::most_findings) {
+  if (report.findings.size() == tools::max_findings) {
     if (!std::exchange(report.more, true))
-      report.notes.push_back("there are more findings than these " + std::to_string(tools::most_findings));
+      report.notes.push_back("there are more findings than these " + std::to_string(tools::max_findings));
     return;
   }
   if (report.findings.empty()) report.state = state;
@@ -92,7 +92,7 @@ void look_for_overruns(const PhysicalFile& f, FileReport& report) {
 void look_for_journal_damage(Store& store, const PhysicalFile& f, FileReport& report) {
   const auto journal = JournalReader::open(store, report.path, f.header, *f.extension);
   if (!journal) return;
-  journal->most_blocks();
+  journal->max_blocks();
   const JournalDamage& found = journal->damage();
   for (const std::string& name : found.headers)
     add_finding(report, "the header of '" + name + "' is damaged");
@@ -139,15 +139,15 @@ void check_file(Store& store, const PhysicalFile& f, FileReport& report) {
   look_for_overruns(f, report);
 }
 
-// Loads a file and reduces `most_held` by the memory of its tables.
+// Loads a file and reduces `max_held` by the memory of its tables.
 std::optional<PhysicalFile> load(Store& store, const std::string& path, VerifyReport& report,
-                                 int64_t& most_held) {
+                                 int64_t& max_held) {
   FileReport& file = report.files.emplace_back();
   file.path = path;
   std::optional<PhysicalFile> loaded;
   guarded(file, [&] {
-    loaded = load_physical_file(store, path, Checking::on, most_held);
-    most_held -= loaded->table->bytes_held();
+    loaded = load_physical_file(store, path, Checking::on, max_held);
+    max_held -= loaded->table->bytes_held();
     check_file(store, *loaded, file);
   });
   return loaded;
@@ -164,7 +164,7 @@ void check_mapping(const std::vector<std::optional<PhysicalFile>>& files, const 
     named.assign(static_cast<size_t>(std::clamp<int64_t>(begins.back() - from, 0, tools::tasks_at_once)),
                  false);
     for_each_place(multifile, [&](int64_t first, std::span<const layout::Placement> places) {
-      for (size_t i = 0; i < places.size() && report.findings.size() <= tools::most_wrong_entries; ++i) {
+      for (size_t i = 0; i < places.size() && report.findings.size() <= tools::max_wrong_entries; ++i) {
         const auto [file, local_rank] = places[i];
         const auto k = static_cast<size_t>(file);
         if (!files[k]) continue;
@@ -182,12 +182,12 @@ void check_mapping(const std::vector<std::optional<PhysicalFile>>& files, const 
         }
       }
     });
-    if (report.findings.size() > tools::most_wrong_entries) return;
+    if (report.findings.size() > tools::max_wrong_entries) return;
   }
 }
 
 void check_set(Store& store, const std::string& path, std::vector<std::optional<PhysicalFile>>& files,
-               VerifyReport& report, Multifile& multifile, int64_t most_held) {
+               VerifyReport& report, Multifile& multifile, int64_t max_held) {
   const format::Header lead = files.front()->header;
   const TaskTable& table = *files.front()->table;
   guarded(report.files.front(), [&] {
@@ -198,8 +198,8 @@ void check_set(Store& store, const std::string& path, std::vector<std::optional<
     for_each_place(multifile, [](int64_t, std::span<const layout::Placement>) {});  // throws if incomplete
   });
   int32_t missing = 0;
-  for (int32_t k = 1; k < lead.nfiles && missing < tools::most_missing_files; ++k) {
-    files.push_back(load(store, format::physical_name(path, k), report, most_held));
+  for (int32_t k = 1; k < lead.nfiles && missing < tools::max_missing_files; ++k) {
+    files.push_back(load(store, format::physical_name(path, k), report, max_held));
     FileReport& file = report.files.back();
     missing += !files.back();
     if (files.back() && (files.back()->header.nfiles != lead.nfiles || files.back()->header.filenumber != k))
@@ -209,7 +209,7 @@ void check_set(Store& store, const std::string& path, std::vector<std::optional<
     if (files.back() && is_of_another_open(files.front()->extension, files.back()->extension))
       add_finding(file, "was written by another open than '" + path + "': their identities differ");
   }
-  if (report.files.front().findings.empty() && missing < tools::most_missing_files)
+  if (report.files.front().findings.empty() && missing < tools::max_missing_files)
     check_mapping(files, multifile, report.files.front());
 }
 
@@ -246,14 +246,14 @@ struct Loaded {
 Loaded load_set(GenerationStore& store, const std::string& path) {
   Loaded loaded{{path, {}}, {}, {}};
   loaded.multifile.path = path;
-  int64_t most_held = held_by_tools;
-  loaded.files.push_back(load(store, path, loaded.report, most_held));
+  int64_t max_held = held_by_tools;
+  loaded.files.push_back(load(store, path, loaded.report, max_held));
   const std::optional<PhysicalFile>& lead = loaded.files.front();
   if (!lead) return loaded;
   loaded.multifile.files.push_back(*lead);
   if (!lead->header.leads_set()) return loaded;
   guarded(loaded.report.files.front(), [&] { store.expect(read_identity(*lead->file)); });
-  check_set(store, path, loaded.files, loaded.report, loaded.multifile, most_held);
+  check_set(store, path, loaded.files, loaded.report, loaded.multifile, max_held);
   return loaded;
 }
 

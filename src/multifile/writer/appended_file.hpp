@@ -59,7 +59,7 @@ class AppendedFile final : public ForwardingFile, public ChunkWatch {
     marks_.table.reset();
   }
 
-  FileDescriptor descriptor(Whose whose) override { return inner().descriptor(whose); }
+  FileDescriptor descriptor(DescriptorKind whose) override { return inner().descriptor(whose); }
 
  private:
   void require_right() {

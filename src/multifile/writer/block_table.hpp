@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "multifile/metadata/row_slices.hpp"
+#include "multifile/metadata/metadata_partition.hpp"
 #include "multifile/metadata/slice_sums.hpp"
 #include "multifile/reader/table_slice.hpp"
 #include "multifile/stream/task_blocks.hpp"
@@ -17,7 +17,7 @@ namespace sheaf {
 class BlockTable {
  public:
   // `collected` holds the rows of each process. `old` is null or outlives the table.
-  BlockTable(Gathered collected, const RowSlices& slices, const TableSlice* old)
+  BlockTable(Gathered collected, const MetadataPartition& slices, const TableSlice* old)
       : collected_(std::move(collected)),
         old_(old),
         counts_(static_cast<size_t>(slices.count())),

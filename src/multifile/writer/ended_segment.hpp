@@ -8,7 +8,7 @@
 
 #include "format/extension.hpp"
 #include "format/header.hpp"
-#include "multifile/metadata/row_slices.hpp"
+#include "multifile/metadata/metadata_partition.hpp"
 
 namespace sheaf {
 

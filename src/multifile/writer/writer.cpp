@@ -78,7 +78,7 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
     mine_.tasks.push_back({alone_ ? std::ssize(mine_.tasks) : t.globalrank, t.place, 0, 0, 0, {}});
   mine_.index();
   if (alone_ && mine_.files.empty()) mine_.files.emplace_back();
-  placed_->rows = std::make_unique<RowSlices>(*comm_, ntasks_, slicing());
+  placed_->rows = std::make_unique<MetadataPartition>(*comm_, ntasks_, slicing());
   std::vector<RequestedRow> rows;
   const Gathered collected = collect_rows(request, rows);
   if (!alone_ || facts_.nfiles > 1) collect_mapping();

@@ -26,8 +26,8 @@
 #include "multifile/metadata/parallel_open.hpp"
 #include "multifile/metadata/slice_sums.hpp"
 #include "multifile/options/open_mode.hpp"
+#include "multifile/reader/local_tasks.hpp"
 #include "multifile/reader/open_tasks.hpp"
-#include "multifile/reader/own_tasks.hpp"
 #include "multifile/stream/compressed_writer.hpp"
 #include "multifile/stream/failed_writes.hpp"
 #include "multifile/stream/overruns.hpp"
@@ -257,13 +257,13 @@ class Writer {
   }
   using Lead = ClosingLead;
   void finish(Closing& closing);
-  std::optional<Error> finish_streams(Closing& closing, int64_t most_sums);
-  std::vector<Segment> own_segment(const RowSlices& slices) const;
-  std::vector<EndedSegment> find_ends(RowSlices& slices, std::span<const Segment> segments,
+  std::optional<Error> finish_streams(Closing& closing, int64_t max_sums);
+  std::vector<Segment> own_segment(const MetadataPartition& slices) const;
+  std::vector<EndedSegment> find_ends(MetadataPartition& slices, std::span<const Segment> segments,
                                       const BlockTable& table, const SliceSums& sums,
                                       std::optional<Error>& problem);
   std::optional<Error> bring_edges_home(std::span<const EndedSegment> segments);
-  SumRounds plan_rounds(RowSlices& slices, const BlockTable& table, const SliceSums& sums,
+  SumRounds plan_rounds(MetadataPartition& slices, const BlockTable& table, const SliceSums& sums,
                         const Closing& closing, std::optional<Error>& problem);
   const OwnFile* kept_open(int32_t file) const;
   std::shared_ptr<File> open_segment(const Segment& segment, Access access) const;
@@ -341,23 +341,23 @@ class Writer {
     bool chooses_blocks = false;  // the library chooses the block size
     CollectiveMeans means = {};
     exchange::Nodes nodes = {};
-    std::shared_ptr<CollectedFile> file = nullptr;
+    std::shared_ptr<AggregatedWriteFile> file = nullptr;
     // Null before the groups are formed, and during the close.
     std::unique_ptr<CollectiveWriter> writer = nullptr;
   };
 
   // Additional state of writers with arbitrarily placed tasks.
-  struct Placed : LedRows {
+  struct Placed : PartitionRows {
     std::optional<format::Extension> extension;  // extension of new files
     std::vector<int64_t> globalranks;            // one process for all tasks: as stored
     bool in_order = false;                       // one process for all tasks: Extension::in_order()
-    std::vector<ReadPosition> ends_before;   // appending: earlier end of the stream of each task, by index
-    std::unique_ptr<RowSlices> numbers;      // by task number
-    std::vector<layout::Placement> mapping;  // places of the tasks in this process's slice
-    int64_t mapping_entries = 0;             // see mapping_entries()
-    std::vector<MoreSection> names;          // appending: sections with names of tasks; at process 0 only
-    std::shared_ptr<WriteSlots> slots;       // null: no limit
-    std::shared_ptr<File> no_task;           // stands for the file on a process without tasks
+    std::vector<ReadPosition> ends_before;  // appending: earlier end of the stream of each task, by index
+    std::unique_ptr<MetadataPartition> numbers;  // by task number
+    std::vector<layout::Placement> mapping;      // places of the tasks in this process's slice
+    int64_t mapping_entries = 0;                 // see mapping_entries()
+    std::vector<MoreSection> names;              // appending: sections with names of tasks; at process 0 only
+    std::shared_ptr<WriteSlots> slots;           // null: no limit
+    std::shared_ptr<File> no_task;               // stands for the file on a process without tasks
   };
 
   Store* store_;
@@ -366,7 +366,7 @@ class Writer {
   std::string path_;
   NameOf name_of_;
   FileFacts facts_;
-  Hosts hosts_;
+  JournalHosts hosts_;
   bool alone_ = false;         // opened by one process for all tasks
   bool grouped_ = false;       // one new task per process
   bool keeps_sizes_ = false;   // alone_: chunk sizes are not rounded up to blocks
@@ -376,7 +376,7 @@ class Writer {
   bool replaces_ = false;      // see OpenMode
   int64_t unit_ = 0;           // shared granularity in bytes; 0: no limits on what hosts write
   int64_t ntasks_ = 0;
-  OwnTasks mine_;
+  LocalTasks mine_;
   std::vector<TaskBlocks> blocks_;   // parked, by index; the entry of the current task is stale
   std::unique_ptr<Made> made_;       // null: no files created or renamed
   std::vector<uint8_t> unreported_;  // 1: the task was parked since the last commit; empty: none was

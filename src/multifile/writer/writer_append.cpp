@@ -134,7 +134,7 @@ void Writer::check_appending(const MappedAppendRequest& request, const OpenMode&
 // Reads the mapping, which is only moved: new chunks may overwrite its old position. Collective.
 void Writer::read_mapping() {
   placed_->numbers =
-      std::make_unique<RowSlices>(*comm_, ntasks_, unit_ > 0 ? Slicing::whole : Slicing::groups);
+      std::make_unique<MetadataPartition>(*comm_, ntasks_, unit_ > 0 ? Slicing::whole : Slicing::groups);
   int64_t entries = -1;  // entries of the field; -1: no field
   auto problem = attempt([&] {
     if (comm_->rank() != 0) return;

@@ -26,14 +26,14 @@ void Writer::close() {
 }
 
 void Writer::finish(Closing& closing) {
-  std::optional<RowSlices> by_rank;
+  std::optional<MetadataPartition> by_rank;
   if (grouped_) by_rank.emplace(local(), edges() ? Slicing::whole : Slicing::groups);
-  RowSlices& slices = by_rank ? *by_rank : *placed_->rows;
+  MetadataPartition& slices = by_rank ? *by_rank : *placed_->rows;
   const std::vector<Segment> own = grouped_ ? own_segment(slices) : std::vector<Segment>();
 
   // When appending, another program may have taken over the multifile; its files must not be written then.
   if (old()) agree(*comm_, attempt([&] { require_ownership(Ownership::Look::at_name); }));
-  auto problem = finish_streams(closing, most_sums_in_row(slices.largest()));
+  auto problem = finish_streams(closing, max_sums_in_row(slices.largest()));
   const BlockTable table(slices.collect_pieces([&, begin = size_t{0}](int leader) mutable {
     const auto rows = std::span(closing.rows).subspan(begin);
     size_t end = 0;
@@ -118,7 +118,7 @@ Writer::Lead Writer::lead_of(std::span<const EndedSegment> segments) const {
 
 // Writes all bytes to the files or boundary files, and computes the rows of the tasks. Collective in
 // collective writing. Returns an error of this process.
-std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums) {
+std::optional<Error> Writer::finish_streams(Closing& closing, int64_t max_sums) {
   auto problem = attempt([&] { failed_.require_none(); });
   attempt(problem, [&] {
     require_ownership(Ownership::Look::at_name);
@@ -145,7 +145,7 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
                                     (t.file == mine_.tasks[current_].file && stream_.journal()) ||
                                     (f.edges && f.edges->in_use());
       std::vector<uint32_t> sums = blocks_[i].take_sums(*f.file, t.geometry);
-      append_row(closing.rows, t.row, blocks_[i], may_have_journal, sums, most_sums);
+      append_row(closing.rows, t.row, blocks_[i], may_have_journal, sums, max_sums);
       if (!closing.losses)
         closing.losses = attempt([&] {
           require_tails(written(i), f.file->path());

@@ -4,7 +4,7 @@
 
 #include "comm/agree.hpp"
 #include "layout/regions.hpp"
-#include "multifile/collective/edges_home.hpp"
+#include "multifile/collective/merge_boundary_blocks.hpp"
 #include "multifile/writer/writer.hpp"
 #include "storage/patience.hpp"
 #include "storage/store.hpp"

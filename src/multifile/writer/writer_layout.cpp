@@ -115,7 +115,7 @@ Gathered Writer::collect_rows(const MappedWriteRequest& request, std::vector<Req
 
 void Writer::collect_mapping() {
   placed_->numbers =
-      std::make_unique<RowSlices>(*comm_, ntasks_, unit_ > 0 ? Slicing::whole : Slicing::groups);
+      std::make_unique<MetadataPartition>(*comm_, ntasks_, unit_ > 0 ? Slicing::whole : Slicing::groups);
   placed_->mapping_entries = ntasks_;
   std::vector<MappingRow> rows;
   for (const size_t i : mine_.by_number) rows.push_back({mine_.tasks[i].task, mine_.tasks[i].place});
@@ -135,7 +135,7 @@ void Writer::collect_mapping() {
 // Rounds up the chunk sizes in `rows`, places the chunks and answers every process, at metadata writers.
 // Collective.
 void Writer::lay_out(const Gathered& collected, std::vector<RequestedRow>& rows) {
-  RowSlices& slices = *placed_->rows;
+  MetadataPartition& slices = *placed_->rows;
   std::vector<Segment>& segments = placed_->segments;
   std::vector<BlockSizeOfFile> sizes_of_blocks;
   for (const size_t i : mine_.by_row)

@@ -155,7 +155,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
       // No request to the file system if the directory has answered for its files and the files are in it.
       const bool is_known = in_directory.everywhere && !name_of_;
       start.apart = is_known ? in_directory : apart_by(store_->traits_of(*file));
-      if (PastCache* const past = file->traits().past_cache)
+      if (DirectIo* const past = file->traits().past_cache)
         past->know(static_cast<FileSystem>(start.apart.kind));
     }
     if (collecting_ && start.apart.own_caches == 0) start.number = file->status().number;
@@ -189,7 +189,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
                                                 std::to_string(request.chunk_size) + " of task " +
                                                 std::to_string(task()) + " is negative");
       if (collecting_) {
-        collecting_->file = std::make_shared<CollectedFile>(
+        collecting_->file = std::make_shared<AggregatedWriteFile>(
             *store_, name_of(facts_.filenumber), std::move(file), std::move(slots), edges(), start.number);
         file = collecting_->file;
       } else {
@@ -252,7 +252,7 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, bool is_ne
     edges()->set(stream_.journal_key(), plan.unit, begin, geometry.skip, std::move(rows));
   });
   mine_.tasks[0].geometry = geometry;
-  RowSlices slices(local(), edges() ? Slicing::whole : Slicing::groups);
+  MetadataPartition slices(local(), edges() ? Slicing::whole : Slicing::groups);
   const RequestedRow row{local().rank(), task(), chunk_size};
   const auto rows = records_of<RequestedRow>(slices.collect(std::span(&row, 1)));
   const auto write = [&] {

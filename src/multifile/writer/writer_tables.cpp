@@ -10,14 +10,14 @@
 
 namespace sheaf {
 
-std::vector<Segment> Writer::own_segment(const RowSlices& slices) const {
+std::vector<Segment> Writer::own_segment(const MetadataPartition& slices) const {
   if (!slices.leads()) return {};
   const OwnTask& t = mine_.tasks[0];
   return {{t.place.file, facts_.fsblksize, slices.first(), slices.count(), t.file_tasks, t.geometry.skip, 0}};
 }
 
 // Combines the segments of each file into the final state of the file. Collective.
-std::vector<EndedSegment> Writer::find_ends(RowSlices& slices, std::span<const Segment> segments,
+std::vector<EndedSegment> Writer::find_ends(MetadataPartition& slices, std::span<const Segment> segments,
                                             const BlockTable& table, const SliceSums& sums,
                                             std::optional<Error>& problem) {
   std::vector<SegmentSums> own;
@@ -130,14 +130,14 @@ void Writer::write_mapping(File& file, const format::Header& h, const EndedSegme
 // With several hosts, the process that writes the surrounding bytes writes all of it.
 void Writer::write_known_mapping(const Lead& lead) {
   std::vector<layout::Placement> gathered;
-  std::optional<RowSlices> by_rank;
+  std::optional<MetadataPartition> by_rank;
   if (grouped_) {
     by_rank.emplace(*comm_, comm_->node_count() > 1 ? Slicing::whole : Slicing::groups,
                     static_cast<int>(lead.process));
     const auto mine = std::as_bytes(std::span(&mine_.tasks[0].place, 1));
     gathered = records_of<layout::Placement>(by_rank->collect_piece(0, mine));
   }
-  const RowSlices* const slices = by_rank ? &*by_rank : placed_->numbers.get();
+  const MetadataPartition* const slices = by_rank ? &*by_rank : placed_->numbers.get();
   const std::span<const layout::Placement> entries = grouped_ ? std::span(gathered) : placed_->mapping;
   const int64_t first = slices ? slices->first() : 0;
   if (slices && !slices->leads()) return;
@@ -150,7 +150,7 @@ void Writer::write_known_mapping(const Lead& lead) {
 // Plans the rounds in which metadata writers receive the checksums that were not sent with the rows: one
 // gather to each metadata writer that still lacks some. Collective. If a metadata writer could not tell a
 // process the position of its checksums, the process sends none, and the metadata writer fails.
-SumRounds Writer::plan_rounds(RowSlices& slices, const BlockTable& table, const SliceSums& sums,
+SumRounds Writer::plan_rounds(MetadataPartition& slices, const BlockTable& table, const SliceSums& sums,
                               const Closing& closing, std::optional<Error>& problem) {
   struct Brought {
     int64_t begin;

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/quiet_thread.hpp"
 #include "base/report/report.hpp"
+#include "base/service_thread.hpp"
 #include "comm/agree.hpp"
 #include "comm/mpi/mpi_comm.hpp"
 #include "comm/mpi/mpi_messages.hpp"
@@ -126,7 +126,7 @@ void Runtime::begin(MPI_Comm all, const char* how) {
 }
 
 void Runtime::serve_in_thread() {
-  thread_ = quiet_thread([this, own = std::shared_ptr<Messages>(mpi_messages_on(messages_->comm()))] {
+  thread_ = service_thread([this, own = std::shared_ptr<Messages>(mpi_messages_on(messages_->comm()))] {
     try {
       serve(*own, *service_, options_.room, *place_of_listener(), [this] { return given_up_.load(); });
     } catch (const std::exception& error) {

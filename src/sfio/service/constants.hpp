@@ -10,36 +10,36 @@ namespace sheaf {
 
 // --- Names.
 inline constexpr int64_t default_stripe_unit = 64 << 10;  // bytes
-inline constexpr size_t most_subfiles = 4096;
+inline constexpr size_t max_subfiles = 4096;
 
 }  // namespace sheaf
 
 namespace sheaf::sfio {
 
 // --- One message. Its data fits into the memory that a listener keeps for the next request.
-inline constexpr int64_t default_room = 1 << 20;   // bytes of data that a listener accepts
-inline constexpr int64_t direct_room = 4 << 20;    // likewise without messages: the bytes are not copied
-inline constexpr int64_t head_room = 512 << 10;    // bytes for the head of a request, in addition to the data
-inline constexpr int64_t most_extents = 16 << 10;  // extents of 16 bytes
-inline constexpr int64_t most_places = 4 << 10;    // places of 32 bytes, in lent memory
-static_assert(most_extents * 16 + most_places * 32 < head_room);
+inline constexpr int64_t default_room = 1 << 20;  // bytes of data that a listener accepts
+inline constexpr int64_t direct_room = 4 << 20;   // likewise without messages: the bytes are not copied
+inline constexpr int64_t head_room = 512 << 10;   // bytes for the head of a request, in addition to the data
+inline constexpr int64_t max_extents = 16 << 10;  // extents of 16 bytes
+inline constexpr int64_t max_places = 4 << 10;    // places of 32 bytes, in lent memory
+static_assert(max_extents * 16 + max_places * 32 < head_room);
 static_assert(default_stripe_unit <= default_room && default_room <= direct_room);
 // Smaller extents, on average, are faster in one message than one by one in a file request.
-inline constexpr int64_t least_lent_piece = 4 << 10;
+inline constexpr int64_t min_lent_piece = 4 << 10;
 
 // --- Requests in flight to one listener. A task that shares its core with a listener may get no time to send
 // for a while. With a limit of two, listeners on other cores ran out of work (docs/api-sfio.md, "Measured").
-inline constexpr size_t most_flights = 8;
+inline constexpr size_t max_flights = 8;
 
 // --- A listener.
 // Maximum number of tasks with mapped memory; the oldest mapping is evicted first.
-inline constexpr size_t most_borrowed = 16;
-inline constexpr size_t most_spare_replies = 4;  // reused reply buffers: fresh pages cost more than a copy
+inline constexpr size_t max_borrowed = 16;
+inline constexpr size_t max_spare_replies = 4;  // reused reply buffers: fresh pages cost more than a copy
 // Seconds without a sign of life until a listener counts as dead.
-inline constexpr double usual_patience = 60;
+inline constexpr double usual_timeout = 60;
 inline constexpr double patience_at_end = 5;  // seconds for clients to fetch the last answers
 // Interval for answering liveness queries while a disk request runs.
 inline constexpr std::chrono::milliseconds pulse_pause{50};
-static_assert(patience_at_end < usual_patience && pulse_pause < std::chrono::seconds{1});
+static_assert(patience_at_end < usual_timeout && pulse_pause < std::chrono::seconds{1});
 
 }  // namespace sheaf::sfio

@@ -105,7 +105,7 @@ const BorrowedMemory* Service::borrow(const LoanFacts& facts) {
   if (known != borrowed_.end()) return known->memory.get();
   auto memory = BorrowedMemory::map(facts);
   if (!memory) return nullptr;
-  if (borrowed_.size() == most_borrowed) borrowed_.pop_front();
+  if (borrowed_.size() == max_borrowed) borrowed_.pop_front();
   return borrowed_.emplace_back(facts, std::move(memory)).memory.get();
 }
 

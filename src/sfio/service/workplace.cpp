@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/non_copyable.hpp"
-#include "base/quiet_thread.hpp"
+#include "base/service_thread.hpp"
 #include "sfio/service/constants.hpp"
 
 namespace sheaf::sfio {
@@ -27,7 +27,7 @@ class PlaceWithThread : public Workplace, private NonCopyable {
  public:
  protected:
   PlaceWithThread() = default;
-  void start(std::function<void()> work) { thread_ = quiet_thread(std::move(work)); }
+  void start(std::function<void()> work) { thread_ = service_thread(std::move(work)); }
   void end() {
     {
       const std::lock_guard lock(mutex_);

@@ -105,7 +105,7 @@ class Listener {
         ++reply;
         continue;
       }
-      if (spare_.size() < most_spare_replies && !reply->bytes.empty())
+      if (spare_.size() < max_spare_replies && !reply->bytes.empty())
         spare_.push_back(std::move(reply->bytes));
       reply = replies_.erase(reply);
     }

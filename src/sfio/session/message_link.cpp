@@ -114,8 +114,7 @@ class MessageLink final : public Link {
   LentMemory lend(Request& request, std::span<const MemoryRun> runs) const {
     int64_t pieces = 0;
     for (const MemoryRun& run : runs) pieces += run.count;
-    if (pieces == 0 || bytes_of(runs) < pieces * least_lent_piece || std::ssize(runs) > most_places)
-      return {};
+    if (pieces == 0 || bytes_of(runs) < pieces * min_lent_piece || std::ssize(runs) > max_places) return {};
     const auto memory = find_loan(runs.front().at);
     if (!memory) return {};
     const std::byte* const base = memory->bytes.data();

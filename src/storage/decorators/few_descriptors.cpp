@@ -22,15 +22,15 @@ using namespace storage_constants;
 
 size_t descriptors_for_files() {
   rlimit limit;
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return most_descriptors;
-  return std::clamp(static_cast<size_t>(limit.rlim_cur) / 2, fewest_descriptors, most_descriptors);
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return max_descriptors;
+  return std::clamp(static_cast<size_t>(limit.rlim_cur) / 2, fewest_descriptors, max_descriptors);
 }
 
 bool lacks_descriptors(const Error& e) { return e.errno_value() == EMFILE || e.errno_value() == ENFILE; }
 
 // An evictable file and its state.
 struct Sleeper {
-  RestingFile& resting;
+  EvictableFile& resting;
   std::mutex waking{};  // serializes the threads that reopen the file
   bool rests = false;   // written under `waking` during a use, and by Awake while the file has no users
   int64_t users = 0;    // this and the following members are guarded by Awake
@@ -125,7 +125,7 @@ class Use : private NonCopyable {
 
 class OneOfMany final : public ForwardingFile {
  public:
-  OneOfMany(std::shared_ptr<File> inner, RestingFile& resting)
+  OneOfMany(std::shared_ptr<File> inner, EvictableFile& resting)
       : ForwardingFile(std::move(inner)), own_{resting} {
     const Use counted(own_);
   }
@@ -142,8 +142,8 @@ class OneOfMany final : public ForwardingFile {
     auto used = std::make_shared<Use>(own_);
     return kept_with(inner().lock_range(wanted), std::move(used));
   }
-  FileDescriptor descriptor(Whose whose) override {
-    if (whose != Whose::file) return with_descriptors([&] { return inner().descriptor(whose); });
+  FileDescriptor descriptor(DescriptorKind whose) override {
+    if (whose != DescriptorKind::file) return with_descriptors([&] { return inner().descriptor(whose); });
     auto used = std::make_shared<Use>(own_);
     return {inner().descriptor(whose).number, std::move(used)};
   }
@@ -169,7 +169,7 @@ class OneOfMany final : public ForwardingFile {
 
 std::shared_ptr<File> open_one_of_many(Store& store, const std::string& path) {
   auto file = with_descriptors([&] { return store.open(path, Access::read); });
-  RestingFile* const resting = file->traits().resting;
+  EvictableFile* const resting = file->traits().resting;
   if (!resting) return file;
   return std::make_shared<OneOfMany>(std::move(file), *resting);
 }

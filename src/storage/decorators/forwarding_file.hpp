@@ -21,8 +21,8 @@ class ForwardingFile : public File {
   void renew() override { inner_->renew(); }
   int64_t next(Space space, int64_t offset) override { return inner_->next(space, offset); }
   RangeLock lock_range(const LockRequest& wanted) override { return inner_->lock_range(wanted); }
-  FileDescriptor descriptor(Whose whose) override {
-    return whose == Whose::file ? FileDescriptor{} : inner_->descriptor(whose);
+  FileDescriptor descriptor(DescriptorKind whose) override {
+    return whose == DescriptorKind::file ? FileDescriptor{} : inner_->descriptor(whose);
   }
   const std::string& path() const override { return inner_->path(); }
   void close() override { inner_->close(); }

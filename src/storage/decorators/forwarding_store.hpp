@@ -27,8 +27,8 @@ class ForwardingStore : public Store {
     return store_of(path)->place_of(name_there(path));
   }
   std::string target_of(const std::string& path) override { return store_of(path)->target_of(path); }
-  void take_after(const std::string& path, const std::string& like, Making making) override {
-    store_of(path)->take_after(name_there(path), name_there(like), making);
+  void copy_attributes(const std::string& path, const std::string& like, ReplaceState making) override {
+    store_of(path)->copy_attributes(name_there(path), name_there(like), making);
   }
   FileSystemTraits traits(const std::string& path) override {
     return store_of(path)->traits(name_there(path));

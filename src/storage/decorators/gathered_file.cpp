@@ -24,8 +24,8 @@ void GatheredFile::flush() {
 
 void GatheredFile::write_at(std::span<const std::byte> data, int64_t offset) {
   if (data.empty()) return;
-  if (bytes_ + data.size() > storage_constants::most_gathered) flush();
-  if (data.size() > storage_constants::most_gathered) return inner().write_at(data, offset);
+  if (bytes_ + data.size() > storage_constants::max_gathered) flush();
+  if (data.size() > storage_constants::max_gathered) return inner().write_at(data, offset);
   // All runs that the write touches are merged into one; the new bytes win.
   const int64_t end = offset + std::ssize(data);
   const auto first = first_behind(offset);

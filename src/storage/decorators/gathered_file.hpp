@@ -12,7 +12,7 @@ namespace sheaf {
 
 // Reads through this File see the buffered bytes. Other readers see them after flush(), which sync() and all
 // calls other than transfers run first. A failed flush() keeps the bytes that it has not written. Bytes that
-// are not flushed are lost with the object. For one thread. Memory: at most storage_constants::most_gathered
+// are not flushed are lost with the object. For one thread. Memory: at most storage_constants::max_gathered
 // bytes; larger writes are not buffered.
 class GatheredFile final : public ForwardingFile {
  public:
@@ -28,7 +28,7 @@ class GatheredFile final : public ForwardingFile {
   void sync() override { flushed().sync(); }
   void renew() override { flushed().renew(); }
   int64_t next(Space space, int64_t offset) override { return flushed().next(space, offset); }
-  FileDescriptor descriptor(Whose whose) override {
+  FileDescriptor descriptor(DescriptorKind whose) override {
     flush();
     return ForwardingFile::descriptor(whose);
   }

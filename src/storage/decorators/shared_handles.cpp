@@ -38,7 +38,7 @@ class SharedHandles::Handle final : public ForwardingFile {
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override { inner().write_pieces(pieces); }
   void read_pieces(std::span<const Piece<std::byte>> pieces) override { inner().read_pieces(pieces); }
   FileTraits traits() override { return inner().traits(); }
-  FileDescriptor descriptor(Whose whose) override { return inner().descriptor(whose); }
+  FileDescriptor descriptor(DescriptorKind whose) override { return inner().descriptor(whose); }
 
   void close() override {
     {

@@ -8,7 +8,7 @@ namespace sheaf {
 
 namespace {
 
-class ThrottledFile final : public ForwardingFile, public PastCache {
+class ThrottledFile final : public ForwardingFile, public DirectIo {
  public:
   ThrottledFile(std::shared_ptr<File> inner, std::shared_ptr<WriteSlots> slots)
       : ForwardingFile(std::move(inner)), slots_(std::move(slots)) {}
@@ -45,7 +45,7 @@ class ThrottledFile final : public ForwardingFile, public PastCache {
     if (traits.past_cache) traits.past_cache = this;
     return traits;
   }
-  FileDescriptor descriptor(Whose whose) override { return inner().descriptor(whose); }
+  FileDescriptor descriptor(DescriptorKind whose) override { return inner().descriptor(whose); }
 
  private:
   const std::shared_ptr<WriteSlots> slots_;

@@ -33,7 +33,7 @@ class WatchedFile final : public ForwardingFile, public Watch {
     traits.watch = this;
     return traits;
   }
-  FileDescriptor descriptor(Whose whose) override { return inner().descriptor(whose); }
+  FileDescriptor descriptor(DescriptorKind whose) override { return inner().descriptor(whose); }
 
   void require_unchanged() override;
 

@@ -17,8 +17,8 @@ constexpr int64_t MiB = 1 << 20;
 
 // Hosts have pages of 4 to 64 KiB and may write back whole pages.
 constexpr int64_t page_of_any_host = 64 * KiB;
-constexpr int64_t least_unit = 4 * KiB;
-constexpr int64_t most_block = 64 * MiB;  // larger preferred blocks are ignored
+constexpr int64_t min_unit = 4 * KiB;
+constexpr int64_t max_block = 64 * MiB;  // larger preferred blocks are ignored
 
 struct Row {
   FileSystem kind;
@@ -44,15 +44,15 @@ std::span<const Row> all_rows() {
   // clang-format off
   static constexpr Row rows[] = {
       {FileSystem::unknown, "unknown", 0, "", close_to_open, host, page_of_any_host, false, false},
-      {FileSystem::memory, "memory", 0, "", local, global, least_unit, false, false},
+      {FileSystem::memory, "memory", 0, "", local, global, min_unit, false, false},
       {FileSystem::ext4, "ext4", 0xEF53, "ext4,ext3,ext2", local, global, block, true, true},
       {FileSystem::xfs, "xfs", 0x58465342, "xfs", local, global, block, true, true},
       {FileSystem::btrfs, "btrfs", 0x9123683E, "btrfs", local, global, block, true, true},
       {FileSystem::f2fs, "f2fs", 0xF2F52010, "f2fs", local, global, block, true, true},
       {FileSystem::zfs, "zfs", 0x2FC12FC1, "zfs", local, global, block, false, true},
       {FileSystem::bcachefs, "bcachefs", 0xCA451A4E, "bcachefs", local, global, block, true, true},
-      {FileSystem::tmpfs, "tmpfs", 0x01021994, "tmpfs", local, global, least_unit, true, true},
-      {FileSystem::ramfs, "ramfs", 0x858458F6, "ramfs,rootfs", local, global, least_unit, false, true},
+      {FileSystem::tmpfs, "tmpfs", 0x01021994, "tmpfs", local, global, min_unit, true, true},
+      {FileSystem::ramfs, "ramfs", 0x858458F6, "ramfs,rootfs", local, global, min_unit, false, true},
       {FileSystem::overlayfs, "overlay", 0x794C7630, "overlay", local, global, block, true, true},
       {FileSystem::fuseblk, "fuseblk", 0, "fuseblk", local, global, block, false, true},
       {FileSystem::lustre, "lustre", 0x0BD00BD0, "lustre", coherent, none, MiB, false, true},
@@ -117,9 +117,7 @@ LockScope locks_of(const Row& row, const std::optional<Mount>& mount) {
   return at_host ? LockScope::host : row.locks;
 }
 
-int64_t believed(int64_t preferred) {
-  return preferred > 0 && preferred <= most_block ? preferred : least_unit;
-}
+int64_t believed(int64_t preferred) { return preferred > 0 && preferred <= max_block ? preferred : min_unit; }
 
 }  // namespace
 

@@ -23,7 +23,7 @@ namespace sheaf {
 
 namespace {
 
-constexpr int most_overlays = 3;  // stacked overlays
+constexpr int max_overlays = 3;  // stacked overlays
 
 // Reading the mounts takes 0.1 ms, and several ms with thousands of mounted containers, so the result serves
 // a burst of files. Device numbers are reused, so it is kept for a short time only.
@@ -109,7 +109,7 @@ FileSystemTraits found_traits(int fd, int depth) {
   const auto mount = needs_mount(kind_of_magic(magic)) ? kept_mount_of(fd, file.st_dev, magic) : std::nullopt;
   FileSystemTraits traits = traits_of_kind(kind_of(magic, mount), mount, file.st_blksize);
   apply_layout(traits, fd, mount);
-  if (traits.kind != FileSystem::overlayfs || !mount || depth >= most_overlays) return traits;
+  if (traits.kind != FileSystem::overlayfs || !mount || depth >= max_overlays) return traits;
   const auto upper = mount->option("upperdir");
   const Descriptor directory(upper ? open_at(AT_FDCWD, *upper, O_PATH | O_DIRECTORY) : -1);
   if (directory.get() < 0) return traits;

@@ -26,9 +26,9 @@ int64_t copy_by_kernel(int source, int target, off_t from, off_t to, int64_t len
   int64_t done = 0;
   while (done < length) {
     const int64_t rest = length - done;
-    const int64_t ahead = rest < least_from_border ? 0 : to % copy_border;
+    const int64_t ahead = rest < min_from_border ? 0 : to % copy_border;
     const size_t count =
-        std::min(static_cast<size_t>(ahead == 0 ? rest : copy_border - ahead), most_bytes_per_call);
+        std::min(static_cast<size_t>(ahead == 0 ? rest : copy_border - ahead), max_bytes_per_call);
     const ssize_t n = uninterrupted([&] { return ::copy_file_range(source, &from, target, &to, count, 0); });
     if (n <= 0) break;
     done += n;
@@ -62,7 +62,8 @@ void copy_range(File& source, File& target, int64_t offset, int64_t target_offse
     throw Error(Code::invalid_argument, "cannot copy between overlapping ranges of '" + source.path() + "'");
   int64_t done = 0;
   {
-    const FileDescriptor from = source.descriptor(Whose::file), to = target.descriptor(Whose::file);
+    const FileDescriptor from = source.descriptor(DescriptorKind::file),
+                         to = target.descriptor(DescriptorKind::file);
     if (from.number >= 0 && to.number >= 0 && from.number != to.number)
       done = copy_by_kernel(from.number, to.number, offset, target_offset, length);
   }
@@ -73,7 +74,7 @@ void copy_range(File& source, File& target, int64_t offset, int64_t target_offse
 
 void set_room_aside(File& file, int64_t size) {
   require_range(file.path(), size, 0);
-  const FileDescriptor own = file.descriptor(Whose::file);
+  const FileDescriptor own = file.descriptor(DescriptorKind::file);
   if (size == 0 ||
       (own.number >= 0 && uninterrupted([&] { return ::fallocate(own.number, 0, 0, size); }) == 0))
     return;
@@ -84,7 +85,7 @@ void set_room_aside(File& file, int64_t size) {
 
 std::shared_ptr<std::byte> map_range(File& file, int64_t offset, int64_t length) {
   require_range(file.path(), offset, static_cast<uint64_t>(length));
-  const FileDescriptor own = file.descriptor(Whose::file);
+  const FileDescriptor own = file.descriptor(DescriptorKind::file);
   if (own.number < 0) return nullptr;
   const auto bytes = static_cast<size_t>(length);
   void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, own.number, offset);
@@ -93,14 +94,14 @@ std::shared_ptr<std::byte> map_range(File& file, int64_t offset, int64_t length)
 }
 
 void discard_range(File& file, int64_t offset, int64_t length) {
-  const FileDescriptor own = file.descriptor(Whose::file);
+  const FileDescriptor own = file.descriptor(DescriptorKind::file);
   if (length > 0 && own.number >= 0)
     ::fallocate(own.number, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
 }
 
 // Network file systems flush in every close(2) of a descriptor, not only in the last one.
 void publish(File& file) {
-  const FileDescriptor own = file.descriptor(Whose::file);
+  const FileDescriptor own = file.descriptor(DescriptorKind::file);
   const int fd = own.number < 0 ? -1 : ::fcntl(own.number, F_DUPFD_CLOEXEC, 0);
   if (fd < 0) return file.sync();
   if (::close(fd) != 0 && errno != EINTR)

@@ -57,7 +57,7 @@ class LockedSlots final : public WriteSlots {
   // Acquires any slot as soon as one is free. Returns 0, or the errno if locking fails for another reason
   // than a slot in use.
   int find_free() {
-    for (useconds_t pause = shortest_slot_pause;; pause = std::min(2 * pause, longest_slot_pause)) {
+    for (useconds_t pause = min_slot_pause;; pause = std::min(2 * pause, max_slot_pause)) {
       for (int tries = 0; tries < count_; ++tries) {
         const int error = lock(F_OFD_SETLK, F_WRLCK, last_);
         if (error != EAGAIN && error != EACCES) return error;
@@ -88,7 +88,7 @@ std::shared_ptr<WriteSlots> make_locked_slots(int count) {
   for (int tries = 0;; ++tries) {
     const std::string name = prefix + std::to_string(next++);
     Descriptor fd(open_at(AT_FDCWD, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
-    if (fd.get() < 0 && errno == EEXIST && tries < most_slot_names) continue;
+    if (fd.get() < 0 && errno == EEXIST && tries < max_slot_names) continue;
     if (fd.get() < 0) throw os_error("cannot create the file for write slots", name, errno);
     try {
       const auto made = std::make_shared<LockedSlots>(name, std::move(fd), count);

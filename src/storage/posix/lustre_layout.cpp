@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t stripe_grain = 64 << 10;
 constexpr int64_t largest_stripe = (int64_t{1} << 32) - stripe_grain;
-constexpr int64_t most_stripes = 2000;
+constexpr int64_t max_stripes = 2000;
 
 constexpr unsigned long set_stripe = _IOW('f', 154, long);  // LL_IOC_LOV_SETSTRIPE
 
@@ -26,7 +26,7 @@ std::array<std::byte, lustre_layout_bytes> lustre_layout(const Striping& wanted)
   const int64_t size = std::clamp<int64_t>(wanted.unit, 0, largest_stripe);
   return std::bit_cast<std::array<std::byte, lustre_layout_bytes>>(LustreLayout{
       .stripe_size = static_cast<uint32_t>((size + stripe_grain - 1) / stripe_grain * stripe_grain),
-      .stripe_count = static_cast<uint16_t>(std::clamp<int64_t>(wanted.count, 0, most_stripes))});
+      .stripe_count = static_cast<uint16_t>(std::clamp<int64_t>(wanted.count, 0, max_stripes))});
 }
 
 const LayoutCalls& layout_calls() {

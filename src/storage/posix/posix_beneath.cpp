@@ -26,7 +26,7 @@ int by_kernel(int root, const char* path, int flags) {
                .mode = flags & O_CREAT ? 0666u : 0u,
                .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
   int fd = -1;
-  for (int i = 0; i < storage_constants::most_beneath_tries; ++i) {
+  for (int i = 0; i < storage_constants::max_beneath_tries; ++i) {
     fd =
         static_cast<int>(uninterrupted([&] { return ::syscall(SYS_openat2, root, path, &how, sizeof how); }));
     if (fd >= 0 || errno != EAGAIN) break;

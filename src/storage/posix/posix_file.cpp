@@ -150,9 +150,9 @@ PosixFile::PosixFile(const std::string& path, Access access, Opening how,
       writable_(access != Access::read),
       name_unsynced_(access == Access::create || access == Access::fresh) {}
 
-FileDescriptor PosixFile::descriptor(Whose whose) {
-  if (whose == Whose::file) return {fd_.get(), nullptr};
-  const Access access = whose == Whose::writer ? Access::write : Access::read;
+FileDescriptor PosixFile::descriptor(DescriptorKind whose) {
+  if (whose == DescriptorKind::file) return {fd_.get(), nullptr};
+  const Access access = whose == DescriptorKind::writer ? Access::write : Access::read;
   return {open_descriptor(path_, access, how_).release(), nullptr};
 }
 

@@ -39,7 +39,7 @@ Descriptor open_descriptor(const std::string& path, Access access, const Opening
 // attributes. Returns false, with errno, like fstat(2).
 bool status_of_server(int fd, struct stat& found);
 
-class PosixFile final : public File, public PastCache, public RestingFile {
+class PosixFile final : public File, public DirectIo, public EvictableFile {
  public:
   // Throws the errors of open_descriptor(). `path` counts from `directory`.
   PosixFile(const std::string& path, Access access, Opening how,
@@ -71,7 +71,7 @@ class PosixFile final : public File, public PastCache, public RestingFile {
   // one File exclude each other here, even if they only read.
   RangeLock lock_range(const LockRequest& wanted) override;
   FileTraits traits() override { return {.past_cache = this, .resting = this, .opened_size = opened_size_}; }
-  FileDescriptor descriptor(Whose whose) override;
+  FileDescriptor descriptor(DescriptorKind whose) override;
   const std::string& path() const override { return path_; }
   void close() override;
 

@@ -23,8 +23,8 @@ int call_lock(int fd, int command, struct flock& range) {
 RangeLock PosixFile::lock_range(const LockRequest& wanted) {
   const auto& [offset, length, exclusive, barred, patience] = wanted;
   require_range(path_, offset, static_cast<size_t>(length));
-  const bool waits = barred != Barred::refuse;
-  const Looks looks;
+  const bool waits = barred != OnConflict::refuse;
+  const Backoff looks;
   if (!locks_.lock(offset, length, true, waits ? patience : std::chrono::milliseconds(0))) {
     if (!waits) return {};
     throw not_locked(path_, offset, length, "another thread", looks.waited());
@@ -50,10 +50,10 @@ RangeLock PosixFile::lock_range(const LockRequest& wanted) {
     // program's.
     const bool of_program =
         call_lock(fd_.get(), F_OFD_GETLK, range) == 0 && range.l_type != F_UNLCK && range.l_pid >= 0;
-    if (of_program && barred == Barred::tell)
+    if (of_program && barred == OnConflict::tell)
       return {nullptr, range.l_start, range.l_len > 0 ? range.l_start + range.l_len : INT64_MAX};
     const auto waited = looks.waited();
-    if (of_program && waited > barred_patience)
+    if (of_program && waited > conflict_timeout)
       throw not_locked(path_, offset, length,
                        "process " + std::to_string(range.l_pid) + ", by lockf or fcntl,", waited);
     if (waited > patience) throw not_locked(path_, offset, length, "another task", waited);

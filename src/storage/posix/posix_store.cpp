@@ -14,7 +14,7 @@
 
 #include "base/error.hpp"
 #include "storage/constants.hpp"
-#include "storage/posix/likeness.hpp"
+#include "storage/posix/file_attributes.hpp"
 #include "storage/posix/lustre_layout.hpp"
 #include "storage/posix/posix_beneath.hpp"
 #include "storage/posix/posix_file.hpp"
@@ -46,7 +46,7 @@ auto while_stale(Call call) {
     try {
       return call();
     } catch (const Error& e) {
-      if (e.errno_value() != ESTALE || tries == most_stale_calls) throw;
+      if (e.errno_value() != ESTALE || tries == max_stale_calls) throw;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(tries));
   }
@@ -118,7 +118,7 @@ class PosixStore final : public Store {
 
   std::string target_of(const std::string& path) override {
     std::string target = path;
-    for (int links = 0; links <= most_links; ++links) {
+    for (int links = 0; links <= max_links; ++links) {
       const std::string text = link_text(target, base());
       if (text.empty()) return target;
       target = text.starts_with('/') ? text : target.substr(0, target.rfind('/') + 1) + text;
@@ -127,14 +127,14 @@ class PosixStore final : public Store {
   }
 
   // Follows no link to the new file: other users may have replaced it by a link.
-  void take_after(const std::string& path, const std::string& like, Making making) override {
+  void copy_attributes(const std::string& path, const std::string& like, ReplaceState making) override {
     const Descriptor from(open_at(base(), like, O_PATH));
     const Descriptor to(open_at(base(), path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
     struct stat found;
     if (from.get() < 0 || to.get() < 0 || ::fstat(to.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
         found.st_nlink != 1)
       return;
-    if (making == Making::begun) {
+    if (making == ReplaceState::begun) {
       ::fchmod(to.get(), S_IRUSR | S_IWUSR);
     } else {
       give_likeness(from.get(), to.get());
@@ -142,7 +142,7 @@ class PosixStore final : public Store {
   }
 
   FileSystemTraits traits_of(File& file) override {
-    const FileDescriptor own = file.descriptor(Whose::file);
+    const FileDescriptor own = file.descriptor(DescriptorKind::file);
     return own.number < 0 ? traits(file.path()) : traits_of_descriptor(own.number);
   }
   FileSystemTraits traits(const std::string& path) override {

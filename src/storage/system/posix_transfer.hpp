@@ -17,7 +17,7 @@
 namespace sheaf {
 
 // Maximum bytes that one read or write of Linux transfers (MAX_RW_COUNT).
-inline constexpr size_t most_bytes_per_call = 0x7ffff000;
+inline constexpr size_t max_bytes_per_call = 0x7ffff000;
 
 struct Moved {
   size_t bytes = 0;
@@ -31,7 +31,7 @@ template <class Move>
 Moved move_all(size_t length, Move move) {
   Moved moved;
   while (moved.bytes < length) {
-    const ssize_t n = move(moved.bytes, std::min(length - moved.bytes, most_bytes_per_call));
+    const ssize_t n = move(moved.bytes, std::min(length - moved.bytes, max_bytes_per_call));
     if (n > 0) {
       moved.bytes += static_cast<size_t>(n);
     } else if (n == 0) {

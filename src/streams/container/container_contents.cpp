@@ -59,7 +59,7 @@ class AreaReader {
     bytes_.resize(before + static_cast<size_t>(std::min(end - from, at_once_)));
     const size_t got = contents_.file->read_at(std::span(bytes_).subspan(before), from);
     bytes_.resize(before + got);
-    at_once_ = std::min(2 * at_once_, most_at_once);
+    at_once_ = std::min(2 * at_once_, max_at_once);
     return got > 0;
   }
 
@@ -297,7 +297,7 @@ class Behind {
     for (int64_t at = begin_; at < end_ && next_record_ < 0;) {
       at = std::max(at, file.next(Space::data, at) / container_alignment * container_alignment);
       if (at >= end_) return;
-      bytes.resize(static_cast<size_t>(std::min(end_ - at, looked_at_once + longest_record)));
+      bytes.resize(static_cast<size_t>(std::min(end_ - at, looked_at_once + max_record)));
       bytes.resize(file.read_at(bytes, at));
       if (bytes.empty()) return;
       const int64_t looked = std::min(std::ssize(bytes), looked_at_once);
@@ -316,7 +316,7 @@ class Behind {
       if (place + k == begin_) is_whole_ = is_written_to_its_end(rest);
       const auto kind = static_cast<RecordKind>(rest[6]);
       const bool may_be_long = kind == RecordKind::piece || kind == RecordKind::sums;
-      const auto most = std::min<size_t>(rest.size(), may_be_long ? longest_record : longest_but_pieces);
+      const auto most = std::min<size_t>(rest.size(), may_be_long ? max_record : max_but_pieces);
       if (const auto record = decode_record(rest.first(most), contents_.header.identity, place + k);
           record && record->record) {
         next_record_ = place + k;

@@ -40,7 +40,7 @@ bool is_spelling_of(Store& store, const std::string& one, const std::string& oth
 }  // namespace
 
 std::string container_host_name(const std::string& memory_directory) {
-  std::string name = host_name().substr(0, most_of_name);
+  std::string name = host_name().substr(0, max_of_name);
   std::ranges::replace_if(
       name, [](unsigned char c) { return !std::isalnum(c) && c != '-' && c != '.' && c != '_'; }, '-');
   // The device number of a file system in memory differs between process namespaces that mount their own one.

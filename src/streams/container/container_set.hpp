@@ -12,7 +12,7 @@
 // Once a write has returned, its bytes are in the container's file (the page cache), even if the process is
 // killed. A container needs no close. sync() makes the bytes survive a loss of power.
 //
-// Names are byte strings of 1 to longest_stream_name bytes without NUL; slashes have no meaning. File capture
+// Names are byte strings of 1 to max_stream_name bytes without NUL; slashes have no meaning. File capture
 // uses the path of the file relative to the directory of NAME. Times are nanoseconds since 1970. Sizes and
 // offsets are bytes and are checked: an access beyond largest_stream fails with EFBIG.
 //
@@ -41,7 +41,7 @@
 
 namespace sheaf {
 
-inline constexpr int64_t longest_stream_name = 4095;         // bytes
+inline constexpr int64_t max_stream_name = 4095;             // bytes
 inline constexpr int64_t largest_stream = int64_t{1} << 60;  // bytes
 
 struct StreamStatus {

@@ -66,7 +66,7 @@ void ContainerWriter::begin_log(File& file) {
   file.write_at(word, container_changes_at);
 }
 
-bool ContainerWriter::takes_inside(int64_t bytes) const { return !mapped_ && bytes <= most_inside; }
+bool ContainerWriter::takes_inside(int64_t bytes) const { return !mapped_ && bytes <= max_inside; }
 
 // The disk space of the spare area is allocated at creation, so it can be written when the disk is full. In
 // older containers, its place has a first area or bytes of streams.
@@ -142,7 +142,7 @@ void ContainerWriter::take_back(int64_t place) {
 void ContainerWriter::end_log() {
   SharedStreams::Head& head = streams_.head();
   const int64_t left = std::exchange(head.log_area.bytes, 0) - head.log_area.used;
-  if (left < record_head_size || left > longest_record) return;
+  if (left < record_head_size || left > max_record) return;
   const int64_t place = head.log_area.place + head.log_area.used;
   file_.write_at(encode_end(left, head.identity, place), place);
 }
@@ -290,7 +290,7 @@ Area ContainerWriter::make_area(int64_t least, int64_t before) {
 
 void ContainerWriter::next_area(int64_t least) {
   const Area area = make_area(least, areas_.empty() ? 0 : areas_.back().area.bytes);
-  if (areas_.size() >= most_mapped) areas_.erase(areas_.begin());
+  if (areas_.size() >= max_mapped) areas_.erase(areas_.begin());
   areas_.push_back({area, map(area)});
   used_ = 0;
 }

@@ -66,12 +66,12 @@ inline void FailedWrites::add(Parts parts, int64_t done, int64_t offset, WriteAt
   const bool known = std::ranges::any_of(failures_, [&](const Failure& one) {
     return one.bytes == failure.bytes && one.sum == failure.sum && one.how == how;
   });
-  if (!known && failures_.size() < container_constants::most_failures) failures_.push_back(failure);
+  if (!known && failures_.size() < container_constants::max_failures) failures_.push_back(failure);
 }
 
 inline bool FailedWrites::is_repeated(Failure& failure, Parts parts, int64_t bytes) {
   // Keep the first candidate: it is the retry in most programs.
-  if (failure.repeating.size() == container_constants::most_repeating)
+  if (failure.repeating.size() == container_constants::max_repeating)
     failure.repeating.erase(failure.repeating.begin() + 1);
   failure.repeating.emplace_back();
   bool found = false;

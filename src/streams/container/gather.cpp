@@ -67,7 +67,7 @@ class HeldContainers {
   }
 
   // Returns whether another job gathers the container: its lock also conflicts with a shared lock.
-  static bool is_taken_in(File& file) { return !file.lock(0, 1, false, Barred::refuse); }
+  static bool is_taken_in(File& file) { return !file.lock(0, 1, false, OnConflict::refuse); }
 
   // Servers may report locks of ended processes for some time.
   static RangeLock lock_of(Store& store, const std::string& path, File& file) {
@@ -76,7 +76,7 @@ class HeldContainers {
     const auto end = begin + (served ? patience_with_locks : std::chrono::seconds(0));
     try {
       for (;;) {
-        RangeLock lock = file.lock(0, 1, true, Barred::refuse);
+        RangeLock lock = file.lock(0, 1, true, OnConflict::refuse);
         const auto time = std::chrono::steady_clock::now();
         if (lock || (time >= end && (time >= begin + patience_with_gathering || !is_taken_in(file))))
           return lock;
@@ -243,7 +243,7 @@ void refuse_holes(const SetContents& set, const std::vector<const ReplayedStream
       there +=
           source.base ? piece.length : std::clamp<int64_t>(source.file_bytes - piece.place, 0, piece.length);
     }
-    if (stream->size - there > most_holes - holes)
+    if (stream->size - there > max_holes - holes)
       throw file_error(
           Code::unsupported, stream->name,
           "more than a TiB of holes is too much for a multifile: the containers are left as they are");

@@ -159,7 +159,7 @@ int64_t HostStream::write_behind(Parts parts, int64_t done, int64_t bytes, int64
   SharedPiece& piece = streams_.piece(before.piece.tag);
   const int64_t length = piece.length.load();
   if (piece.record == 0 || piece.offset + length != offset || piece.time <= stream_.cut.load()) return 0;
-  bytes = std::min(bytes, format::longest_piece - length);
+  bytes = std::min(bytes, format::max_piece_length - length);
   int64_t room = piece.capacity.load() - length;
   if (room < bytes && set_->writer().extend(piece.place + piece.capacity.load(), bytes - room)) {
     piece.capacity.store(length + bytes);
@@ -216,7 +216,7 @@ void HostStream::write_new(Parts parts, int64_t done, int64_t bytes, int64_t off
       piece.place = piece.record + format::piece_head_size(record);
       piece.capacity = bytes;
     } else {
-      const int64_t ahead = offset >= stream_.size.load() ? std::min(stream_.size.load(), most_ahead) : 0;
+      const int64_t ahead = offset >= stream_.size.load() ? std::min(stream_.size.load(), max_ahead) : 0;
       const auto room = set_->writer().room(bytes, std::min(std::max(bytes, ahead), std::max(bytes, gap)));
       put(parts, done, bytes, room.place);
       begin_room(record, fresh, room.bytes);
@@ -256,7 +256,7 @@ void HostStream::require_range(int64_t offset, int64_t bytes) const {
 void HostStream::write_parts(Parts parts, int64_t total, int64_t offset, int64_t& done) {
   while (done < total) {
     const layout::PieceMap::At at = pieces_.at(offset + done);
-    const int64_t most = streams_.head().summed ? sums_constants::summed_at_a_time : format::longest_piece;
+    const int64_t most = streams_.head().summed ? sums_constants::summed_at_a_time : format::max_piece_length;
     const int64_t bytes = std::min({total - done, at.piece.length, most});
     if (at.found && streams_.piece(at.piece.tag).origin == 0) {
       done += write_over(parts, done, bytes, at.piece);

@@ -150,7 +150,7 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
 bool OpenSet::lock_container() {
   bool locked = true;
   try {
-    lock_ = file_->lock(0, 1, false, Barred::refuse);
+    lock_ = file_->lock(0, 1, false, OnConflict::refuse);
     locked = static_cast<bool>(lock_);
     locked_at_ = forks();
   } catch (const Error&) {  // the file system has no locks
@@ -358,7 +358,7 @@ void OpenSet::make_slots(SharedPiece& piece, int64_t length) {
     format::ContainerRecord record{.kind = format::RecordKind::sums, .time = streams_->tick()};
     record.place = piece.sums.room;
     record.first_block = has;
-    record.slots = std::clamp(std::max(has, wanted - has), sums_constants::first_slots, format::most_slots);
+    record.slots = std::clamp(std::max(has, wanted - has), sums_constants::first_slots, format::max_slots);
     const SharedPlace slots = streams_->make_slots();
     int64_t at = 0;
     try {

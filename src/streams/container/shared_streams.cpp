@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t grain = 64;  // bytes; block sizes are multiples
 constexpr uint64_t first_buckets = 1024;
-constexpr uint64_t most_buckets = HostMemory::chunk / sizeof(SharedPlace);
+constexpr uint64_t max_buckets = HostMemory::chunk / sizeof(SharedPlace);
 constexpr int64_t entries_per_bucket = 2;
 constexpr int64_t latest = INT64_MAX / 2;  // year 2116; keeps damaged times from exhausting the clock
 
@@ -115,7 +115,7 @@ void SharedStreams::add_level() {
   const uint32_t count = h.level_count.load();
   if (count == std::size(h.levels)) return;
   const uint64_t buckets =
-      count == 0 ? first_buckets : std::min(most_buckets, (h.levels[count - 1].mask + 1) * 8);
+      count == 0 ? first_buckets : std::min(max_buckets, (h.levels[count - 1].mask + 1) * 8);
   const SharedPlace at = allocate(buckets * sizeof(SharedPlace));
   std::memset(memory_.at(at), 0, buckets * sizeof(SharedPlace));
   h.levels[count].mask = buckets - 1;

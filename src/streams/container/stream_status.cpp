@@ -33,7 +33,7 @@ StreamStatus status_of(SharedStream& stream) {
 
 void require_name(std::string_view name, const std::string& set) {
   if (name.empty()) throw os_error("a stream needs a name in", set, ENOENT);
-  if (std::ssize(name) > longest_stream_name)
+  if (std::ssize(name) > max_stream_name)
     throw os_error("the name of a stream is too long for", set, ENAMETOOLONG);
   if (name.find('\0') != std::string_view::npos) throw os_error("a name with NUL cannot be in", set, EINVAL);
 }

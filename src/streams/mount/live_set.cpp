@@ -8,7 +8,7 @@ namespace sheaf::mount {
 
 namespace {
 
-constexpr size_t longest_name = 255;
+constexpr size_t max_name = 255;
 
 Error refused(int error, const std::string& path) { return os_error("cannot do that to", path, error); }
 
@@ -28,7 +28,7 @@ std::string LiveSet::path_of(uint64_t number) const {
 }
 
 std::string LiveSet::path_in(uint64_t folder, std::string_view name) const {
-  if (name.size() > longest_name) throw refused(ENAMETOOLONG, std::string(name));
+  if (name.size() > max_name) throw refused(ENAMETOOLONG, std::string(name));
   std::string path = path_of(folder);
   if (!path.empty()) path += '/';
   return path.append(name);

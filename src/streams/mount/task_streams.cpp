@@ -10,7 +10,7 @@ namespace sheaf::mount {
 namespace {
 
 constexpr std::string_view prefix = "task.";
-constexpr int least_digits = 6;  // as in the names of physical files
+constexpr int min_digits = 6;  // as in the names of physical files
 
 class TaskReader final : public Reader {
  public:
@@ -44,7 +44,7 @@ TaskStreams::TaskStreams(Multifile multifile, std::vector<format::TaskName> name
     : multifile_(std::move(multifile)),
       names_(std::move(names)),
       compressed_(multifile_.compressed()),
-      digits_(std::max(least_digits, static_cast<int>(std::to_string(multifile_.ntasks() - 1).size()))),
+      digits_(std::max(min_digits, static_cast<int>(std::to_string(multifile_.ntasks() - 1).size()))),
       rows_(multifile_) {}
 
 int64_t TaskStreams::bytes() const {

@@ -16,7 +16,7 @@
 
 namespace sheaf::posix {
 
-constinit std::atomic<OpenFile*> descriptor_table[most_descriptors] = {};
+constinit std::atomic<OpenFile*> descriptor_table[max_descriptors] = {};
 constinit OpenFile own_mark{};
 
 namespace {
@@ -191,7 +191,7 @@ int own_descriptor(int fd, int above) noexcept {
   if (fd < 0) return fd;
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  const rlim_t most = limit.rlim_cur < most_descriptors ? limit.rlim_cur : most_descriptors;
+  const rlim_t most = limit.rlim_cur < max_descriptors ? limit.rlim_cur : max_descriptors;
   const int lowest = int(most > 2048 ? 1000 : most / 2);
   const int moved = real::fcntl(fd, F_DUPFD_CLOEXEC, std::max(lowest, above + 1));
   if (moved >= 0) real::close(fd);
@@ -211,7 +211,7 @@ void close_own_descriptor(int fd) noexcept {
 }
 
 bool is_own_descriptor(int fd) noexcept {
-  return static_cast<unsigned>(fd) < most_descriptors &&
+  return static_cast<unsigned>(fd) < max_descriptors &&
          descriptor_table[fd].load(std::memory_order_relaxed) == &own_mark;
 }
 

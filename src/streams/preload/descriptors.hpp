@@ -26,14 +26,14 @@ struct OpenFile {
   OpenFile* next = nullptr;          // in the list of all objects, used and free
 };
 
-inline constexpr unsigned most_descriptors = 1U << 20;
-extern std::atomic<OpenFile*> descriptor_table[most_descriptors];
+inline constexpr unsigned max_descriptors = 1U << 20;
+extern std::atomic<OpenFile*> descriptor_table[max_descriptors];
 extern OpenFile own_mark;  // table entry of descriptors of the library (streams/preload/own_descriptors.hpp)
 
 // Returns whether this library must handle a call on `fd`: to answer it, or to refuse it on a descriptor of
 // the library. Always false within an Inside (streams/preload/inside.hpp).
 inline bool is_captured(int fd) noexcept {
-  return static_cast<unsigned>(fd) < most_descriptors &&
+  return static_cast<unsigned>(fd) < max_descriptors &&
          descriptor_table[fd].load(std::memory_order_relaxed) != nullptr && !is_inside();
 }
 

@@ -167,7 +167,7 @@ class WholeLockBytes {
   Bytes all() const { return {first_, 2 * slots + 1}; }
 
  private:
-  static constexpr off64_t slots = state::most_slots;
+  static constexpr off64_t slots = state::max_slots;
   static constexpr int stream_bits = 18, number_bits = 43;
   static_assert((off64_t{1} << stream_bits) > 2 * slots && stream_bits + number_bits < 62);
   off64_t first_;

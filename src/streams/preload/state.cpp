@@ -27,7 +27,7 @@ struct Shared {
   std::atomic<uint32_t> hint;  // start of the search for a free slot
   std::atomic<uint32_t> made;  // number of slots with a page, from the first on
   char rest[4096 - 8];
-  Slot slots[most_slots];
+  Slot slots[max_slots];
 };
 
 struct State {
@@ -172,7 +172,7 @@ Slot* take_between(Shared& all, uint32_t from, uint32_t to, uint32_t& number) {
 // Allocates the page of the next slot. Accessing a page without file system space would raise SIGBUS. Returns
 // 0 or an errno.
 int make_slot(Shared& all, uint32_t number) {
-  if (number >= most_slots) return ENFILE;
+  if (number >= max_slots) return ENFILE;
   const auto at = off64_t(offsetof(Shared, slots) + number * sizeof(Slot));
   if (!make_room(own.fd, at, sizeof(Slot))) return errno;
   all.made.compare_exchange_strong(number, number + 1);
@@ -256,14 +256,14 @@ Slot* adopt(int fd, bool counted) noexcept {
 }
 
 bool is_shared(const Slot* slot) noexcept {
-  return own.shared && slot >= own.shared->slots && slot < own.shared->slots + most_slots;
+  return own.shared && slot >= own.shared->slots && slot < own.shared->slots + max_slots;
 }
 
 int open_for_locks() noexcept {
   return own_descriptor(real::open(own.identity, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0));
 }
 
-uint32_t slot_number(int fd) noexcept { return number_at(real::lseek(fd, 0, SEEK_CUR)) % most_slots; }
+uint32_t slot_number(int fd) noexcept { return number_at(real::lseek(fd, 0, SEEK_CUR)) % max_slots; }
 
 Slot* copy_of(Slot& slot) noexcept {
   void* const copy = malloc(sizeof(Slot));

@@ -59,9 +59,9 @@ int open_shared(const char* name) noexcept;
 // Returns another descriptor on the file of all captured descriptors, which can take write locks on its
 // ranges; -1 with errno. Close with close_own_descriptor().
 int open_for_locks() noexcept;
-// Returns the slot number of a captured descriptor, less than most_slots.
+// Returns the slot number of a captured descriptor, less than max_slots.
 uint32_t slot_number(int fd) noexcept;
-inline constexpr uint32_t most_slots = 1U << 16;
+inline constexpr uint32_t max_slots = 1U << 16;
 // Locks from this offset on are for flock(2); the bytes below are for lock().
 inline constexpr int64_t first_for_locks = int64_t{1} << 32;
 

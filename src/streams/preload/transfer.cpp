@@ -18,7 +18,7 @@ namespace sheaf::posix {
 
 namespace {
 
-constexpr size_t most_bytes = 0x7ffff000;  // limit of one call, as in Linux
+constexpr size_t max_bytes = 0x7ffff000;  // limit of one call, as in Linux
 constexpr off64_t allocated_at_once = 64 << 20;
 
 bool reads(const OpenFile& file) {
@@ -45,7 +45,7 @@ ssize_t size_of(const iovec* parts, int n) {
 ssize_t read_parts(ContainerStream& stream, const iovec* parts, int n, int64_t offset) {
   size_t done = 0;
   for (int i = 0; i < n; ++i) {
-    const size_t size = std::min(parts[i].iov_len, most_bytes - done);
+    const size_t size = std::min(parts[i].iov_len, max_bytes - done);
     const size_t got =
         stream.read({static_cast<std::byte*>(parts[i].iov_base), size}, offset + int64_t(done));
     done += got;
@@ -56,12 +56,12 @@ ssize_t read_parts(ContainerStream& stream, const iovec* parts, int n, int64_t o
 
 using Bytes = std::span<const std::byte>;
 
-// Returns the parts truncated to most_bytes, and their total size in `total`.
+// Returns the parts truncated to max_bytes, and their total size in `total`.
 std::span<const Bytes> spans_of(const iovec* parts, int n, std::array<Bytes, IOV_MAX>& room, size_t& total) {
   total = 0;
   size_t used = 0;
-  for (int i = 0; i < n && total < most_bytes; ++i) {
-    const size_t size = std::min(parts[i].iov_len, most_bytes - total);
+  for (int i = 0; i < n && total < max_bytes; ++i) {
+    const size_t size = std::min(parts[i].iov_len, max_bytes - total);
     if (size > 0) room[used++] = {static_cast<const std::byte*>(parts[i].iov_base), size};
     total += size;
   }
@@ -142,7 +142,7 @@ ssize_t write_captured(int fd, const iovec* parts, int n, off64_t offset, bool a
   if (!file || !writes(*file)) return failed(EBADF);
   if (size_of(parts, n) < 0) return failed(EINVAL);
   if (n != 1) return write_many(*file, parts, n, offset, append);
-  const Bytes one(static_cast<const std::byte*>(parts->iov_base), std::min(parts->iov_len, most_bytes));
+  const Bytes one(static_cast<const std::byte*>(parts->iov_base), std::min(parts->iov_len, max_bytes));
   return write_spans(*file, {&one, 1}, one.size(), offset, append);
 }
 

@@ -178,15 +178,15 @@ class WatchedLink final : public Link {
    public:
     Watched(WatchedLink& link, int listener) : link_(link), listener_(listener) {}
     bool done() override {
-      if (++looks_ == most_looks) --link_.open[static_cast<size_t>(listener_)];
-      return looks_ >= most_looks;
+      if (++looks_ == max_looks) --link_.open[static_cast<size_t>(listener_)];
+      return looks_ >= max_looks;
     }
     const sfio::Answer& answer() const override { return answer_; }
 
    private:
     WatchedLink& link_;
     int listener_;
-    static constexpr int most_looks = 50;
+    static constexpr int max_looks = 50;
     int looks_ = 0;
     sfio::Answer answer_;
   };

@@ -19,7 +19,7 @@ int64_t total_of(Pieces pieces) {
 }
 
 // Also counts accesses that bypass the cache of a simulated host.
-class FaultyFile final : public File, private PastCache {
+class FaultyFile final : public File, private DirectIo {
  public:
   FaultyFile(std::shared_ptr<File> inner, std::shared_ptr<FaultyStore::Ledger> ledger)
       : inner_(std::move(inner)), ledger_(std::move(ledger)) {}
@@ -82,8 +82,8 @@ class FaultyFile final : public File, private PastCache {
     return inner_->next(space, offset);
   }
 
-  FileDescriptor descriptor(Whose whose) override {
-    if (whose == Whose::file) return {};
+  FileDescriptor descriptor(DescriptorKind whose) override {
+    if (whose == DescriptorKind::file) return {};
     ledger_->require(Operation::open, path());
     return inner_->descriptor(whose);
   }
@@ -140,7 +140,7 @@ class FaultyFile final : public File, private PastCache {
 
   const std::shared_ptr<File> inner_;
   const std::shared_ptr<FaultyStore::Ledger> ledger_;
-  PastCache* past_cache_ = nullptr;  // of inner_
+  DirectIo* past_cache_ = nullptr;  // of inner_
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ class MemoryFile final : public File {
   }
   RangeLock lock_range(const LockRequest& wanted) override {
     const auto& [offset, length, exclusive, barred, patience] = wanted;
-    const bool waits = barred != Barred::refuse;
+    const bool waits = barred != OnConflict::refuse;
     const Looks looks;
     inode();
     if (inode_->locks.lock(offset, length, exclusive, waits ? patience : std::chrono::milliseconds(0)))

@@ -13,7 +13,7 @@ namespace {
 
 std::mutex apis_mutex;
 std::map<int, GenericApi> apis;
-int next_aid = most_handles;  // API ids and sids are disjoint, so that confusing them is detected
+int next_aid = max_handles;  // API ids and sids are disjoint, so that confusing them is detected
 
 Error no_such_api(int aid) {
   return Error(Code::invalid_argument, "invalid API identifier " + std::to_string(aid));

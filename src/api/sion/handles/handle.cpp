@@ -14,7 +14,7 @@
 
 namespace sheaf::api {
 
-std::atomic<Handle*> handle_table[most_handles];
+std::atomic<Handle*> handle_table[max_handles];
 
 namespace {
 
@@ -107,14 +107,14 @@ void Handle::select(int64_t task) {
 static int enter(std::unique_ptr<Handle>& handle) {
   const UserLock users;
   const std::lock_guard lock(table_mutex);
-  for (int tries = 0; tries < most_handles; ++tries) {
+  for (int tries = 0; tries < max_handles; ++tries) {
     const int sid = next_sid;
-    next_sid = (next_sid + 1) % most_handles;
+    next_sid = (next_sid + 1) % max_handles;
     if (handle_table[sid].load(std::memory_order_relaxed) != nullptr) continue;
     handle_table[sid].store(handle.release(), std::memory_order_release);
     return sid;
   }
-  throw Error(Code::io, "too many open handles (" + std::to_string(most_handles) + ")");
+  throw Error(Code::io, "too many open handles (" + std::to_string(max_handles) + ")");
 }
 
 int add_handle(std::unique_ptr<Handle>& handle) {
@@ -130,7 +130,7 @@ int add_handle(std::unique_ptr<Handle>& handle) {
 }
 
 std::unique_ptr<Handle> remove_handle(int sid) {
-  if (static_cast<unsigned>(sid) >= static_cast<unsigned>(most_handles)) return nullptr;
+  if (static_cast<unsigned>(sid) >= static_cast<unsigned>(max_handles)) return nullptr;
   std::unique_ptr<Handle> handle;
   {
     const UserLock users;
@@ -143,7 +143,7 @@ std::unique_ptr<Handle> remove_handle(int sid) {
 
 // Users by sid rather than in the handle, because a thread may close a handle that another thread is about to
 // use.
-static std::array<std::atomic<const void*>, most_handles> handle_users;
+static std::array<std::atomic<const void*>, max_handles> handle_users;
 
 Handle& get_handle(int sid) {
   Handle* handle = find_handle(sid);

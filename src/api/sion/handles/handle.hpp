@@ -140,11 +140,11 @@ class Handle : private NonCopyable {
 SHEAF_EXPORT int add_handle(std::unique_ptr<Handle>& handle);
 
 // Returns the handle of a sid, or null. Inline for the fast path.
-inline constexpr int most_handles = 1 << 16;
-extern SHEAF_EXPORT std::atomic<Handle*> handle_table[most_handles];
+inline constexpr int max_handles = 1 << 16;
+extern SHEAF_EXPORT std::atomic<Handle*> handle_table[max_handles];
 
 inline Handle* find_handle(int sid) {
-  if (static_cast<unsigned>(sid) >= static_cast<unsigned>(most_handles)) return nullptr;
+  if (static_cast<unsigned>(sid) >= static_cast<unsigned>(max_handles)) return nullptr;
   return handle_table[sid].load(std::memory_order_acquire);
 }
 

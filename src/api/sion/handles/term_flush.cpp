@@ -151,7 +151,7 @@ std::vector<std::shared_ptr<Gate>> flush_within(std::chrono::milliseconds patien
 
 void flush_all() {
   constexpr std::chrono::milliseconds last_look{200};
-  for (const auto& gate : flush_within(term_patience - last_look))
+  for (const auto& gate : flush_within(term_timeout - last_look))
     warn("term=flush", "'" + gate->path() + "' is not flushed: a call that uses it does not end", -1);
   shutting = true;
   flush_within(last_look);

@@ -6,7 +6,7 @@
 // After all are flushed, the thread flushes once more with the gates shut, so that no call returns between
 // this flush and the end of the process. The gates open after the signal was sent again. They also open if a
 // call does not end because it depends on another call that is blocked. No call waits longer than
-// term_patience.
+// term_timeout.
 #pragma once
 
 #include <atomic>

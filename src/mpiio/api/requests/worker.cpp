@@ -3,11 +3,11 @@
 #include <atomic>
 #include <utility>
 
-#include "base/quiet_thread.hpp"
+#include "base/service_thread.hpp"
 
 namespace sheaf::mpiio {
 
-Worker::Worker() : thread_(quiet_thread([this] { work(); })) {}
+Worker::Worker() : thread_(service_thread([this] { work(); })) {}
 
 Worker::~Worker() {
   {

@@ -21,7 +21,7 @@ inline constexpr int served_rereads = 16;  // 3 s in total
 
 // Minimum number of slots added to a piece. Later additions double the slots, which keeps their records few.
 inline constexpr int64_t first_slots = 16;
-static_assert(first_slots <= format::most_slots);
+static_assert(first_slots <= format::max_slots);
 
 // Bytes written or read at once: small enough to be in the processor's cache when their checksums are
 // computed.

@@ -57,11 +57,11 @@ bool is_link(int at, const char* path) {
 
 int Script::read(int fd) {
   const Inside inside;
-  const ssize_t n = pread(fd, line_, most_of_line, 0);
+  const ssize_t n = pread(fd, line_, max_of_line, 0);
   if (n < 2 || line_[0] != '#' || line_[1] != '!') return 0;
   line_[n] = '\0';
   char* end = line_ + strcspn(line_, "\n");
-  const bool whole = *end == '\n' || n < most_of_line;
+  const bool whole = *end == '\n' || n < max_of_line;
   while (end > line_ + 2 && strchr(" \t", end[-1])) --end;
   *end = '\0';
   char* const name = line_ + 2 + strspn(line_ + 2, " \t");

@@ -21,8 +21,8 @@ class Script : private NonCopyable {
   void put_words(const char* path, char* const* words, const char** result) const noexcept;
 
  private:
-  static constexpr int most_of_line = 255;  // bytes, as in Linux
-  char line_[most_of_line + 1];
+  static constexpr int max_of_line = 255;  // bytes, as in Linux
+  char line_[max_of_line + 1];
   const char* interpreter_ = nullptr;
   const char* argument_ = nullptr;
 };

@@ -52,7 +52,7 @@ int replace(int fd, int wanted, int flags, bool plain) {
   const bool borrowed = borrows_memory();
   if (is_own_descriptor(wanted) || is_own_descriptor(fd)) return failed(EBADF);
   const auto duplicate = [&] { return plain ? real::dup2(fd, wanted) : real::dup3(fd, wanted, flags); };
-  if (fd == wanted || borrowed || static_cast<unsigned>(wanted) >= most_descriptors) return duplicate();
+  if (fd == wanted || borrowed || static_cast<unsigned>(wanted) >= max_descriptors) return duplicate();
   const Use file(fd);
   if (!file) {
     const int done = duplicate();
@@ -128,9 +128,9 @@ int close_between(unsigned first, unsigned last, int flags) {
   const Inside inside;
   if (flags & CLOSE_RANGE_CLOEXEC) return next::close_range(first, last, flags);
   if (!borrows_memory())
-    for (unsigned fd = first; fd <= last && fd < most_descriptors && int(fd) <= highest_descriptor(); ++fd)
+    for (unsigned fd = first; fd <= last && fd < max_descriptors && int(fd) <= highest_descriptor(); ++fd)
       if (descriptor_table[fd].load() && !is_own_descriptor(int(fd))) forget(int(fd));
-  for (unsigned own = first; own <= last && own < most_descriptors && int(own) <= highest_descriptor();
+  for (unsigned own = first; own <= last && own < max_descriptors && int(own) <= highest_descriptor();
        ++own) {
     if (!is_own_descriptor(int(own))) continue;
     if (own > first && next::close_range(first, own - 1, flags) != 0) return -1;

@@ -111,7 +111,7 @@ void tell_if_static(const char* program, const char* name) {
   hand_on_descriptors(same);                                                           \
   complete(given, with, room, same)
 
-constexpr int most_interpreters = 5;  // nesting of interpreters, as in Linux
+constexpr int max_interpreters = 5;  // nesting of interpreters, as in Linux
 
 int execute(const char* path, char* const* words, char* const* environment, bool search, int depth = 0);
 
@@ -123,7 +123,7 @@ int execute(const char* path, char* const* words, char* const* environment, bool
 
 int interpret(const Script& script, const char* path, char* const* words, char* const* environment,
               int depth) {
-  if (depth == most_interpreters) return failed(ELOOP);
+  if (depth == max_interpreters) return failed(ELOOP);
   SHEAF_WORDS_OF(script, path, words);
   return execute(script.interpreter(), more, environment, false, depth + 1);
 }
@@ -187,7 +187,7 @@ int spawn(const Real<next::Spawn>& call, pid_t* child, const char* path,
   const CapturedProgram program(AT_FDCWD, fits ? whole : nullptr);
   if (program.error() > 0) return program.error();
   const auto interpret_there = [&](const Script& script) {
-    if (depth == most_interpreters) return ELOOP;
+    if (depth == max_interpreters) return ELOOP;
     SHEAF_WORDS_OF(script, path, words);
     return spawn(next::posix_spawn, child, script.interpreter(), actions, attributes, more, environment,
                  depth + 1);

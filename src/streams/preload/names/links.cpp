@@ -19,7 +19,7 @@ namespace sheaf::posix {
 
 namespace {
 
-constexpr int most_links = 40;  // as in Linux
+constexpr int max_links = 40;  // as in Linux
 
 constinit Real<ssize_t(int, const char*, char*, size_t)> next_readlinkat{"readlinkat"};
 constinit Real<int(int, const char*, struct stat*, int)> next_fstatat{"fstatat64"};
@@ -102,7 +102,7 @@ bool find_behind_link(int at, const char* path, Place& place, bool missing) noex
   char name[PATH_MAX];
   strcpy(name, path);
   bool found = false, captured = false;
-  for (int i = 0; i < most_links && !found; ++i) {
+  for (int i = 0; i < max_links && !found; ++i) {
     if (!step(name, at)) {
       found = missing && captured;
       break;
@@ -135,7 +135,7 @@ int descriptor_named_below(const char* path) noexcept {
   if (!number || *number < '0' || *number > '9') return -1;
   char* end = nullptr;
   const long fd = strtol(number, &end, 10);
-  return *end == '\0' && fd < long(most_descriptors) ? int(fd) : -1;
+  return *end == '\0' && fd < long(max_descriptors) ? int(fd) : -1;
 }
 
 namespace {

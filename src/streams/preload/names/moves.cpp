@@ -23,8 +23,7 @@ namespace sheaf::posix {
 namespace {
 
 constexpr size_t piece = size_t{1} << 20;  // bytes per copy step
-constexpr size_t longest_in_temporary =
-    200;  // bytes of the file name, so that the whole stays below NAME_MAX
+constexpr size_t max_in_temporary = 200;   // bytes of the file name, so that the whole stays below NAME_MAX
 
 // Copies the data of a stream without its holes.
 void copy(const ContainerSet::Leaving& from,
@@ -53,7 +52,7 @@ void write_all(int fd, std::span<const std::byte> data, int64_t at) {
 // Returns device and inode number.
 std::pair<uint64_t, uint64_t> copy_out(const ContainerSet::Leaving& from, const StreamStatus& status,
                                        const std::string& to) {
-  const std::string temporary = temporary_name(to.substr(0, to.rfind('/') + 1 + longest_in_temporary));
+  const std::string temporary = temporary_name(to.substr(0, to.rfind('/') + 1 + max_in_temporary));
   const int fd = real::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) throw os_error("cannot create", temporary, errno);
   struct stat made;

@@ -19,13 +19,13 @@ namespace sheaf::posix {
 
 namespace {
 
-constexpr size_t most_rules = 64;
-constexpr size_t most_text = 64 << 10;  // bytes of all rules together
+constexpr size_t max_rules = 64;
+constexpr size_t max_text = 64 << 10;  // bytes of all rules together
 
 struct Table {
-  std::array<Rule, most_rules> rules;
+  std::array<Rule, max_rules> rules;
   size_t n = 0;
-  std::array<char, most_text> text;
+  std::array<char, max_text> text;
   size_t used = 0;
 };
 constinit Table table{};
@@ -40,7 +40,7 @@ void complain(std::string_view entry, const char* why) {
 
 // Returns space for `size` bytes of a rule; null if none is left.
 char* take(size_t size) {
-  if (table.used + size > most_text) return nullptr;
+  if (table.used + size > max_text) return nullptr;
   char* const room = table.text.data() + table.used;
   table.used += size;
   return room;
@@ -91,7 +91,7 @@ void add(std::string_view entry, bool view) {
   const size_t colon = entry.rfind(':');
   if (colon == entry.npos || colon == 0 || colon + 1 == entry.size())
     return complain(entry, view ? "it is not FILE:DIR" : "it is not PATTERN:SET");
-  if (table.n == most_rules) return complain(entry, "there are too many");
+  if (table.n == max_rules) return complain(entry, "there are too many");
   std::string_view pattern = entry.substr(0, colon), set = entry.substr(colon + 1);
   if (view) std::swap(pattern, set);
   Rule rule;
@@ -189,7 +189,7 @@ namespace {
 
 // Records the use of a rule; `sheaf run` reports unused patterns at its end.
 void note_use(const Rule& rule) {
-  static std::array<std::atomic<bool>, most_rules> noted;
+  static std::array<std::atomic<bool>, max_rules> noted;
   std::atomic<bool>& known = noted[size_t(rule.number)];
   if (known.load(std::memory_order_relaxed) || known.exchange(true)) return;
   const Inside inside;

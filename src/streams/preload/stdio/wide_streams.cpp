@@ -22,8 +22,8 @@ namespace next {
 constinit Real<FILE*(int, const char*)> fdopen{"fdopen"};
 }
 
-constexpr size_t first_scanned = 4096;              // bytes passed to the first scan
-constexpr size_t most_scanned = size_t{256} << 20;  // upper bound
+constexpr size_t first_scanned = 4096;             // bytes passed to the first scan
+constexpr size_t max_scanned = size_t{256} << 20;  // upper bound
 
 class Locked : private NonCopyable {
  public:
@@ -173,7 +173,7 @@ int scan_wide(FILE* stream, const OnStream& scan) {
     if (fseeko64(stream, begin, SEEK_SET) != 0) return EOF;
     const size_t n = fread(bytes.data(), 1, size, stream);
     if (ferror(stream) || !scan_bytes(bytes, n, scan, done)) return EOF;
-    if (n < size || size >= most_scanned || (!done.at_end && !done.failed)) break;
+    if (n < size || size >= max_scanned || (!done.at_end && !done.failed)) break;
   }
   if (fseeko64(stream, begin + done.bytes, SEEK_SET) != 0) return EOF;
   stream->_flags |= (done.at_end ? stream_at_end : 0) | (done.failed ? stream_in_error : 0);

@@ -1,0 +1,92 @@
+#include "comm/mpi/mpi_barrier.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/mpi/mpi_calls.hpp"
+#include "comm/mpi/mpi_shared_memory.hpp"
+#include "comm/packing.hpp"
+
+namespace sheaf::mpi {
+
+std::vector<std::shared_ptr<Meeting>> Meeting::several(MPI_Comm comm, int count, MPI_Comm all) {
+  const int rank = rank_in(comm);
+  const int size = size_of(comm);
+  std::vector<std::shared_ptr<Meeting>> meetings(static_cast<size_t>(count));
+  if (size == 1 || size > ShmBarrier::max_tasks) return meetings;
+  const size_t each = ShmBarrier::memory_size(size);
+  const std::shared_ptr<SharedMemory> memory = share_memory(comm, each * meetings.size());
+  for (size_t i = 0; memory && i < meetings.size(); ++i)
+    meetings[i] = std::make_shared<Meeting>(all, memory, memory->bytes().data() + i * each, rank, size);
+  return meetings;
+}
+
+// While waiting, probes for a message that is never sent, to let MPI make progress. It probes on a
+// communicator of all tasks, because MPICH makes no progress in a probe on MPI_COMM_SELF.
+bool Meeting::meet(std::span<const std::byte> mine) {
+  return tasks_.meet(mine, [this] {
+    int found = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE);
+  });
+}
+
+// Calls join(index, value, rank) for the numbers of all tasks, in rank order.
+template <class Join>
+bool Meeting::combine(std::span<const int64_t> mine, Join join) {
+  if (!meet(std::as_bytes(mine))) return false;
+  for (int r = 0; r < tasks_.size(); ++r) {
+    auto values = tasks_.of(r);
+    for (size_t i = 0; i < mine.size(); ++i) join(i, take<int64_t>(values), r);
+  }
+  return true;
+}
+
+bool Meeting::reduce(Reduction how, std::span<int64_t> values) {
+  return combine(values, [&](size_t i, int64_t value, int r) {
+    const bool counts = how != Reduction::sum_before || r < tasks_.rank();
+    const int64_t first = how == Reduction::max ? INT64_MIN : 0;
+    const int64_t known = r == 0 ? first : values[i];
+    values[i] = !counts ? known : how == Reduction::max ? std::max(known, value) : known + value;
+  });
+}
+
+bool Meeting::prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) {
+  return combine(values, [&](size_t i, int64_t value, int r) {
+    if (r == 0) values[i] = totals[i] = 0;
+    if (r < tasks_.rank()) values[i] += value;
+    totals[i] += value;
+  });
+}
+
+bool Meeting::broadcast(std::span<std::byte> data, int root) {
+  if (!meet(tasks_.rank() == root ? data : std::span<std::byte>())) return false;
+  if (tasks_.rank() != root) std::ranges::copy(tasks_.of(root).first(data.size()), data.begin());
+  return true;
+}
+
+bool Meeting::gather(std::span<const std::byte> mine, Gathered& joined, int root) {
+  if (!meet(mine)) return false;
+  if (tasks_.rank() != root) return true;
+  for (int r = 0; r < tasks_.size(); ++r) joined.add(tasks_.of(r));
+  return true;
+}
+
+bool Meeting::scatter(const Gathered& pieces, int64_t& length, std::vector<std::byte>& mine, int root) {
+  if (!meet(tasks_.rank() == root ? pieces.packed() : std::vector<std::byte>())) return false;
+  const Gathered all = Gathered::unpacked(tasks_.of(root), static_cast<size_t>(tasks_.size()));
+  const auto own = static_cast<size_t>(tasks_.rank());
+  length = all.sizes[own];
+  if (length < 0) return true;
+  const auto piece = all.pieces()[own];
+  mine.assign(piece.begin(), piece.end());
+  return true;
+}
+
+bool Meeting::scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) {
+  if (!meet(tasks_.rank() == root ? pieces : std::span<const std::byte>())) return false;
+  std::ranges::copy(tasks_.of(root).subspan(mine.size() * static_cast<size_t>(tasks_.rank()), mine.size()),
+                    mine.begin());
+  return true;
+}
+
+}  // namespace sheaf::mpi

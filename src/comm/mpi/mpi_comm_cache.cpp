@@ -1,0 +1,129 @@
+#include "comm/mpi/mpi_comm_cache.hpp"
+
+#include <utility>
+
+#include "comm/mpi/mpi_calls.hpp"
+
+namespace sheaf::mpi {
+
+namespace {
+
+using Holder = std::shared_ptr<CommCache>;
+
+int on_free(MPI_Comm comm, int, void* value, void*) {
+  const std::unique_ptr<Holder> holder(static_cast<Holder*>(value));
+  (*holder)->retire(comm);
+  return MPI_SUCCESS;
+}
+
+// A duplicate that the program makes starts without cached communicators. MPI's own null copy function is a
+// macro or a different symbol in each MPI, so the archive that supports both cannot refer to it.
+int on_copy(MPI_Comm, int, void*, void*, void*, int* copied) {
+  *copied = 0;
+  return MPI_SUCCESS;
+}
+
+int attribute() {
+  static const int key = [] {
+    int made = MPI_KEYVAL_INVALID;
+    check(MPI_Comm_create_keyval(on_copy, on_free, &made, nullptr), "MPI_Comm_create_keyval");
+    return made;
+  }();
+  return key;
+}
+
+// Returns what the communicator holds; null if nothing yet.
+Holder* holder_of(MPI_Comm comm) {
+  void* value = nullptr;
+  int found = 0;
+  check(MPI_Comm_get_attr(comm, attribute(), &value, &found), "MPI_Comm_get_attr");
+  return found ? static_cast<Holder*>(value) : nullptr;
+}
+
+void free_spare(const CommCache::Spare& spare) {
+  if (spare.parts) spare.parts->free();
+  if (spare.hosts) spare.hosts->free();
+  free_own(spare.comm);
+}
+
+std::mutex attributes;  // guards the attributes
+
+}  // namespace
+
+std::shared_ptr<CommCache> CommCache::of(MPI_Comm comm) {
+  const std::lock_guard lock(attributes);
+  if (const Holder* const known = holder_of(comm)) return *known;
+  auto holder = std::make_unique<Holder>(std::make_shared<CommCache>(comm));
+  check(MPI_Comm_set_attr(comm, attribute(), holder.get()), "MPI_Comm_set_attr");
+  return *holder.release();
+}
+
+// Whatever the communicator, all tasks open their files in one order if threads take turns in calling MPI.
+std::shared_ptr<CommCache> CommCache::of_world(MPI_Comm comm) {
+  int level = MPI_THREAD_MULTIPLE;
+  int found = MPI_UNEQUAL;
+  check(MPI_Query_thread(&level), "MPI_Query_thread");
+  if (level == MPI_THREAD_MULTIPLE || comm == MPI_COMM_WORLD) return nullptr;
+  check(MPI_Comm_compare(comm, MPI_COMM_WORLD, &found), "MPI_Comm_compare");
+  return found == MPI_CONGRUENT ? of(MPI_COMM_WORLD) : nullptr;
+}
+
+void CommCache::join(MPI_Comm comm, const std::shared_ptr<CommCache>& world) {
+  const std::lock_guard lock(attributes);
+  if (Holder* const known = holder_of(comm)) *known = world;
+}
+
+std::array<int64_t, max_spares> CommCache::offer() {
+  const std::lock_guard lock(mutex_);
+  std::array<int64_t, max_spares> taken;
+  for (size_t i = 0; i < free_.size(); ++i) taken[i] = !free_[i];
+  return taken;
+}
+
+// Threads with other multifiles may return duplicates between the two steps, so only those that were free on
+// all tasks in the first step count.
+CommCache::Spare CommCache::take(MPI_Comm comm, std::span<const int64_t, max_spares> largest) {
+  for (size_t i = 0; i < free_.size(); ++i) {
+    if (largest[i] != 0) continue;
+    const std::lock_guard lock(mutex_);
+    free_[i] = false;
+    return duplicates_[i];
+  }
+  const size_t number = duplicates_.size();
+  Spare made{duplicate_of(comm)};
+  if (number == max_spares) return made;
+  made.number = static_cast<int>(number);
+  made.parts = std::make_shared<SplitCommCache>();
+  if (number == 0) {
+    const auto meetings = Meeting::several(made.comm, 2, made.comm);
+    meeting = meetings.front();
+    made.meeting = meetings.back();
+  } else if (meeting) {
+    made.meeting = Meeting::several(made.comm, 1, made.comm).front();
+  }
+  if (!meeting && size_of(made.comm) > 1) made.hosts = std::make_shared<HostsMeeting>(made.comm);
+  const std::lock_guard lock(mutex_);
+  return duplicates_.emplace_back(made);
+}
+
+void CommCache::give_back(const Spare& spare) {
+  const std::lock_guard lock(mutex_);
+  if (retired_ || spare.number < 0) {
+    free_spare(spare);
+  } else {
+    duplicates_[static_cast<size_t>(spare.number)].memory = spare.memory;
+    free_[static_cast<size_t>(spare.number)] = true;
+  }
+}
+
+void CommCache::retire(MPI_Comm freed) {
+  if (freed != owner_) return;
+  // MPI frees these two in MPI_Finalize, when no MPI call is allowed any more.
+  const bool free_now = freed != MPI_COMM_WORLD && freed != MPI_COMM_SELF;
+  const std::lock_guard lock(mutex_);
+  retired_ = true;
+  for (size_t i = 0; i < free_.size(); ++i)
+    if (std::exchange(free_[i], false) && free_now) free_spare(duplicates_[i]);
+}
+
+}  // namespace sheaf::mpi

@@ -1,0 +1,90 @@
+#include "comm/mpi/mpi_split_cache.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/mpi/mpi_calls.hpp"
+#include "comm/mpi/mpi_timeout.hpp"
+
+namespace sheaf::mpi {
+
+MPI_Comm SplitCommCache::make(MPI_Comm from, const SplitRequest& wish) {
+  MPI_Comm made = MPI_COMM_NULL;
+  // The calls below are blocking, so all tasks must have arrived before they start.
+  patiently("MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(from, request); });
+  switch (wish.how) {
+    case How::split:
+      check(MPI_Comm_split(from, wish.color < 0 ? MPI_UNDEFINED : wish.color, wish.key, &made),
+            "MPI_Comm_split");
+      break;
+    case How::by_memory:
+      check(MPI_Comm_split_type(from, MPI_COMM_TYPE_SHARED, wish.key, MPI_INFO_NULL, &made),
+            "MPI_Comm_split_type");
+      break;
+    case How::duplicate:
+      check(MPI_Comm_dup(from, &made), "MPI_Comm_dup");
+      break;
+  }
+  if (made != MPI_COMM_NULL)
+    check(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return made;
+}
+
+// Sets two flags per part: whether it does not match, and whether it or a part made from it is in use.
+SplitCommCache::Offer SplitCommCache::offer(const SplitRequest& wish) {
+  const std::lock_guard lock(mutex_);
+  Offer offered{};
+  for (size_t i = 0; i < count_; ++i) {
+    offered[i] = kept_[i].used || kept_[i].wish != wish;
+    offered[most + i] = kept_[i].used || kept_[i].parts->any_in_use();
+  }
+  return offered;
+}
+
+bool SplitCommCache::any_in_use() {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(kept_.begin(), kept_.begin() + static_cast<ptrdiff_t>(count_),
+                     [](const Part& part) { return part.used || part.parts->any_in_use(); });
+}
+
+int SplitCommCache::take(const Offer& largest) {
+  const std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < count_; ++i) {
+    if (largest[i] != 0) continue;
+    kept_[i].used = kept_[i].comm != MPI_COMM_NULL;
+    return static_cast<int>(i);
+  }
+  return -1;
+}
+
+int SplitCommCache::keep(const SplitRequest& wish, MPI_Comm made, const Offer& largest) {
+  const std::lock_guard lock(mutex_);
+  size_t place = count_;
+  if (count_ < most) {
+    ++count_;
+  } else {
+    for (size_t tried = 0; tried < most && largest[most + oldest_] != 0; ++tried)
+      oldest_ = (oldest_ + 1) % most;
+    if (largest[most + oldest_] != 0) return -1;
+    place = std::exchange(oldest_, (oldest_ + 1) % most);
+    kept_[place].parts->free();
+    free_own(kept_[place].comm);
+  }
+  kept_[place] = {wish, made, made != MPI_COMM_NULL, std::make_unique<SplitCommCache>()};
+  return static_cast<int>(place);
+}
+
+void SplitCommCache::give_back(int number) {
+  const std::lock_guard lock(mutex_);
+  kept_[static_cast<size_t>(number)].used = false;
+}
+
+void SplitCommCache::free() {
+  for (; count_ > 0; --count_) {
+    Part& part = kept_[count_ - 1];
+    part.parts->free();
+    free_own(part.comm);
+  }
+}
+
+}  // namespace sheaf::mpi

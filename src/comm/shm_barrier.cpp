@@ -1,0 +1,119 @@
+#include "comm/shm_barrier.hpp"
+
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "comm/spin_wait.hpp"
+
+namespace sheaf {
+
+namespace {
+
+using namespace comm_constants;
+
+// Returns the processor time of this thread in ns. Elapsed time would include the time in which `progress`
+// yields its core.
+long worked() {
+  struct timespec time {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
+// Polls for a shorter time if many tasks share a core, because polling slows down the tasks that compute.
+Glances patience(int tasks) {
+  static const long few = 2L * std::max(1U, std::thread::hardware_concurrency());
+  const long share = std::max(1L, tasks / few);
+  return {glances, awake / (share * share)};
+}
+
+long cost_of(const std::function<void()>& progress) {
+  const long before = worked();
+  progress();
+  return worked() - before;
+}
+
+}  // namespace
+
+struct alignas(64) ShmBarrier::Head {
+  SharedWord come;
+  SharedWord meetings;
+  SharedWord too_long[2];
+};
+
+struct alignas(64) ShmBarrier::Contribution {
+  uint64_t length;
+  std::byte data[max_bytes];
+};
+
+size_t ShmBarrier::memory_size(int tasks) {
+  return sizeof(Head) + 2 * static_cast<size_t>(tasks) * sizeof(Contribution);
+}
+
+ShmBarrier::ShmBarrier(void* memory, int rank, int size)
+    : head_(static_cast<Head*>(memory)),
+      contributions_(static_cast<std::byte*>(memory) + sizeof(Head)),
+      rank_(rank),
+      size_(size) {}
+
+struct ShmBarrier::Steps {
+  Head& head;
+  uint32_t tasks;
+  SharedWord& come() const { return head.come; }
+  SharedWord& meetings() const { return head.meetings; }
+  SharedWord& too_long(uint32_t meeting) const { return head.too_long[meeting % 2]; }
+  uint32_t size() const { return tasks; }
+};
+
+ShmBarrier::Contribution& ShmBarrier::contribution(uint32_t meeting, int rank) const {
+  const size_t number = (meeting % 2) * static_cast<size_t>(size_) + static_cast<size_t>(rank);
+  return reinterpret_cast<Contribution*>(contributions_)[number];
+}
+
+void ShmBarrier::come(std::span<const std::byte> mine) {
+  using ActionKind = MeetingSteps<SharedWord>::ActionKind;
+  steps_.go_on();
+  Steps words{*head_, static_cast<uint32_t>(size_)};
+  const bool fits = mine.size() <= max_bytes;
+  while (!steps_.waits()) {
+    const ActionKind what = steps_.step(words, fits);
+    if (what == ActionKind::bring) {
+      Contribution& own = contribution(steps_.number(), rank_);
+      own.length = fits ? mine.size() : 0;
+      if (fits && !mine.empty()) std::memcpy(own.data, mine.data(), mine.size());
+    }
+    if (what == ActionKind::wake) wake(head_->meetings);
+  }
+}
+
+bool ShmBarrier::wait(const std::function<void()>& progress) {
+  const uint32_t number = steps_.number();
+  const auto is_over = [&] { return head_->meetings.load(std::memory_order_acquire) != number; };
+  if (!spin_wait(patience(size_), is_over, sched_yield)) {
+    long nap = min_nap;
+    while (!is_over()) {
+      sleep_while(head_->meetings, number, nap);
+      if (is_over()) break;
+      // A large message makes progress in many small steps, so call `progress` again without sleeping.
+      long cost = cost_of(progress);
+      nap = cost > surely_idle ? min_nap : std::min(2 * nap, max_nap);
+      while (cost > surely_moves && !is_over()) {
+        sched_yield();
+        cost = cost_of(progress);
+      }
+    }
+  }
+  steps_.go_on();
+  return head_->too_long[number % 2].load(std::memory_order_relaxed) == 0;
+}
+
+std::span<const std::byte> ShmBarrier::of(int rank) const {
+  const Contribution& found = contribution(steps_.number() - 1, rank);
+  return {found.data, static_cast<size_t>(found.length)};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,63 @@
+// comm/shm_barrier: a barrier for tasks that share memory, in which they exchange a few bytes.
+//
+// Every task writes its contribution into its own slot and sleeps until the last task arrives, unless that
+// happens while it still polls (comm/spin_wait.hpp). Then each task reads the contributions it needs. The
+// latency is one wake-up. A waiting task leaves its core to tasks that compute, whereas messages would have
+// to be polled for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "base/export.hpp"
+#include "base/os/futex.hpp"
+#include "comm/barrier_protocol.hpp"
+#include "comm/constants.hpp"
+
+namespace sheaf {
+
+class SHEAF_EXPORT ShmBarrier {
+ public:
+  static constexpr int max_tasks = comm_constants::max_tasks_of_a_meeting;
+  static constexpr size_t max_bytes = comm_constants::max_bytes_of_a_contribution;  // per contribution
+
+  // Returns the bytes of memory needed for `tasks`.
+  static size_t memory_size(int tasks);
+
+  // `memory` is shared by the tasks, zeroed before the first task calls come(), and aligned to a cache line.
+  // It must outlive the object.
+  ShmBarrier(void* memory, int rank, int size);
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  // Collective. Publishes `mine` and returns when all tasks have arrived. Returns true, on all tasks alike,
+  // if no contribution exceeds max_bytes. Calls `progress` from time to time while waiting.
+  bool meet(std::span<const std::byte> mine, const std::function<void()>& progress) {
+    come(mine);
+    return wait(progress);
+  }
+  // The two halves of meet(); the task may do other work in between. wait() may be omitted if the caller
+  // knows that all tasks have arrived.
+  void come(std::span<const std::byte> mine);
+  bool wait(const std::function<void()>& progress);
+
+  // Returns a task's contribution to the latest barrier, valid until the next one. Empty if it was too long.
+  std::span<const std::byte> of(int rank) const;
+
+ private:
+  struct Head;
+  struct Contribution;
+  struct Steps;  // accessors of the shared words for comm/barrier_protocol
+  Contribution& contribution(uint32_t meeting, int rank) const;
+
+  Head* head_;
+  std::byte* contributions_;
+  int rank_;
+  int size_;
+  MeetingSteps<SharedWord> steps_;
+};
+
+}  // namespace sheaf

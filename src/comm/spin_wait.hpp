@@ -1,0 +1,32 @@
+// comm/spin_wait: polls a condition for a short time before the caller blocks.
+//
+// Blocking and waking up takes about as long as most waits between tasks that work together
+// (docs/tuning.md, "Shared files"). A waiting task therefore polls first and yields its core between polls.
+// An idle core loses nothing by that, and the task that arrives last has no task to wake. The caller chooses
+// how long to poll.
+#pragma once
+
+#include <chrono>
+
+namespace sheaf {
+
+struct Glances {
+  int least = 0;                     // minimum number of polls
+  std::chrono::nanoseconds awake{};  // polling time after which the caller blocks
+};
+
+// Polls `ready` and calls `pause` between two polls. Returns false if `ready` is still false after the last
+// poll; the caller should block then.
+template <class Ready, class Pause>
+bool spin_wait(const Glances& how, Ready ready, Pause pause) {
+  using clock = std::chrono::steady_clock;
+  const bool timed = how.awake.count() > 0;
+  const auto until = timed ? clock::now() + how.awake : clock::time_point{};
+  for (int looks = 0; looks < how.least || (timed && clock::now() < until); ++looks) {
+    if (ready()) return true;
+    pause();
+  }
+  return ready();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,62 @@
+// exchange/aggregator_protocol: the steps of an aggregator in the window protocol (exchange/window_protocol).
+#pragma once
+
+#include "exchange/window_protocol.hpp"
+
+namespace sheaf::exchange {
+
+// The steps of an aggregator on a window that it owns. The caller repeats each call until it returns
+// ActionKind::leave.
+template <class Word>
+class AggregatorProtocol {
+ public:
+  // Waits until the slot is free for `window`.
+  template <class Call>
+  Action<Word> await_free(Call& call, uint64_t window) {
+    return await(call.state(window), call.free_for(window));
+  }
+  // Waits until all tasks have packed their parts. The slot must already be in use for `window`.
+  template <class Call>
+  Action<Word> await_full(Call& call, uint64_t window) {
+    return await(call.arrived(window), call.due(window));
+  }
+  // Releases the slot after the window's contents have been written to the file or sent.
+  template <class Call>
+  Action<Word> empty(Call& call, uint64_t window) {
+    if (at_ == At::begin) {
+      call.arrived(window).store(0);
+      at_ = At::emptied;
+      return {};
+    }
+    return set_state(call, window, SlotState::done(call.free_for(window)));
+  }
+  // Publishes a window that has been read, or releases its slot if no task takes a part.
+  template <class Call>
+  Action<Word> offer(Call& call, uint64_t window) {
+    const uint32_t free = call.free_for(window);
+    return set_state(call, window, call.due(window) > 0 ? SlotState::there(free) : SlotState::done(free));
+  }
+
+ private:
+  enum class At : uint8_t { begin, emptied, freed };
+
+  static Action<Word> await(Word& word, uint32_t value) {
+    const uint32_t seen = word.load();
+    if (seen == value) return {ActionKind::leave};
+    return {ActionKind::sleep, &word, seen};
+  }
+  template <class Call>
+  Action<Word> set_state(Call& call, uint64_t window, uint32_t value) {
+    if (at_ == At::freed) {
+      at_ = At::begin;
+      return {ActionKind::leave};
+    }
+    call.state(window).store(value);
+    at_ = At::freed;
+    return {ActionKind::wake, &call.state(window)};
+  }
+
+  At at_ = At::begin;
+};
+
+}  // namespace sheaf::exchange

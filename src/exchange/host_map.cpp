@@ -1,0 +1,68 @@
+#include "exchange/host_map.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "comm/agree.hpp"
+#include "comm/topology.hpp"
+#include "exchange/pieces/constants.hpp"
+#include "layout/aggregators.hpp"
+
+namespace sheaf::exchange {
+
+namespace {
+
+std::span<std::byte> bytes_of(std::span<int64_t> numbers) { return std::as_writable_bytes(numbers); }
+
+}  // namespace
+
+std::unique_ptr<HostMap> HostMap::find(Comm& all, const Rules& rules) {
+  std::unique_ptr<HostMap> hosts(new HostMap(all, rules));
+  hosts->find_hosts();
+  hosts->find_owners();
+  return hosts;
+}
+
+void HostMap::find_hosts() {
+  const int64_t io_node = find_io_node(all_).value_or(-1);
+  host_ = rules_.shared ? all_.split_by_node() : self_comm();
+  int64_t fewest = -std::min<int64_t>(host_->size(), max_lanes);
+  all_.all_max(std::span(&fewest, 1));
+  lanes_ = -fewest;
+  const int64_t number = host_->rank();
+  // Channel members are ordered by the hosts' first tasks. The I/O node of a host is that of its first task.
+  std::array<int64_t, 2> first{all_.rank(), io_node};
+  host_->broadcast(bytes_of(first), 0);
+  io_node_ = first[1];
+  auto lane = all_.split(static_cast<int>(std::min(number, lanes_)), static_cast<int>(first[0]));
+  if (number >= lanes_) return;
+  my_lane_ = static_cast<int>(number);
+  lane_ = std::move(lane);
+}
+
+void HostMap::find_owners() {
+  if (my_lane_ >= 0) {
+    const auto count = static_cast<size_t>(lane_->size());
+    const int64_t allowed = rules_.max_here < 0 ? lanes_ : std::min(rules_.max_here, lanes_);
+    std::array<int64_t, 3> mine{io_node_ < 0 ? lane_->rank() : io_node_, host_->size(), allowed};
+    const Gathered gathered = lane_->gather(std::as_bytes(std::span(mine)), 0);
+    std::vector<int64_t> all(count * mine.size());
+    if (lane_->rank() == 0) std::ranges::copy(gathered.bytes, std::as_writable_bytes(std::span(all)).begin());
+    lane_->broadcast(bytes_of(all), 0);
+    std::vector<layout::AggregatorHost> hosts;
+    for (size_t i = 0; i < all.size(); i += mine.size()) hosts.push_back({all[i], all[i + 1], all[i + 2]});
+    const auto counts = layout::spread_aggregators(hosts, std::min(rules_.aggregators, max_owners));
+    int64_t next = 0;
+    for (int64_t lane = 0; lane < max_lanes; ++lane) {
+      for (size_t host = 0; host < count && next < max_owners; ++host) {
+        if (counts[host] <= lane) continue;
+        if (lane == my_lane_) owner_hosts_.push_back(static_cast<int>(host));
+        ++next;
+      }
+      ends_[static_cast<size_t>(lane)] = next;
+    }
+  }
+  host_->broadcast(bytes_of(ends_), 0);
+}
+
+}  // namespace sheaf::exchange

@@ -1,0 +1,106 @@
+// exchange/shm_window_pool: the window pool of a host: shared memory through which windows of a file pass
+// between the tasks and the file.
+//
+// Tasks copy their extents directly to or from their place in a slot, so bytes are copied once on the way to
+// the request. exchange/window_protocol is the protocol; exchange/window_call applies it to a transfer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/os/lent_memory.hpp"
+#include "comm/shared_memory.hpp"
+#include "comm/spin_wait.hpp"
+#include "exchange/pieces/constants.hpp"
+#include "exchange/pieces/coverage.hpp"
+#include "storage/file.hpp"
+
+namespace sheaf::exchange {
+
+class ShmWindowPool {
+ public:
+  struct Slot {
+    alignas(64) SharedWord state;
+    SharedWord arrived;
+    std::atomic<int64_t> got;  // bytes of the window that the file had
+  };
+  // Sums over what the tasks contribute to a call, and the failure flag of that call.
+  struct Sums {
+    alignas(64) std::atomic<uint64_t> coverage;
+    std::atomic<int64_t> bytes;
+    std::atomic<int64_t> pieces;
+    std::atomic<int64_t> lengths;  // total length of the tasks' ranges
+    SharedWord failed;
+  };
+  // The range of the file in which a task has extents; low == high: none.
+  struct Range {
+    std::atomic<int64_t> low;
+    std::atomic<int64_t> high;
+  };
+  struct Shape {
+    int64_t window = 0;  // bytes of a slot
+    int slots = 0;
+  };
+
+  // Collective over the tasks of a host. Returns null on all tasks if they share no memory.
+  static std::unique_ptr<ShmWindowPool> make(Comm& host, const Shape& shape);
+
+  const Shape& shape() const { return shape_; }
+  Slot& slot(uint64_t number) const { return slot_[number % static_cast<uint64_t>(shape_.slots)]; }
+  // Returns the memory of window `number`, `length` bytes, in its slot.
+  std::byte* memory(uint64_t number, int64_t length);
+  // Coverage map of window `number`.
+  std::span<std::atomic<uint64_t>> map(uint64_t number) const {
+    const size_t words = CoverageMap::words_for(shape_.window);
+    return {maps_ + number % static_cast<uint64_t>(shape_.slots) * words, words};
+  }
+  SharedWord& io_token(int number) const { return head_->pens[number].word; }
+  // Sums and ranges rotate through three calls. When the host's task 0 enters a call, it clears the sums of
+  // the next call. All tasks have left the last call that used those sums by then.
+  Sums& sums(int call) const { return head_->sums[call]; }
+  std::span<Range> ranges(int call) const {
+    return {ranges_ + static_cast<size_t>(call) * static_cast<size_t>(tasks_), static_cast<size_t>(tasks_)};
+  }
+
+  // Lends the pool's memory to transfers of this task until the result is dropped. Returns null if the memory
+  // cannot be lent.
+  std::unique_ptr<Loan> lend() const {
+    const auto memory = shared_->lent();
+    return memory ? std::make_unique<Loan>(*memory) : nullptr;
+  }
+
+  void wake(SharedWord& word) { shared_->wake(word); }
+  // Spins while `word` is `value` and `ready` is false, since windows pass within microseconds; then blocks
+  // while `word` is `value`.
+  template <class Ready>
+  void sleep(SharedWord& word, uint32_t value, Ready ready) {
+    const auto goes_on = [&] { return word.load(std::memory_order_acquire) != value || ready(); };
+    if (!spin_wait({.least = 200}, goes_on, [&] { shared_->pause(); })) shared_->wait(word, value);
+  }
+
+ private:
+  struct Head {
+    struct Line {
+      alignas(64) SharedWord word;
+    };
+    Line pens[max_pens];
+    Sums sums[3];
+  };
+
+  ShmWindowPool(std::shared_ptr<SharedMemory> shared, const Shape& shape, int tasks);
+
+  std::shared_ptr<SharedMemory> shared_;
+  const Shape shape_;
+  const int tasks_;
+  Head* head_;
+  Range* ranges_;
+  Slot* slot_;
+  std::atomic<uint64_t>* maps_;
+  std::byte* memory_;
+  std::vector<size_t> mapped_;  // bytes of each slot that this task has touched
+};
+
+}  // namespace sheaf::exchange

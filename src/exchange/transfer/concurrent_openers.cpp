@@ -1,0 +1,47 @@
+#include "exchange/transfer/concurrent_openers.hpp"
+
+#include <cerrno>
+
+#include "base/random.hpp"
+#include "exchange/pieces/constants.hpp"
+
+namespace sheaf::exchange {
+
+namespace {
+
+// Each handle locks one byte of a region beyond all data. Two handles rarely choose the same byte.
+constexpr int64_t first_mark = int64_t{1} << 62;
+constexpr int64_t marks = 1 << 20;
+
+RangeLock try_lock(File& file, int64_t begin, int64_t end) {
+  return file.lock(first_mark + begin, end - begin, true, OnConflict::refuse);
+}
+
+}  // namespace
+
+void ConcurrentOpeners::announce(std::shared_ptr<File> file) {
+  for (const Backoff looks;; looks.rest()) {
+    for (int tries = 0; tries < tries_at_once; ++tries) {
+      mine_ = 1 + static_cast<int64_t>(random_number() % (marks - 2));  // neither the first nor the last
+      if (!(mark_ = try_lock(*file, mine_, mine_ + 1))) continue;
+      file_ = std::move(file);
+      return;
+    }
+    if (looks.waited() > patience_with_fillers)
+      throw not_locked(file->path(), first_mark, marks, "another handle of the file", looks.waited());
+  }
+}
+
+// Two handles that try at the same time exclude each other, and both fail.
+RangeLock ConcurrentOpeners::keep_out() {
+  if (!mark_) return {};
+  try {
+    RangeLock before = try_lock(*file_, 0, mine_);
+    if (!before) return {};
+    return kept_with(try_lock(*file_, mine_ + 1, marks), std::move(before.held));
+  } catch (const Error&) {
+    return {};  // unknown: treated as another handle
+  }
+}
+
+}  // namespace sheaf::exchange

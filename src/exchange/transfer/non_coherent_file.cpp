@@ -1,0 +1,149 @@
+#include "exchange/transfer/non_coherent_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+#include "base/checked.hpp"
+#include "comm/agree.hpp"
+#include "exchange/pieces/constants.hpp"
+#include "storage/range.hpp"
+
+namespace sheaf::exchange {
+
+namespace {
+
+// Returns the request extended to whole pages.
+LockRequest in_pages(LockRequest wanted) {
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  const int64_t end = wanted.offset + std::min(std::max<int64_t>(wanted.length, 1), most - wanted.offset);
+  wanted.offset -= wanted.offset % max_host_page;
+  wanted.length = align_up(end, max_host_page).value_or(most) - wanted.offset;
+  return wanted;
+}
+
+}  // namespace
+
+template <class Part>
+void NonCoherentFile::while_locked(int64_t offset, int64_t length, Part part) {
+  if (held_ > 0) return part();
+  RangeLock held;
+  try {
+    if (locks_ != LockScope::none) held = lock(offset, length, true);
+  } catch (const Error& e) {
+    if (e.errno_value() == EAGAIN) throw;
+  }
+  if (!held) renew();  // without locks no other task is excluded
+  auto problem = attempt(part);
+  attempt(problem, [&] { sync(); });
+  if (problem) throw *problem;
+}
+
+void NonCoherentFile::write(std::span<const std::byte> data, int64_t offset, KeptRanges& kept) {
+  require_range(path(), offset, data.size());
+  if (data.empty()) return;
+  written_ = Written::here;
+  DirectIo* const past = inner().traits().past_cache;
+  if (!past) {
+    inner().write_at(data, offset);
+  } else if (!past->write_past_cache(data, offset)) {
+    through_ = false;
+    while_locked(offset, std::ssize(data), [&] { inner().write_at(data, offset); });
+  }
+  written_ = Written::here;  // even if another thread has published in the meantime
+  kept.add(offset, offset + std::ssize(data));
+}
+
+// Writes segment by segment with `file`, which is this file or its aggregator view.
+void NonCoherentFile::write_pieces_by(File& file, std::span<const Piece<const std::byte>> pieces) {
+  if (pieces.empty()) return;
+  const auto write = [&] { file.File::write_pieces(pieces); };
+  if (through_) return write();
+  const int64_t low = std::ranges::min(pieces, {}, &Piece<const std::byte>::offset).offset;
+  while_locked(low, std::ranges::max(pieces, {}, &Piece<const std::byte>::end).end() - low, write);
+}
+
+size_t NonCoherentFile::read_at(std::span<std::byte> data, int64_t offset) {
+  require_range(path(), offset, data.size());
+  return read(data, offset, keeps(offset, offset + std::ssize(data)));
+}
+
+size_t NonCoherentFile::read(std::span<std::byte> data, int64_t offset, bool kept) {
+  if (kept) return inner().read_at(data, offset);
+  look_anew();
+  DirectIo* const past = inner().traits().past_cache;
+  return past ? past->read_past_cache(data, offset) : inner().read_at(data, offset);
+}
+
+FileStatus NonCoherentFile::status() {
+  look_anew();
+  return inner().status();
+}
+
+void NonCoherentFile::resize(int64_t size) {
+  written_ = Written::here;
+  forget_all();
+  inner().resize(size);
+}
+
+// Revalidates. Threads that arrive during a revalidation wait for it.
+void NonCoherentFile::look_anew() {
+  const std::lock_guard lock(renewing_);
+  if (!stale_.exchange(false)) return;
+  try {
+    inner().renew();
+  } catch (...) {
+    stale_ = true;
+    throw;
+  }
+}
+
+void NonCoherentFile::close() {
+  const auto publishing = attempt([&] { publish(); });
+  inner().close();
+  if (publishing) throw *publishing;
+}
+
+// Threads that arrive while another thread publishes or syncs wait until it has finished.
+template <class Part>
+void NonCoherentFile::bring(Written to, Part part) {
+  const std::lock_guard lock(bringing_);
+  if (written_ <= to) return;
+  written_ = to;
+  const auto problem = attempt(part);
+  if (at_once_) stale_ = true;  // own writes, too, are visible only after a revalidation
+  if (!problem) return;
+  written_ = Written::here;
+  throw *problem;
+}
+
+void NonCoherentFile::sync() {
+  bring(Written::synced, [&] { inner().sync(); });
+}
+
+void NonCoherentFile::publish() {
+  DirectIo* const past = inner().traits().past_cache;
+  if (!past) return sync();
+  bring(Written::published, [&] { past->publish(); });
+}
+
+RangeLock NonCoherentFile::lock_range(const LockRequest& wanted) {
+  RangeLock lock = inner().lock_range(in_pages(wanted));
+  if (!lock) return lock;
+  ++held_;
+  RangeLock mine = held_until([this, pages_held = std::move(lock.held)]() mutable {
+    --held_;
+    pages_held.reset();
+  });
+  renew();
+  return mine;
+}
+
+// The holder of a descriptor may write with it.
+FileDescriptor NonCoherentFile::descriptor(DescriptorKind whose) {
+  written_ = Written::here;
+  changed_ = true;
+  return inner().descriptor(whose);
+}
+
+}  // namespace sheaf::exchange

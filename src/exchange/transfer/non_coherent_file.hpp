@@ -1,0 +1,141 @@
+// exchange/transfer/non_coherent_file: a file that tasks of several hosts have open, each host with its own
+// page cache.
+//
+// Page caches write back whole pages, including stale bytes of other hosts, and keep serving what they hold.
+// This file therefore bypasses the cache and transfers exactly the bytes of the call
+// (storage/file_traits.hpp). Where the file system refuses that, it takes a lock, drops the cache before the
+// transfer and syncs afterwards. Linux writes back no other bytes of a page in which its host holds a lock.
+// Written bytes are at the server after sync().
+//
+// A read fetches from the server, and revalidates first if other tasks have published since the last
+// revalidation. Only bytes that the task itself has written since then come from its host's cache. No task
+// reads bytes in order to write them back while others may write, so transfers need no other locks.
+//
+// Threads: any. Offsets and lengths are in bytes.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <utility>
+
+#include "exchange/transfer/kept_ranges.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "storage/filesystem/traits.hpp"
+
+namespace sheaf::exchange {
+
+class NonCoherentFile final : public ForwardingFile, private Published {
+ public:
+  // `locks` is the scope of the file system's locks. If `at_once` is true, each transfer is published on its
+  // own, and no read is served from the host's cache.
+  NonCoherentFile(std::shared_ptr<File> inner, LockScope locks, bool at_once)
+      : ForwardingFile(std::move(inner)), locks_(locks), at_once_(at_once), windows_(*this) {}
+
+  void write_at(std::span<const std::byte> data, int64_t offset) override { write(data, offset, alone_); }
+  // Where writes need a lock, takes a single lock for all segments.
+  void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
+    write_pieces_by(*this, pieces);
+  }
+  size_t read_at(std::span<std::byte> data, int64_t offset) override;
+  FileStatus status() override;
+  void resize(int64_t size) override;
+  void renew() override {
+    forget_all();
+    look_anew();
+  }
+  // Publishes first; the file is closed even if publishing fails.
+  void close() override;
+  // Does nothing if no bytes were written through this File.
+  void sync() override;
+  void publish() override;
+
+  // For atomic mode: the holder of a lock sees what other holders wrote under theirs. Throws the errors of
+  // File::lock_range() and renew(). A failure to publish is reported by the transfer, which publishes before
+  // the lock is released.
+  RangeLock lock_range(const LockRequest& wanted) override;
+
+  FileTraits traits() override { return {.apart = this}; }
+  FileDescriptor descriptor(DescriptorKind whose) override;
+
+ private:
+  void change() override { changed_ = true; }
+  bool changed() const override { return changed_; }
+  void published() override {
+    changed_ = false;
+    forget_all();
+  }
+  void forget(int64_t begin, int64_t end) override {
+    stale_ = true;
+    alone_.remove(begin, end);
+  }
+  void forget_windows() override { windows_.forget(); }
+  bool keeps(int64_t begin, int64_t end) const override {
+    return held_ == 0 && !at_once_ && alone_.have(begin, end);
+  }
+  bool at_once() const override { return at_once_; }
+  std::shared_mutex& writers() override { return writers_; }
+  File& windows() override { return windows_; }
+
+  // The aggregator's view of the file.
+  class Windows final : public ForwardingFile {
+   public:
+    explicit Windows(NonCoherentFile& file)
+        : ForwardingFile(std::shared_ptr<File>(std::shared_ptr<File>(), &file)), file_(file) {}
+    void write_at(std::span<const std::byte> data, int64_t offset) override {
+      file_.write(data, offset, kept_);
+    }
+    void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
+      file_.write_pieces_by(*this, pieces);
+    }
+    size_t read_at(std::span<std::byte> data, int64_t offset) override {
+      return file_.read(data, offset, !file_.at_once_ && kept_.have(offset, offset + std::ssize(data)));
+    }
+    FileTraits traits() override { return file_.traits(); }
+    void forget() { kept_.remove(0, KeptRanges::everywhere); }
+
+   private:
+    NonCoherentFile& file_;
+    KeptRanges kept_;
+  };
+
+  void forget_all() {
+    forget(0, KeptRanges::everywhere);
+    forget_windows();
+  }
+  void write(std::span<const std::byte> data, int64_t offset, KeptRanges& kept);
+  void write_pieces_by(File& file, std::span<const Piece<const std::byte>> pieces);
+  size_t read(std::span<std::byte> data, int64_t offset, bool kept);
+  void look_anew();
+  template <class Part>
+  void while_locked(int64_t offset, int64_t length, Part part);
+  enum class Written : uint8_t { synced, published, here };
+  template <class Part>
+  void bring(Written to, Part part);
+
+  const LockScope locks_;
+  const bool at_once_;
+  std::atomic<bool> through_ = true;                // writes that bypass the cache have not been refused yet
+  std::atomic<Written> written_ = Written::synced;  // state that all written bytes have reached at least
+  std::atomic<bool> changed_ = false;  // has independent writes that are not announced to the other tasks
+  std::atomic<int> held_ = 0;          // number of ranges that this task has locked
+  // Other tasks (or, with `at_once_`, this task) have published since the last revalidation.
+  std::atomic<bool> stale_ = false;
+  std::shared_mutex writers_;
+  std::mutex renewing_;
+  std::mutex bringing_;  // serializes publish and sync
+  KeptRanges alone_;
+  Windows windows_;
+};
+
+// For files of several hosts; no effect on others. to_server() publishes the writes of this task.
+// from_server() revalidates: later reads return bytes that were at the server by then.
+inline void to_server(File& file) {
+  if (Published* const apart = file.traits().apart) apart->publish();
+}
+inline void from_server(File& file) {
+  if (file.traits().apart) file.renew();
+}
+
+}  // namespace sheaf::exchange

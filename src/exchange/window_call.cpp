@@ -1,0 +1,76 @@
+#include "exchange/window_call.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sheaf::exchange {
+
+StageCall::StageCall(ShmWindowPool& stage, uint64_t begin, const Windows& windows,
+                     std::span<const ShmWindowPool::Range> ranges, int pens)
+    : stage_(stage), windows_(windows), begin_(begin), end_(begin), pens_(pens) {
+  for (const ShmWindowPool::Range& range : ranges) {
+    if (range.low >= range.high) continue;
+    firsts_.push_back(windows_.at(range.low));
+    lasts_.push_back(windows_.at(range.high - 1));
+  }
+  for (auto* places : {&firsts_, &lasts_})  // mostly sorted already, in task order
+    if (!std::ranges::is_sorted(*places)) std::ranges::sort(*places);
+  if (kept()) {
+    end_ += static_cast<uint64_t>(windows_.count());
+    return;
+  }
+  // A run begins where a range begins and all earlier ranges have ended.
+  for (size_t i = 0; i < firsts_.size(); ++i) {
+    if (i == 0 || firsts_[i] > lasts_[i - 1] + 1) runs_.push_back({end_, firsts_[i]});
+    end_ = runs_.back().number + static_cast<uint64_t>(lasts_[i] + 1 - runs_.back().place);
+  }
+}
+
+int64_t StageCall::place(uint64_t number) const {
+  if (kept()) return windows_.place(static_cast<int64_t>(number - begin_));
+  const Run& run = *std::prev(std::ranges::upper_bound(runs_, number, {}, &Run::number));
+  return run.place + static_cast<int64_t>(number - run.number);
+}
+
+uint64_t StageCall::next(uint64_t number, const Range& range) const {
+  if (range.low >= range.high) return end_;
+  const int64_t first = windows_.at(range.low), last = windows_.at(range.high - 1);
+  if (!kept()) {
+    const Run& run = *std::prev(std::ranges::upper_bound(runs_, first, {}, &Run::place));
+    const uint64_t from = run.number + static_cast<uint64_t>(first - run.place),
+                   to = run.number + static_cast<uint64_t>(last - run.place);
+    return number > to ? end_ : std::max(number, from);
+  }
+  // The windows of a row are not in file order.
+  const auto row = static_cast<uint64_t>(windows_.row());
+  number = std::max(number, begin_ + static_cast<uint64_t>(first) / row * row);
+  const uint64_t end = std::min(end_, begin_ + (static_cast<uint64_t>(last) / row + 1) * row);
+  while (number < end && (place(number) < first || place(number) > last)) ++number;
+  return number < end ? number : end_;
+}
+
+uint32_t StageCall::due(uint64_t number) const {
+  const int64_t at = place(number);
+  const auto begun = std::ranges::upper_bound(firsts_, at) - firsts_.begin();
+  const auto ended = std::ranges::lower_bound(lasts_, at) - lasts_.begin();
+  return static_cast<uint32_t>(begun - ended);
+}
+
+// Returns true if the next window of a free I/O token is full, so that a waiting task can write it.
+bool StageCall::has_work() const {
+  for (int i = 0; i < pens_; ++i) {
+    const uint32_t word = io_token(i).load();
+    const uint64_t next = IoToken::next(*this, i, word);
+    if (!IoToken::is_held(word) && next < end_ && state(next).load() == free_for(next) &&
+        arrived(next).load() == due(next))
+      return true;
+  }
+  return false;
+}
+
+void StageCall::carry_out(const Action<SharedWord>& act) const {
+  if (act.what == ActionKind::wake) stage_.wake(*act.word);
+  if (act.what == ActionKind::sleep) stage_.sleep(*act.word, act.value, [this] { return has_work(); });
+}
+
+}  // namespace sheaf::exchange

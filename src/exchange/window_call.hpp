@@ -1,0 +1,159 @@
+// exchange/window_call: one pass of a task over the windows of a transfer, through the window pool of its
+// host.
+//
+// The caller decides what a pass does with the task's part of a window and with a whole window: copy bytes,
+// or mark them.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "exchange/aggregator_protocol.hpp"
+#include "exchange/pieces/access.hpp"
+#include "exchange/pieces/windows.hpp"
+#include "exchange/shm_window_pool.hpp"
+#include "exchange/window_protocol.hpp"
+
+namespace sheaf::exchange {
+
+// The windows of a call, numbered from `begin`, with the interface that the steps need.
+class StageCall {
+ public:
+  struct Range {
+    int64_t low = 0;
+    int64_t high = 0;
+  };
+  // `ranges` are the ranges of the host's tasks. If `pens` > 0, only windows that contain bytes of a range
+  // are numbered. If `pens` is 0, aggregators own the windows, and all windows are numbered.
+  StageCall(ShmWindowPool& stage, uint64_t begin, const Windows& windows,
+            std::span<const ShmWindowPool::Range> ranges, int pens);
+
+  const Windows& windows() const { return windows_; }
+  ShmWindowPool& stage() const { return stage_; }
+
+  int64_t place(uint64_t number) const;
+  int64_t low(uint64_t number) const { return windows_.begin(place(number)); }
+  int64_t high(uint64_t number) const { return windows_.end(place(number)); }
+  int64_t length(uint64_t number) const { return high(number) - low(number); }
+  std::byte* memory(uint64_t number) const { return stage_.memory(number, length(number)); }
+  std::span<std::byte> bytes(uint64_t number) const {
+    return {memory(number), static_cast<size_t>(length(number))};
+  }
+
+  // Returns the first window at or after `number` that overlaps `range`; end() if none.
+  uint64_t next(uint64_t number, const Range& range) const;
+
+  // Interface for exchange/window_protocol.
+  uint64_t begin() const { return begin_; }
+  uint64_t end() const { return end_; }
+  uint64_t slots() const { return static_cast<uint64_t>(stage_.shape().slots); }
+  bool kept() const { return pens_ == 0; }
+  int pens() const { return pens_; }
+  int pen_of(uint64_t number) const {
+    return static_cast<int>((number - begin_) % static_cast<uint64_t>(pens_));
+  }
+  uint32_t due(uint64_t number) const;
+  uint32_t free_for(uint64_t number) const { return SlotState::free_for(number, stage_.shape().slots); }
+  SharedWord& state(uint64_t number) const { return stage_.slot(number).state; }
+  SharedWord& arrived(uint64_t number) const { return stage_.slot(number).arrived; }
+  SharedWord& io_token(int number) const { return stage_.io_token(number); }
+
+  // Carries out an action other than copies and transfers.
+  void carry_out(const Action<SharedWord>& act) const;
+
+ private:
+  struct Run {  // windows with consecutive numbers
+    uint64_t number;
+    int64_t place;
+  };
+  bool has_work() const;
+
+  ShmWindowPool& stage_;
+  const Windows windows_;
+  const uint64_t begin_;
+  uint64_t end_;
+  const int pens_;
+  std::vector<int64_t> firsts_, lasts_;  // places of the first and last windows of the ranges, sorted
+  std::vector<Run> runs_;
+};
+
+// A task's part of a window: stream bytes [from, to), possibly none.
+struct WindowPart {
+  uint64_t number = 0;
+  int64_t from = 0;
+  int64_t to = 0;
+};
+
+// Moves a task through the windows of its access; `Steps` is PackProtocol or UnpackProtocol.
+template <class Steps>
+class StagePass {
+ public:
+  StagePass(const StageCall& call, const FileAccess& access)
+      : call_(call),
+        access_(access),
+        own_(access.bytes() > 0 ? StageCall::Range{access.low(), access.high()} : StageCall::Range{}),
+        steps_(call.next(call.begin(), own_)) {}
+
+  // Advances to the task's first window at or after `until`. Calls copy(part) and transfer(number). `ahead`
+  // is passed to UnpackProtocol::step().
+  template <class Copy, class Transfer, class... Ahead>
+  void go(uint64_t until, Copy copy, Transfer transfer, Ahead... ahead) {
+    const auto next_own = [this](uint64_t number) { return call_.next(number, own_); };
+    for (;;) {
+      const Action<SharedWord> act = steps_.step(call_, next_own, until, ahead...);
+      switch (act.what) {
+        case ActionKind::copy:
+          copy(part(act.number));
+          break;
+        case ActionKind::transfer:
+          transfer(act.number);
+          break;
+        case ActionKind::leave:
+          return;
+        default:
+          call_.carry_out(act);
+      }
+    }
+  }
+
+ private:
+  WindowPart part(uint64_t number) {
+    const int64_t low = call_.low(number);
+    const int64_t from = low == behind_ ? to_ : access_.position_at(low);
+    behind_ = call_.high(number);
+    to_ = access_.position_at(behind_);
+    return {number, from, to_};
+  }
+
+  const StageCall& call_;
+  const FileAccess& access_;
+  const StageCall::Range own_;
+  Steps steps_;
+  int64_t behind_ = -1;  // end of the last window
+  int64_t to_ = 0;       // stream position at that end
+};
+
+// An aggregator's operations on a window that it owns.
+using Aggregator = AggregatorProtocol<SharedWord>;
+using KeeperStep = Action<SharedWord> (Aggregator::*)(const StageCall&, uint64_t);
+inline void keep(const StageCall& call, uint64_t number, KeeperStep step) {
+  for (Aggregator keeper;;) {
+    const Action<SharedWord> act = (keeper.*step)(call, number);
+    if (act.what == ActionKind::leave) return;
+    call.carry_out(act);
+  }
+}
+inline void await_free(const StageCall& call, uint64_t number) {
+  keep(call, number, &Aggregator::await_free);
+}
+inline void await_full(const StageCall& call, uint64_t number) {
+  await_free(call, number);
+  keep(call, number, &Aggregator::await_full);
+}
+inline void empty(const StageCall& call, uint64_t number) { keep(call, number, &Aggregator::empty); }
+inline void offer(const StageCall& call, uint64_t number) { keep(call, number, &Aggregator::offer); }
+
+using PutPass = StagePass<PackProtocol<SharedWord>>;
+using TakePass = StagePass<UnpackProtocol<SharedWord>>;
+
+}  // namespace sheaf::exchange

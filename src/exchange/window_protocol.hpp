@@ -1,0 +1,346 @@
+// exchange/window_protocol: the window protocol (exchange/shm_window_pool). Each step makes one access to
+// shared memory, so that a test can run all interleavings (tests/exchange/window_protocol_test).
+//
+// A call works on windows begin..end-1, numbered over all calls. Window n uses slot n mod slots. Words in
+// shared memory:
+//
+//   state of a slot    free_for(n): window n may use the slot; there(n): window n has been read into the
+//                      slot. In a write, the task that wrote the window changes it. In a read, the task that
+//                      read the window changes it, then the last task that unpacks its part.
+//   arrived of a slot  number of tasks that have packed, or unpacked, their part of the window; reset to 0
+//                      before the state changes.
+//   pen                I/O token: the next window of the token and whether a task holds the token. The
+//                      holder writes, or reads, the token's windows one by one.
+//
+// All accesses are sequentially consistent. A task that releases an I/O token checks the next window
+// afterwards; a task that fills a window checks the token afterwards. So at least one of the two sees the
+// other's change. A task that needs a word to change sleeps on that word.
+//
+// The steps run on a `Call`, which is the same on all tasks. It provides begin(), end(), slots(), pens(),
+// pen_of(n), free_for(n), the words state(n), arrived(n) and pen(p), and two more:
+//
+//   due(n)             number of the host's tasks that have a part of window n; 0 only if kept()
+//   kept()             aggregators own the windows, and no task needs an I/O token
+//
+// A step returns the action that the task must perform before its next step.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+namespace sheaf::exchange {
+
+enum class ActionKind : uint8_t {
+  go_on,     // proceed to the next step
+  copy,      // copy this task's part of window `number` to or from the slot
+  transfer,  // transfer window `number` to or from the file
+  sleep,     // sleep while `word` equals `value`
+  wake,      // wake the tasks that sleep on `word`
+  leave      // finished
+};
+
+template <class Word>
+struct Action {
+  ActionKind what = ActionKind::go_on;
+  Word* word = nullptr;
+  uint32_t value = 0;
+  uint64_t number = 0;
+};
+
+// The word of an I/O token.
+struct IoToken {
+  static uint32_t free_at(uint64_t number) { return static_cast<uint32_t>(number) << 1; }
+  static uint32_t held_at(uint64_t number) { return free_at(number) | 1; }
+  static bool is_held(uint32_t word) { return (word & 1) != 0; }
+  // Returns the first window of the token at or after the one in `word`. A token last used by an earlier
+  // call starts at the beginning of this call.
+  template <class Call>
+  static uint64_t next(const Call& call, int io_token, uint32_t word) {
+    const auto ahead = static_cast<int32_t>((word & ~1U) - free_at(call.begin())) / 2;
+    return from_on(call, io_token, ahead > 0 ? call.begin() + static_cast<uint64_t>(ahead) : call.begin());
+  }
+  template <class Call>
+  static uint64_t from_on(const Call& call, int io_token, uint64_t number) {
+    while (number < call.end() && call.pen_of(number) != io_token) ++number;
+    return number;
+  }
+};
+
+// The word of a slot.
+struct SlotState {
+  static uint32_t free_for(uint64_t number, int slots) {
+    return static_cast<uint32_t>(number / static_cast<uint64_t>(slots)) * 2;
+  }
+  static uint32_t there(uint32_t free) { return free + 1; }
+  static uint32_t done(uint32_t free) { return free + 2; }
+};
+
+// State of a task on its way through the windows of a call. `At` is the type of its next step.
+template <class Word, class At>
+class Steps {
+ public:
+  explicit Steps(uint64_t first) : number_(first) {}
+
+  uint64_t number() const { return number_; }
+
+ protected:
+  Action<Word> then(At next, Action<Word> act = {}) {
+    at_ = next;
+    return act;
+  }
+  // Returns true if the task leaves before its next own window. At the end of a call, this is allowed only if
+  // it need not wait for other tasks.
+  template <class Call>
+  bool leaves(const Call& call, uint64_t until) const {
+    return number_ >= until && (until < call.end() || call.kept());
+  }
+  // Discards the cached token state.
+  void forget_pens() {
+    pen_ = 0;
+    window_ = 0;
+    word_ = 0;
+  }
+
+  uint64_t number_;      // next own window
+  uint64_t window_ = 0;  // window of the token
+  uint32_t seen_ = 0;    // value of the word to sleep on
+  uint32_t word_ = 0;    // value of the token's word
+  int pen_ = 0;
+  int waits_for_ = 0;  // first token that has not reached the end
+  At at_{};
+};
+
+enum class PackAt : uint8_t {
+  look,
+  put,
+  finish,
+  find_pen,
+  look_at_slot,
+  look_at_arrived,
+  claim,
+  wrote,
+  empty,
+  moved
+};
+
+// A task that packs its parts of windows. `next_own(n)` returns the first window at or after n in which it
+// has a part, or end().
+template <class Word>
+class PackProtocol : public Steps<Word, PackAt> {
+  using At = PackAt;
+  using Base = Steps<Word, At>;
+  using Base::at_, Base::number_, Base::pen_, Base::seen_, Base::then, Base::waits_for_, Base::window_,
+      Base::word_;
+
+ public:
+  using Base::Base;
+
+  // Stops before the first own window at or after `until`. If `until` is end(), stops when all windows are
+  // written, or at once if aggregators own the windows.
+  template <class Call, class NextOwn>
+  Action<Word> step(Call& call, NextOwn next_own, uint64_t until) {
+    switch (at_) {
+      case At::look:
+        this->forget_pens();
+        if (this->leaves(call, until)) return {ActionKind::leave};
+        if (number_ >= call.end()) return then(At::finish);
+        seen_ = call.state(number_).load();
+        if (seen_ != call.free_for(number_)) return then(At::find_pen);
+        return then(At::put, {ActionKind::copy, nullptr, 0, number_});
+      case At::put: {
+        const uint64_t number = std::exchange(number_, next_own(number_ + 1));
+        Word& arrived = call.arrived(number);
+        at_ = At::look;
+        if (arrived.fetch_add(1) + 1 != call.due(number)) return {};
+        if (call.kept()) return {ActionKind::wake, &arrived};
+        // The last task to arrive leaves the write to a waiting task, since other tasks may need its next
+        // parts. In the first round of slots no task waits, so the last task tries to write.
+        hurries_ = number < call.begin() + call.slots();
+        if (hurries_) at_ = At::find_pen;
+        return {ActionKind::wake, number + call.slots() < call.end() ? &call.state(number)
+                                                                     : &call.io_token(call.pen_of(number))};
+      }
+      case At::finish:
+        if (waits_for_ == call.pens()) return {ActionKind::leave};
+        seen_ = call.io_token(waits_for_).load();
+        if (IoToken::next(call, waits_for_, seen_) == call.end()) {
+          ++waits_for_;
+          return {};
+        }
+        pen_ = 0;
+        return then(At::find_pen);
+      default:
+        return write(call);
+    }
+  }
+
+ private:
+  // Writes full windows with any free token; then sleeps.
+  template <class Call>
+  Action<Word> write(Call& call) {
+    switch (at_) {
+      case At::find_pen:
+        if (call.kept() || pen_ == call.pens()) return doze(call);
+        word_ = call.io_token(pen_).load();
+        window_ = IoToken::next(call, pen_, word_);
+        return go_if(!IoToken::is_held(word_) && window_ < call.end(), At::look_at_slot);
+      case At::look_at_slot:
+        return go_if(call.state(window_).load() == call.free_for(window_), At::look_at_arrived);
+      case At::look_at_arrived:
+        return go_if(call.arrived(window_).load() == call.due(window_), At::claim);
+      case At::claim:
+        if (!call.io_token(pen_).compare_exchange_strong(word_, IoToken::held_at(window_)))
+          return then(At::find_pen);
+        return then(At::wrote, {ActionKind::transfer, nullptr, 0, window_});
+      case At::wrote:
+        call.arrived(window_).store(0);
+        return then(At::empty);
+      case At::empty:
+        call.state(window_).store(SlotState::done(call.free_for(window_)));
+        return then(At::moved, {ActionKind::wake, &call.state(window_)});
+      default:  // moved: releases the token, and acquires it again if the next window is full
+        window_ = IoToken::from_on(call, pen_, window_ + 1);
+        call.io_token(pen_).store(IoToken::free_at(window_));
+        if (window_ < call.end()) return then(At::find_pen);
+        return then(At::find_pen, {ActionKind::wake, &call.io_token(pen_)});
+    }
+  }
+  Action<Word> go_if(bool goes, At at) {
+    if (goes) return then(at);
+    ++pen_;
+    return then(At::find_pen);
+  }
+
+  template <class Call>
+  Action<Word> doze(Call& call) {
+    if (std::exchange(hurries_, false)) return then(At::look);
+    if (number_ < call.end()) return then(At::look, {ActionKind::sleep, &call.state(number_), seen_});
+    return then(At::finish, {ActionKind::sleep, &call.io_token(waits_for_), seen_});
+  }
+
+  bool hurries_ = false;  // has parts to pack while it looks for a token
+};
+
+enum class UnpackAt : uint8_t {
+  look,
+  find_pen,
+  look_at_slot,
+  claim,
+  have_read,
+  move,
+  look_ahead,
+  give_back,
+  take,
+  empty,
+  freed,
+  finish
+};
+
+// A task that unpacks its parts of windows.
+template <class Word>
+class UnpackProtocol : public Steps<Word, UnpackAt> {
+  using At = UnpackAt;
+  using Base = Steps<Word, At>;
+  using Base::at_, Base::number_, Base::pen_, Base::seen_, Base::then, Base::waits_for_, Base::window_,
+      Base::word_;
+
+ public:
+  using Base::Base;
+
+  // `until` as for PackProtocol, where all windows must have been read. `ahead` is the number of windows read
+  // ahead of the own one if their slots are free. They are read by the task that has read the own window and
+  // by tasks that wait for it.
+  template <class Call, class NextOwn>
+  Action<Word> step(Call& call, NextOwn next_own, uint64_t until, uint64_t ahead) {
+    switch (at_) {
+      case At::look: {
+        if (this->leaves(call, until)) return {ActionKind::leave};
+        if (number_ >= call.end()) return then(At::finish);
+        const uint32_t state = call.state(number_).load();
+        if (state == SlotState::there(call.free_for(number_)))
+          return then(At::take, {ActionKind::copy, nullptr, 0, number_});
+        if (call.kept()) return {ActionKind::sleep, &call.state(number_), state};
+        return then(At::find_pen);
+      }
+      case At::find_pen:
+        return find_pen(call, ahead);
+      case At::look_at_slot: {
+        const uint32_t state = call.state(window_).load();
+        // Negative: another task has already read the window.
+        const auto early = static_cast<int32_t>(call.free_for(window_) - state);
+        if (early == 0) return then(At::claim);
+        if (tried_ > 0) return try_next();
+        if (early < 0) return look_again();
+        return look_again({ActionKind::sleep, &call.state(window_), state});
+      }
+      case At::claim:
+        if (!call.io_token(pen_).compare_exchange_strong(word_, IoToken::held_at(window_)))
+          return look_again();
+        return then(At::have_read, {ActionKind::transfer, nullptr, 0, window_});
+      case At::have_read:
+        call.state(window_).store(SlotState::there(call.free_for(window_)));
+        return then(At::move, {ActionKind::wake, &call.state(window_)});
+      case At::move:
+        window_ = IoToken::from_on(call, pen_, window_ + 1);
+        call.io_token(pen_).store(IoToken::held_at(window_));
+        return then(At::look_ahead, {ActionKind::wake, &call.io_token(pen_)});
+      case At::look_ahead:
+        if (window_ >= call.end() || window_ > number_ + ahead ||
+            call.state(window_).load() != call.free_for(window_))
+          return then(At::give_back);
+        return then(At::have_read, {ActionKind::transfer, nullptr, 0, window_});
+      case At::give_back:
+        call.io_token(pen_).store(IoToken::free_at(window_));
+        return look_again({ActionKind::wake, &call.io_token(pen_)});
+      case At::take:
+        window_ = std::exchange(number_, next_own(number_ + 1));
+        if (call.arrived(window_).fetch_add(1) + 1 == call.due(window_)) return then(At::empty);
+        return look_again();
+      case At::empty:
+        call.arrived(window_).store(0);
+        return then(At::freed);
+      case At::freed:
+        call.state(window_).store(SlotState::done(call.free_for(window_)));
+        return look_again({ActionKind::wake, &call.state(window_)});
+      default:  // finish: other tasks read the windows that they need
+        if (waits_for_ == call.pens()) return {ActionKind::leave};
+        word_ = call.io_token(waits_for_).load();
+        if (IoToken::next(call, waits_for_, word_) != call.end())
+          return {ActionKind::sleep, &call.io_token(waits_for_), word_};
+        ++waits_for_;
+        return {};
+    }
+  }
+
+ private:
+  // Tries the token of the own window. If another task holds that token and reads, tries a free token with a
+  // window that comes soon. Sleeps if no token is usable.
+  template <class Call>
+  Action<Word> find_pen(Call& call, uint64_t ahead) {
+    const int own = call.pen_of(number_);
+    if (tried_ == call.pens()) return look_again({ActionKind::sleep, &call.io_token(own), seen_});
+    pen_ = (own + tried_) % call.pens();
+    word_ = call.io_token(pen_).load();
+    window_ = IoToken::next(call, pen_, word_);
+    if (tried_ == 0) {
+      seen_ = word_;
+      if (window_ > number_) return look_again();  // already read by another task
+    }
+    if (IoToken::is_held(word_) || window_ >= call.end() || window_ > number_ + ahead) return try_next();
+    return then(At::look_at_slot);
+  }
+  Action<Word> look_again(Action<Word> act = {}) {
+    this->forget_pens();
+    seen_ = 0;
+    tried_ = 0;
+    return then(At::look, act);
+  }
+  Action<Word> try_next() {
+    ++tried_;
+    return then(At::find_pen);
+  }
+
+  int tried_ = 0;  // tokens that are unusable now, starting with the own one
+};
+
+}  // namespace sheaf::exchange

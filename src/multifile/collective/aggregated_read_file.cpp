@@ -1,0 +1,74 @@
+#include "multifile/collective/aggregated_read_file.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "multifile/collective/constants.hpp"
+#include "multifile/metadata/edges_reader.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+using namespace collective_constants;
+
+void AggregatedReadFile::take(std::vector<Extent> extents, std::vector<std::byte> bytes) {
+  const std::lock_guard lock(mutex_);
+  extents_ = std::move(extents);
+  bytes_ = std::move(bytes);
+}
+
+File& AggregatedReadFile::real() {
+  if (!file_) {
+    file_ = store_.open(path_, Access::read);
+    prepare();
+  }
+  return *file_;
+}
+
+FileStatus AggregatedReadFile::status() { return file_ ? file_->status() : store_.status(path_); }
+
+void AggregatedReadFile::know(bool unclosed, const FileIdentity& identity) {
+  unclosed_ = unclosed;
+  identity_ = identity;
+  if (file_) prepare();
+}
+
+void AggregatedReadFile::prepare() {
+  if (unclosed_) file_ = with_edges(store_, std::move(file_));
+  file_ = watched(std::move(file_), identity_);
+}
+
+size_t AggregatedReadFile::read_at(std::span<std::byte> data, int64_t offset) {
+  const std::lock_guard lock(mutex_);
+  size_t done = 0;
+  while (done < data.size()) {
+    const int64_t at = offset + static_cast<int64_t>(done);
+    size_t start = 0;
+    auto extent = extents_.begin();
+    for (; extent != extents_.end() && (at < extent->offset || at >= extent->end()); ++extent)
+      start += static_cast<size_t>(extent->length);
+    if (extent == extents_.end()) break;
+    const size_t n = std::min(data.size() - done, static_cast<size_t>(extent->end() - at));
+    std::memcpy(data.data() + done, bytes_.data() + start + (at - extent->offset), n);
+    done += n;
+  }
+  return done == data.size() ? done
+                             : done + read_alone(data.subspan(done), offset + static_cast<int64_t>(done));
+}
+
+size_t AggregatedReadFile::read_alone(std::span<std::byte> data, int64_t offset) {
+  if (data.size() > small_read) return real().read_at(data, offset);
+  const auto end = [this] { return ahead_offset_ + std::ssize(ahead_); };
+  if (offset < ahead_offset_ || offset + std::ssize(data) > end()) {
+    std::vector<std::byte> fresh(read_ahead);
+    fresh.resize(real().read_at(fresh, offset));
+    ahead_ = std::move(fresh);
+    ahead_offset_ = offset;
+  }
+  const auto n = static_cast<size_t>(std::clamp<int64_t>(end() - offset, 0, std::ssize(data)));
+  if (n > 0) std::memcpy(data.data(), ahead_.data() + (offset - ahead_offset_), n);
+  return n;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,49 @@
+// multifile/collective/aggregated_read_file: one task's view of a physical file that is read collectively.
+//
+// Extents that the collector has read for this task are served from memory. For other bytes the task opens
+// the file and reads them itself. Thread-safe.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "multifile/collective/lazy_file.hpp"
+#include "multifile/collective/pending_extents.hpp"
+#include "multifile/metadata/metadata_io.hpp"
+
+namespace sheaf {
+
+class AggregatedReadFile final : public LazyFile {
+ public:
+  using LazyFile::LazyFile;
+
+  // Replaces the fetched bytes: `bytes` are the contents of `extents`, concatenated.
+  void take(std::vector<Extent> extents, std::vector<std::byte> bytes);
+
+  File& real() override;
+  // Must be called before the first read. unclosed: hosts may keep boundary blocks beside the file
+  // (multifile/metadata/edges_reader). identity: of the file that was opened.
+  void know(bool unclosed, const FileIdentity& identity);
+
+  size_t read_at(std::span<std::byte> data, int64_t offset) override;
+  void write_at(std::span<const std::byte> data, int64_t offset) override { real().write_at(data, offset); }
+  FileStatus status() override;
+  void sync() override { real().sync(); }
+
+ private:
+  void prepare();
+  size_t read_alone(std::span<std::byte> data, int64_t offset);
+
+  std::mutex mutex_;
+  bool unclosed_ = false;
+  FileIdentity identity_;
+  std::vector<Extent> extents_;
+  std::vector<std::byte> bytes_;
+  // bytes that the task itself has read ahead, for small reads
+  std::vector<std::byte> ahead_;
+  int64_t ahead_offset_ = 0;
+};
+
+}  // namespace sheaf

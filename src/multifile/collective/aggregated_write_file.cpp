@@ -1,0 +1,125 @@
+#include "multifile/collective/aggregated_write_file.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "exchange/pieces/access_list.hpp"
+#include "storage/patience.hpp"
+
+namespace sheaf {
+
+AggregatedWriteFile::AggregatedWriteFile(Store& store, std::string path, std::shared_ptr<File> opened,
+                                         std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges,
+                                         uint64_t number)
+    : LazyFile(store, std::move(path), std::move(opened)),
+      slots_(std::move(slots)),
+      edges_(std::move(edges)),
+      number_(number) {
+  if (file_) file_ = throttled(edged(std::move(file_), edges_), slots_);
+}
+
+void AggregatedWriteFile::hold(int64_t capacity, int64_t direct) {
+  capacity_ = capacity;
+  direct_ = direct;
+}
+
+void AggregatedWriteFile::begin_unbounded(bool everything) {
+  before_ = held_.extents().size();
+  held_.begin_part();
+  unbounded_ = true;
+  everything_ = everything || only_collector_writes_;
+}
+
+size_t AggregatedWriteFile::bound_again() {
+  everything_ = only_collector_writes_;
+  return std::exchange(unbounded_, false) ? held_.extents().size() - before_ : 0;
+}
+
+void AggregatedWriteFile::ship() {
+  std::swap(shipped_, held_);
+  held_.clear();
+}
+
+void AggregatedWriteFile::take_back() {
+  shipped_.append(held_);
+  std::swap(shipped_, held_);
+}
+
+namespace {
+
+void write(File& file, const PendingExtents& held) {
+  if (held.empty()) return;
+  std::vector<Piece<const std::byte>> pieces;
+  exchange::add_pieces(pieces, held.placed());
+  exchange::write_pieces(file, std::move(pieces));
+}
+
+}  // namespace
+
+void AggregatedWriteFile::write_held() {
+  if (held_.empty()) return;
+  if (only_collector_writes_)
+    throw file_error(Code::wrong_mode, path_,
+                     "is written by collectors for tasks of several hosts: " + std::to_string(held_.bytes()) +
+                         " bytes are in the memory of this task until the next collective call; flush after "
+                         "that, or close");
+  write(real(), held_);
+  held_.clear();
+  before_ = 0;
+}
+
+void AggregatedWriteFile::write_unconfirmed() {
+  // Shipped bytes are kept: they are sent again if the collector could not write them.
+  if (!shipped_.empty()) write(real(), shipped_);
+  write_held();
+}
+
+File& AggregatedWriteFile::real() {
+  if (!file_) {
+    auto opened = open_patiently(store_, path_, Access::write);
+    require_number(*opened, number_);
+    file_ = throttled(edged(std::move(opened), edges_), slots_);
+  }
+  return *file_;
+}
+
+void AggregatedWriteFile::write_at(std::span<const std::byte> data, int64_t offset) {
+  const int64_t bytes = std::ssize(data);
+  if (capacity_ == 0) return real().write_at(data, offset);
+  const bool fits = bytes <= capacity_ - held_.weight() - int64_t{sizeof(Extent)};
+  const bool holds = everything_ || (!alone_ && bytes < direct_ && (unbounded_ || fits));
+  if (!holds) {
+    try {
+      write_held();
+      real().write_at(data, offset);
+    } catch (...) {
+      alone_ = true;
+      throw;
+    }
+    return;
+  }
+  held_.append(data, offset);
+}
+
+void AggregatedWriteFile::write_pieces(std::span<const Piece<const std::byte>> pieces) {
+  if (capacity_ == 0) return real().write_pieces(pieces);
+  for (const auto& [offset, bytes] : pieces)
+    if (!bytes.empty()) write_at(bytes, offset);
+}
+
+void AggregatedWriteFile::sync() {
+  write_unconfirmed();
+  // Bytes that a collector of this host has written for this task are in the same file; this sync covers
+  // them.
+  if (file_ || capacity_ > 0) real().sync();
+}
+
+void AggregatedWriteFile::close() {
+  capacity_ = 0;
+  everything_ = only_collector_writes_ = false;
+  held_.clear();
+  shipped_.clear();
+  LazyFile::close();
+}
+
+}  // namespace sheaf

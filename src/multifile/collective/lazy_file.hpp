@@ -1,0 +1,45 @@
+// multifile/collective/lazy_file: a physical file that a task opens at its first access.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "storage/file.hpp"
+
+namespace sheaf {
+
+// Throws `foreign` unless `file`, just opened by its name, has this FileStatus::number: another program may
+// have replaced it since the open. If `number` is 0 it is not known, and nothing is checked.
+inline void require_number(File& file, uint64_t number) {
+  if (number == 0) return;
+  const uint64_t found = file.status().number;
+  if (found == 0 || found == number) return;
+  throw file_error(Code::foreign, file.path(),
+                   "was replaced while this program is writing it: it belongs to another open");
+}
+
+class LazyFile : public File {
+ public:
+  // opened: null if the file is not open yet. `store` must outlive the object.
+  LazyFile(Store& store, std::string path, std::shared_ptr<File> opened)
+      : store_(store), path_(std::move(path)), file_(std::move(opened)) {}
+
+  virtual File& real() = 0;  // opens the file if necessary
+
+  void resize(int64_t size) override { real().resize(size); }
+  int64_t next(Space space, int64_t offset) override { return real().next(space, offset); }
+  FileDescriptor descriptor(DescriptorKind whose) override { return real().descriptor(whose); }
+  const std::string& path() const override { return path_; }
+  void close() override {
+    if (file_) std::exchange(file_, nullptr)->close();
+  }
+
+ protected:
+  Store& store_;
+  const std::string path_;
+  std::shared_ptr<File> file_;
+};
+
+}  // namespace sheaf

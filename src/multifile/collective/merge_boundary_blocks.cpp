@@ -1,0 +1,109 @@
+#include "multifile/collective/merge_boundary_blocks.hpp"
+
+#include <algorithm>
+
+#include "comm/agree.hpp"
+#include "multifile/collective/constants.hpp"
+#include "multifile/collective/group_transfer.hpp"
+#include "multifile/collective/pending_extents.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+
+namespace sheaf {
+
+using collective_constants::brought_at_once;
+
+namespace {
+
+// An extent of whole shared blocks, and the task that writes it.
+struct FileDomain {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int writer = 0;
+};
+
+// Returns the next domain at or after `first`, the first offset at which a task has a boundary block. Writers
+// alternate over the hosts.
+FileDomain next_domain(const EdgesHome& where, int64_t first, int64_t number, int ntasks) {
+  const int64_t length = std::max(where.unit, brought_at_once / where.unit * where.unit);
+  const int64_t begin = first / where.unit * where.unit;
+  const int64_t last_unit = where.end / where.unit * where.unit;  // also contains the block table
+  if (begin >= last_unit) return {begin, where.end, where.metadata_writer};
+  FileDomain domain{begin, std::min(begin + length, last_unit), where.metadata_writer};
+  const int64_t step = std::max<int64_t>(1, ntasks / std::max<int64_t>(1, where.hosts));
+  if (begin >= where.data_start) domain.writer = static_cast<int>(number * step % ntasks);
+  return domain;
+}
+
+// Replaces the file on tasks that do not write to it.
+class NotWritten final : public ForwardingFile {
+ public:
+  NotWritten() : ForwardingFile(nullptr) {}
+};
+
+}  // namespace
+
+void add_edges(const layout::EdgeMap& map, int64_t offset, int64_t length,
+               std::vector<exchange::Extent>& extents) {
+  map.for_each_part(offset, length, [&](int64_t at, int64_t bytes, const auto& part) {
+    if (part.is_edge) extents.push_back({at, bytes});
+    return true;
+  });
+}
+
+std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileToWrite& file,
+                                const EdgesHome& where, Edges* edges,
+                                std::span<const exchange::Extent> extents) {
+  std::optional<Error> problem;
+  size_t next = 0;
+  int64_t done = 0;  // bytes of extents[next]
+  for (int64_t number = 0;; ++number) {
+    int64_t first = next < extents.size() ? -(extents[next].offset + done) : INT64_MIN;
+    comm.all_max(std::span(&first, 1));
+    if (first == INT64_MIN) return problem;
+    const FileDomain domain = next_domain(where, -first, number, comm.size());
+    if (domain.end <= -first)  // all tasks get the same result
+      return file_error(Code::damaged, path,
+                        "has bytes of a task at offset " + std::to_string(-first) + ", behind its end at " +
+                            std::to_string(where.end));
+    PendingExtents held;
+    const auto unread = attempt([&] {
+      std::vector<std::byte> bytes;
+      for (; next < extents.size() && extents[next].offset + done < domain.end;) {
+        const exchange::Extent& extent = extents[next];
+        const int64_t at = extent.offset + done;
+        bytes.resize(static_cast<size_t>(std::min(extent.offset + extent.length, domain.end) - at));
+        if (edges->read(bytes, at) != bytes.size())
+          throw file_error(
+              Code::io, path,
+              "what was kept beside it for offset " + std::to_string(at) + " is no longer there");
+        held.append(bytes, at);
+        done += std::ssize(bytes);
+        if (done == extent.length) {
+          ++next;
+          done = 0;
+        }
+      }
+    });
+    if (unread) {  // the other tasks continue without these bytes
+      held.clear();
+      next = extents.size();
+      if (!problem) problem = unread;
+    }
+    GroupTransfer transfer(CollectiveGroup(comm, domain.writer));
+    const int64_t each = step_bytes(comm.size());
+    NotWritten none;
+    File* target = &none;
+    const auto unready = attempt([&] {
+      transfer.reserve(each);
+      if (comm.rank() == domain.writer) target = &file();
+    });
+    if (!problem) problem = unready;
+    int64_t load[] = {held.bytes(), std::ssize(held.extents()), unready.has_value()};
+    comm.all_max(load);
+    if (load[0] == 0 || load[2]) continue;
+    const auto outcome = transfer.write(*target, held.placed(), {load[0], load[1], each});
+    if (!problem) problem = outcome;
+  }
+}
+
+}  // namespace sheaf

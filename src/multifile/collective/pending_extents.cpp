@@ -1,0 +1,39 @@
+#include "multifile/collective/pending_extents.hpp"
+
+#include <algorithm>
+
+namespace sheaf {
+
+void PendingExtents::append(std::span<const std::byte> data, int64_t offset) {
+  if (data.empty()) return;
+  const bool continues = continues_ && !extents_.empty() && extents_.back().end() == offset;
+  if (!continues) extents_.push_back({offset, 0});
+  try {
+    // A task mostly appends until its share is full. Growing by doubling would copy about as many bytes as
+    // the task writes.
+    if (const size_t needed = data_.size() + data.size(); needed > data_.capacity())
+      data_.reserve(std::max(needed, 4 * data_.capacity()));
+    data_.insert(data_.end(), data.begin(), data.end());
+  } catch (...) {
+    if (!continues) extents_.pop_back();
+    throw;
+  }
+  extents_.back().length += std::ssize(data);
+  continues_ = true;
+}
+
+void PendingExtents::append(PendingExtents& other) {
+  extents_.reserve(extents_.size() + other.extents_.size());
+  data_.insert(data_.end(), other.data_.begin(), other.data_.end());
+  extents_.insert(extents_.end(), other.extents_.begin(), other.extents_.end());
+  other.clear();
+}
+
+void PendingExtents::drop_last(size_t extents) {
+  for (; extents > 0 && !extents_.empty(); --extents) {
+    data_.resize(data_.size() - static_cast<size_t>(extents_.back().length));
+    extents_.pop_back();
+  }
+}
+
+}  // namespace sheaf

@@ -1,0 +1,48 @@
+// multifile/collective/pending_extents: bytes that a task holds for its collector, with their offsets in the
+// file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "exchange/pieces/access_list.hpp"
+#include "exchange/pieces/extent.hpp"
+
+namespace sheaf {
+
+using exchange::Extent;
+
+class PendingExtents {
+ public:
+  // Appends the bytes at `offset` of the file. Extends the last extent if it ends there.
+  void append(std::span<const std::byte> data, int64_t offset);
+  // Moves all contents of `other` to the end of this object.
+  void append(PendingExtents& other);
+  // Lets the next append begin a new extent.
+  void begin_part() { continues_ = false; }
+  void drop_last(size_t extents);
+
+  bool empty() const { return extents_.empty(); }
+  int64_t bytes() const { return std::ssize(data_); }
+  // Memory in bytes.
+  int64_t weight() const { return bytes() + std::ssize(extents_) * int64_t{sizeof(Extent)}; }
+  std::span<const Extent> extents() const { return extents_; }
+
+  exchange::Placed<const std::byte> placed() const { return {extents_, data_}; }  // refers to this object
+
+  // Drops the contents and keeps the memory.
+  void clear() {
+    data_.clear();
+    extents_.clear();
+    continues_ = true;
+  }
+
+ private:
+  std::vector<std::byte> data_;
+  std::vector<Extent> extents_;
+  bool continues_ = true;
+};
+
+}  // namespace sheaf

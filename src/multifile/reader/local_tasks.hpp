@@ -1,0 +1,88 @@
+// multifile/reader/local_tasks: the tasks of a multifile that one process has open, and their physical files.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "layout/chunk_layout.hpp"
+#include "layout/placement.hpp"
+#include "multifile/journal/journal_writer.hpp"
+#include "multifile/metadata/edges.hpp"
+#include "multifile/metadata/metadata_partition.hpp"
+#include "storage/file.hpp"
+#include "storage/stdio_handle.hpp"
+
+namespace sheaf {
+
+struct OwnTask {
+  int64_t task = 0;  // number in the whole multifile
+  layout::Placement place;
+  int64_t row = 0;         // in the order of (file, local rank)
+  int64_t file_tasks = 0;  // tasks of its physical file
+  size_t file = 0;         // index in LocalTasks::files
+  layout::ChunkGeometry geometry;
+};
+
+// One physical file that this process has open. `handle` and `journal` are parked here while the stream of a
+// writer belongs to another file.
+struct OwnFile {
+  int32_t number = 0;
+  int64_t own_tasks = 0;
+  int64_t file_tasks = 0;
+  int32_t fsblksize = 0;
+  JournalKey key;
+  std::shared_ptr<Edges> edges;  // writing, where hosts do not share a page cache
+  std::shared_ptr<File> file;
+  std::unique_ptr<StdioHandle> handle;
+  std::unique_ptr<JournalWriter> journal;
+};
+
+// A task to be written, as a metadata writer receives it.
+struct RequestedRow {
+  int64_t row;
+  int64_t globalrank;
+  int64_t chunk_size;  // requested bytes; after the layout: final bytes
+};
+
+// Answer of the metadata writer.
+struct PlacedRow {
+  layout::ChunkGeometry geometry;
+  int64_t fsblksize;
+};
+
+// Runs change(), which makes another task current in `stream`, and switches the handle that the program
+// shares. The handle of the previous file goes to `before`; the handle in `after` (the same object if the
+// file is the same) is attached, or one is created if it is null. Only runs change() if the program shares no
+// handle.
+template <class Stream, class Change>
+void change_handle(Stream& stream, std::unique_ptr<StdioHandle>& before, std::unique_ptr<StdioHandle>& after,
+                   Change&& change) {
+  before = stream.release_handle();
+  const bool sharing = before != nullptr;
+  const bool with_stream = sharing && before->stream();
+  change();
+  if (!sharing) return;
+  if (after) return stream.attach(std::move(after));
+  stream.share(with_stream);
+}
+
+struct LocalTasks {
+  std::vector<OwnTask> tasks;     // in the order of the caller
+  std::vector<size_t> by_row;     // indices, ascending by row; empty: same order as by_number
+  std::vector<size_t> by_number;  // indices, ascending by task, then in the order of the caller
+  std::vector<OwnFile> files;     // ascending by number
+
+  const std::vector<size_t>& row_order() const { return by_row.empty() ? by_number : by_row; }
+  // Fills `files` and by_number from the places of the tasks. Local.
+  void index();
+  // Counts the tasks of all processes in each file; `own` is the share of this process. Collective. Sets the
+  // row and file_tasks of every task, and `segments` of the slice. Calls `check` for every file first.
+  void find_rows(Comm& comm, int32_t nfiles, std::span<const FileShare> own, MetadataPartition& slices,
+                 std::vector<Segment>& segments,
+                 const std::function<void(int32_t file, int64_t tasks)>& check);
+
+  size_t find(int64_t task, const std::string& path) const;  // index; throws out_of_range if not local
+};
+
+}  // namespace sheaf

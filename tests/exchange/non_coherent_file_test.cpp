@@ -1,0 +1,37 @@
+// Calls that a file shared by several hosts makes on the file below it.
+#include "exchange/transfer/non_coherent_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "comm/agree.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
+
+namespace sheaf::exchange::hosts_file_test {
+namespace {
+
+// A file without cache control publishes by a sync.
+TEST(NonCoherentFile, PublishesWhatItWroteWhenItIsClosedAndTellsIfThatFails) {
+  MemoryStore memory;
+  memory.open("file", Access::fresh);
+  FaultyStore store(memory);
+  const std::vector<std::byte> bytes(100);
+  for (const bool writes : {false, true})
+    for (const bool fails : {false, true}) {
+      FaultPlan plan;
+      plan.fail_at = fails ? 0 : -1;
+      plan.kind = Operation::sync;
+      store.set_plan(plan);
+      const int64_t synced = store.operations(Operation::sync), closed = store.operations(Operation::close);
+      NonCoherentFile file(store.open("file", Access::write), LockScope::global, false);
+      if (writes) file.write_at(bytes, 0);
+      EXPECT_EQ(attempt([&] { file.close(); }).has_value(), writes && fails);
+      EXPECT_EQ(store.operations(Operation::sync) - synced, writes);
+      EXPECT_EQ(store.operations(Operation::close) - closed, 1);
+    }
+}
+
+}  // namespace
+}  // namespace sheaf::exchange::hosts_file_test
