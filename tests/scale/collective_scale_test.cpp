@@ -20,7 +20,7 @@ namespace {
 
 using exchange::Collective;
 using exchange::CollectiveOptions;
-using exchange::Tally;
+using exchange::IoCounters;
 using layout::TypeMap;
 
 constexpr int hosts = 100;
@@ -69,7 +69,7 @@ void check(int tasks, int64_t records, bool reads) {
     how.exchange = CollectiveOptions::Way::always;
     how.aggregators = hosts;
     how.buffer = 64 << 10;
-    Tally tally;
+    IoCounters tally;
     std::vector<std::byte> data(record * records, static_cast<std::byte>(rank % 251 + 1));
     const exchange::FileAccess access{rank % per_host * hosts * record * records + rank / per_host * record,
                                       &type,
@@ -152,7 +152,7 @@ TEST(CollectiveScale, HostsOfOneTaskTakeLittleMemory) {
     Collective transfers(comm);
     CollectiveOptions how;
     how.exchange = CollectiveOptions::Way::always;
-    Tally tally;
+    IoCounters tally;
     std::vector<std::byte> data(record * records, static_cast<std::byte>(comm.rank() % 251 + 1));
     const exchange::FileAccess access{comm.rank() * record, &type,       0,
                                       std::ssize(data),     data.data(), &exchange::contiguous_bytes()};

@@ -45,7 +45,7 @@ void give_attributes(int from, int to) {
 
 }  // namespace
 
-void give_likeness(int from, int to) {
+void give_attributes(int from, int to) {
   struct stat wanted;
   struct stat given;
   if (::fstat(from, &wanted) != 0 || ::fstat(to, &given) != 0) return;

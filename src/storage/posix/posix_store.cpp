@@ -137,7 +137,7 @@ class PosixStore final : public Store {
     if (making == ReplaceState::begun) {
       ::fchmod(to.get(), S_IRUSR | S_IWUSR);
     } else {
-      give_likeness(from.get(), to.get());
+      give_attributes(from.get(), to.get());
     }
   }
 
