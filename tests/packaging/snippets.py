@@ -3,6 +3,7 @@
     <!-- snippet: frame=mpi.c -->        put into snippets/mpi.c, built and run as the head of that file says
     <!-- snippet: frame=stripe.sh -->    the same for a shell
     <!-- snippet: except=build,MPI -->   a session; lines that begin so differ from machine to machine
+    <!-- snippet: wrapped -->            a session; long lines of the output are wrapped in the text
     <!-- snippet: synopsis -->           of a tool, which knows the options
     <!-- snippet: skip, a reason -->     is not run
 
@@ -108,9 +109,10 @@ def commands(text: str) -> list[str]:
 
 
 def comparable(block: Block, output: str) -> list[str]:
-    """The lines of an output that must be as printed."""
+    """The lines of an output that must be as printed; its words if the block says that lines are wrapped."""
     machine = tuple(word for word in block.words.get("except", "").split(",") if word)
-    return [line.rstrip() for line in output.split("\n") if line.strip() and not line.startswith(machine)]
+    lines = [line.rstrip() for line in output.split("\n") if line.strip() and not line.startswith(machine)]
+    return " ".join(lines).split() if "wrapped" in block.words else lines
 
 
 def recipe(block: Block) -> list[str]:
