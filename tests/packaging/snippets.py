@@ -109,10 +109,10 @@ def commands(text: str) -> list[str]:
 
 
 def comparable(block: Block, output: str) -> list[str]:
-    """The lines of an output that must be as printed; its words if the block says that lines are wrapped."""
+    """The lines of an output that must be as printed; if the block says that they are wrapped, its parts between commas, without blanks."""
     machine = tuple(word for word in block.words.get("except", "").split(",") if word)
     lines = [line.rstrip() for line in output.split("\n") if line.strip() and not line.startswith(machine)]
-    return " ".join(lines).split() if "wrapped" in block.words else lines
+    return "".join("".join(lines).split()).split(",") if "wrapped" in block.words else lines
 
 
 def recipe(block: Block) -> list[str]:
