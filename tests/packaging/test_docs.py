@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import unittest
 from pathlib import Path
@@ -61,6 +62,10 @@ class Accounts(unittest.TestCase):
 
     def test_every_page_ends_with_where_to_continue(self):
         self.assertEqual([str(page) for page in WRITTEN if "\n## Next\n" not in page.read_text()], [])
+
+    def test_the_picture_is_what_its_script_draws(self):
+        draw = runpy.run_path(str(DOCS / "figures" / "streams.py"))["draw"]
+        self.assertEqual(draw(), (DOCS / "figures" / "streams.svg").read_text())
 
 
 class Documentation(InstalledCase):

@@ -20,6 +20,8 @@ PAGE = "docs/first-hour.md"
 BLOCKS = snippets.blocks(PAGE, (ROOT / PAGE).read_text())
 PYTHON = "/usr/bin/python3"  # the one that has Debian's packages
 MPI = MPIS[0] if MPIS else ""
+CACHE = BUILD / "CMakeCache.txt"
+SANITIZED = CACHE.exists() and re.search(r"^SHEAF_SANITIZE:\w+=.+$", CACHE.read_text(), re.MULTILINE) is not None
 
 
 def imports(*modules: str) -> bool:
@@ -43,6 +45,7 @@ def stable(block: snippets.Block, output: str) -> list[str]:
 
 
 @unittest.skipUnless(MPIS, "the page needs an MPI")
+@unittest.skipIf(SANITIZED, "Python and killed programs do not bear sanitizers")
 class FirstHour(InstalledCase):
     def setUp(self):
         super().setUp()
