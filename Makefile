@@ -75,7 +75,7 @@ asan tsan: deps
 # The examples and commands of the documents, exactly as printed, with an installation.
 .PHONY: docs-test
 docs-test: build
-	@cd $(BUILD) && PATH=$$PWD/mpi:$$PATH ctest --output-on-failure -R '^test_(docs|readme)$$'
+	@cd $(BUILD) && PATH=$$PWD/mpi:$$PATH ctest --output-on-failure -R '^test_(docs|readme|first_hour)$$'
 
 leaks: build
 	@scripts/leaks.sh $(BUILD)

@@ -1,5 +1,5 @@
-// exchange/collective: transfers that all tasks of a group carry out together (docs/architecture.md,
-// "Exchange").
+// exchange/collective: transfers that all tasks of a group carry out together (docs/internals-exchange.md,
+// "Collective transfers").
 //
 // One reduction gives every task a summary of the call. A task transfers independently if its extents cover
 // whole units or lie in its exclusive extent. All tasks do so if their ranges do not interleave. All other

@@ -81,7 +81,7 @@ struct FileDescriptor {
   std::shared_ptr<void> pin;  // DescriptorKind::file: keeps an evictable file's descriptor open
 };
 
-// docs/architecture.md gives the reason for each call.
+// docs/internals-exchange.md, "The calls of a File", gives the reason for each call.
 class File : private NonCopyable {
  public:
   virtual ~File() = default;

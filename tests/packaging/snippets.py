@@ -1,13 +1,15 @@
-"""Blocks of code in Markdown, and the comment before each block, which states how to run it.
+"""Blocks of code in Markdown, and what the comment above each says about how it is run.
 
-    <!-- snippet: frame=mpi.c -->        inserted into snippets/mpi.c, built and run as its first comment says
+    <!-- snippet: frame=mpi.c -->        put into snippets/mpi.c, built and run as the head of that file says
     <!-- snippet: frame=stripe.sh -->    the same for a shell
-    <!-- snippet: except=build,MPI -->   a session; lines with these beginnings differ between machines
+    <!-- snippet: except=build,MPI -->   a session; lines that begin so differ from machine to machine
+    <!-- snippet: wrapped -->            a session; long lines of the output are wrapped in the text
     <!-- snippet: synopsis -->           of a tool, which knows the options
-    <!-- snippet: skip, a reason -->     not run
+    <!-- snippet: skip, a reason -->     is not run
 
-Sessions are commands after "$ " and their output, which is compared. A session without a comment runs next to the
-golden multifiles. Any other block without one is unaccounted for.
+Sessions are commands behind "$ " and what they print, which is compared.
+A session without a comment is run beside the golden multifiles. Any other block without one is
+unaccounted for.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ def words_of(comment: str) -> dict[str, str]:
 
 
 def blocks(page: str, text: str) -> list[Block]:
-    """Fenced and indented blocks, except text indented below an item of a list."""
+    """Fenced and indented blocks; what is indented below an item of a list is none."""
     found: list[Block] = []
     lines = text.split("\n")
     words: dict[str, str] = {}
@@ -82,7 +84,7 @@ def blocks(page: str, text: str) -> list[Block]:
 
 
 def framed(block: Block) -> str:
-    """The block in its frame; its #include lines are placed with those of the frame."""
+    """The block in its frame; lines with #include stand where those of the frame do."""
     frame = (FRAMES / block.frame).read_text()
     if block.frame.endswith(".sh"):
         return frame.replace("@SNIPPET@", session(block.text) if block.is_session else block.text)
@@ -93,7 +95,7 @@ def framed(block: Block) -> str:
 
 
 def session(text: str) -> str:
-    """A script that prints the commands of a session and their output in the format of the text."""
+    """A script that prints the commands of a session and their output as they stand in the text."""
     script = ["set +e"]
     for command in commands(text):
         quoted = command.replace("'", "'\\''")
@@ -107,9 +109,10 @@ def commands(text: str) -> list[str]:
 
 
 def comparable(block: Block, output: str) -> list[str]:
-    """The lines of an output that must be as printed."""
+    """The lines of an output that must be as printed; if the block says that they are wrapped, its parts between commas, without blanks."""
     machine = tuple(word for word in block.words.get("except", "").split(",") if word)
-    return [line.rstrip() for line in output.split("\n") if line.strip() and not line.startswith(machine)]
+    lines = [line.rstrip() for line in output.split("\n") if line.strip() and not line.startswith(machine)]
+    return "".join("".join(lines).split()).split(",") if "wrapped" in block.words else lines
 
 
 def recipe(block: Block) -> list[str]:

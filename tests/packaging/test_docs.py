@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import unittest
 from pathlib import Path
@@ -17,6 +18,7 @@ DOCS = ROOT / "docs"
 VECTORS = Path(os.environ.get("SHEAF_VECTORS") or ROOT.parent / "shared" / "vectors").resolve()
 PAGES = [*sorted(DOCS.glob("api-*.md")), *(DOCS / f"{name}.md" for name in ("adopting", "building", "experiments", "tuning")),
          *sorted((DOCS / "tools").glob("*.md"))]
+WRITTEN = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 BLOCKS = [block for page in PAGES for block in snippets.blocks(str(page.relative_to(ROOT)), page.read_text())]
 SERIAL = ("serial.c", "vectors.sh", "stripe.sh", "repair.sh", "adopt-tools.sh", "adopt-doctor.sh",
           "mount.sh")  # frames without MPI
@@ -48,6 +50,22 @@ class Accounts(unittest.TestCase):
         self.assertEqual(re.findall(r"^```(\w+)", text, re.MULTILINE), ["c", "fortran", "python", "sh", "sh"])
         self.assertEqual([block.text.split() for block in snippets.blocks("README.md", text)][0],
                          ["make", "demo", "make", "test"])
+
+    def test_lines_and_cells_of_tables_fit_a_screen(self):
+        wide = []
+        for page in WRITTEN:
+            for number, line in enumerate(page.read_text().split("\n"), 1):
+                cells = re.split(r"(?<!\\)\|", line)[1:-1] if line.startswith("|") else []
+                if any(len(cell.strip()) > 200 for cell in cells) or not cells and len(line) > 120:
+                    wide.append(f"{page.relative_to(ROOT)}:{number}")
+        self.assertEqual(wide, [])
+
+    def test_every_page_ends_with_where_to_continue(self):
+        self.assertEqual([str(page) for page in WRITTEN if "\n## Next\n" not in page.read_text()], [])
+
+    def test_the_picture_is_what_its_script_draws(self):
+        draw = runpy.run_path(str(DOCS / "figures" / "streams.py"))["draw"]
+        self.assertEqual(draw(), (DOCS / "figures" / "streams.svg").read_text())
 
 
 class Documentation(InstalledCase):
