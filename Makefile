@@ -19,7 +19,7 @@
 # make test-torch   PyTorch checkpoints; installs PyTorch in build-torch; make bench-torch   their speed compared with FileSystemWriter
 # make wheel   in dist/: wheels of the Python package and its source package; make python-test   its tests with packages from PyPI
 # make figures [QUICK=1] [FIGURES="sc09-3 jugene"]   the figures and tables of the papers, on this machine and on modelled machines; in figures/
-# make tidy [TIDY="cli comm_mpi"] [TIDY="--changed main"]   clang-tidy over src/, some of its folders, or the changed ones
+# make tidy [TIDY="cli comm"] [TIDY="--changed main"]   clang-tidy over src/, some of its folders, or the changed ones
 # make build | install PREFIX=... | benches (builds them) | bench (runs them) | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local

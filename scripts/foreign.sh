@@ -18,12 +18,12 @@ s390x) processor=s390x ;;
 esac
 arch=$1 native=${2:-build} jobs=${JOBS:-$(nproc)}
 shift $(($# < 2 ? $# : 2))
-rooms="base format container codec layout storage comm exchange multifile stripedfile api cxx omp fuzz"
+programs="base format streams layout storage comm exchange multifile sfio api cxx omp fuzz"
 scripts="conformance/test_format conformance/test_golden_files conformance/test_frozen conformance/test_files_by_sheaf
  conformance/test_checksums conformance/test_compression conformance/test_journal cli/test_tools cli/test_tools_golden
  cli/test_tools_places cli/test_tools_command_line cli/test_classic_output cli/test_defrag_compression cli/test_named
  cli/test_stripe"
-parts=${*:-$rooms $scripts foreign/exchange}
+parts=${*:-$programs $scripts foreign/exchange}
 tests=$(printf '%s\n' $parts | sed -n '/\//!s/^/test_/p')
 work=$PWD/build-foreign/$arch
 root=$work/root build=$work/build run=$work/run logs=$work/logs

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tidy.py BUILD [--jobs N] [--changed REVISION] [FOLDER ...]: runs clang-tidy over src/ as BUILD compiles it, one
 module at a time. Prints findings on stdout; exit code 1 if there are any. The checks are those of .clang-tidy.
---changed: only modules with a file that changed since REVISION. FOLDER, for example `cli comm_mpi`: only the
+--changed: only modules with a file that changed since REVISION. FOLDER, for example `cli comm`: only the
 modules below src/FOLDER. BUILD must be configured, but not built."""
 
 import argparse
