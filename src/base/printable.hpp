@@ -13,11 +13,11 @@
 namespace sheaf {
 
 // Keeps visible characters in valid UTF-8. Escapes control characters as \n, \r, \t or \x1b, and bytes that
-// are not UTF-8 as \xff. Escapes characters that are invisible or change the direction or the line as \u202e.
-// Returns printable text unchanged.
+// are not UTF-8 as \xff. Escapes invisible characters, and those that end a line or change the direction of
+// text, as \u202e. Returns printable text unchanged.
 SHEAF_EXPORT std::string printable(std::string_view text);
 
-// Formats a size for people: "512 bytes", "10.0 MiB".
+// Formats a size in the largest binary unit that does not exceed it: "512 bytes", "10.0 MiB".
 SHEAF_EXPORT std::string in_units(int64_t bytes);
 
 }  // namespace sheaf

@@ -16,12 +16,12 @@ namespace sheaf {
 // A pointer per thread.
 class ThreadKey {
  public:
-  // When a thread ends, `destroy` is called with the pointer it has set last, unless that is null.
+  // At the end of each thread, the C library passes the thread's pointer to `destroy` unless it is null.
   constexpr explicit ThreadKey(void (*destroy)(void*)) noexcept : destroy_(destroy) {}
   ThreadKey(const ThreadKey&) = delete;
   ThreadKey& operator=(const ThreadKey&) = delete;
-  // Does not destroy pointers that are still set. A later set() creates a new key, since other destructors of
-  // the program may run after this one.
+  // Deletes the key without destroying pointers that are still set. Destructors that run later may call
+  // set(), which then creates a new key.
   ~ThreadKey() {
     if (const int key = key_.exchange(none); key != none)
       ::pthread_key_delete(static_cast<pthread_key_t>(key));

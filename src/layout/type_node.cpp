@@ -26,7 +26,8 @@ NodeRef sealed(Node node) {
 
 bool is_block(const NodeRef& node) { return node->kind == Node::Kind::block; }
 
-// The steps of a loop. Any other node counts as a loop with one step, with any stride.
+// A node as repetitions of a child. A node that is no loop of the given stride is its own child, repeated
+// once.
 struct Steps {
   const NodeRef& child;
   int64_t count;
@@ -38,8 +39,9 @@ Steps steps_of(const NodeRef& node, int64_t stride) {
   return {node, 1, stride};
 }
 
-// Merges `part` and `next` if at least one is a loop and `next` continues `part`; otherwise returns null.
-// HDF5 describes the rows of a block as a loop over all rows but the last, followed by the last row.
+// Merges `part` and `next` into one loop if at least one is a loop and the other adds equal repetitions at
+// the same stride. Otherwise returns null. This merges the rows of a block, which HDF5 describes as a loop
+// over all rows but the last, followed by the last row.
 NodeRef longer_loop(const Placed& part, const Placed& next) {
   for (const Node* const loop : {part.node.get(), next.node.get()}) {
     if (loop->kind != Node::Kind::loop) continue;
@@ -72,7 +74,7 @@ std::vector<Placed> joined(std::vector<Placed> parts) {
   return result;
 }
 
-// Computes the properties common to all kinds with `offsets`; part(i) is the i-th node.
+// Computes order, bounds and sizes of a node of a kind with `offsets`. part(i) is the node at offsets[i].
 template <class PartAt>
 void measure(Node& node, PartAt part) {
   node.low = INT64_MAX;

@@ -1,5 +1,5 @@
-// Calls that the original library has in C only: properties of an open multifile, its tables as arrays,
-// duplicates.
+// Fortran routines for calls that the original library offers only in C. They return properties of an open
+// multifile, copy its tables to arrays, and duplicate its handle.
 #include <algorithm>
 #include <cstdint>
 
@@ -8,8 +8,8 @@
 
 using namespace sheaf::fortran;
 
-// Functions in Fortran. The FORTRAN 77 entry points return the value; the C functions of the modules store
-// it.
+// Fortran functions. Their FORTRAN 77 entry points return the value. The C functions to which the modules
+// bind store it in their last argument.
 SHEAF_FORTRAN sion_int64 fsion_bytes_avail_in_chunk_(const int* sid) {
   return sion_bytes_avail_in_chunk(*sid);
 }
@@ -29,8 +29,8 @@ SHEAF_ROUTINE(fsion_get_number_of_files, const int* sid, int* numfiles) {
   *numfiles = sion_get_number_of_files(*sid);
 }
 
-// Fills arrays of `ntasks` elements and block_sizes(ntasks, maxblocks); fsion_get_locations returns the two
-// sizes.
+// Copies the tables of the multifile. `blocksizes` has the shape (ntasks, maxblocks); every other array has
+// `ntasks` elements. The caller gets both numbers from fsion_get_locations.
 SHEAF_ROUTINE(fsion_get_location_arrays, const int* sid, sion_int64* chunksizes, sion_int64* globalranks,
               sion_int64* blockcounts, sion_int64* blocksizes, int* ierr) {
   Locations found;

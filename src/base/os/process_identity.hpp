@@ -1,4 +1,4 @@
-// base/os/process_identity: identifies a process, so that others can find out whether it still runs.
+// base/os/process_identity: identifies a process, so that other processes can check whether it runs.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace sheaf {
 
 struct ProcessIdentity {
-  std::string boot;  // boot of the machine and PID namespace (container); empty: unknown
+  std::string boot;  // IDs of the host's boot and of the PID namespace; empty: unknown
   int64_t pid = 0;
   uint64_t started = 0;  // clock ticks from boot to the start of the process, which distinguish it from a
                          // later process with the same number; 0: unknown
@@ -19,7 +19,7 @@ struct ProcessIdentity {
 // Identifies this process. Never throws; members that cannot be determined stay empty.
 ProcessIdentity this_process();
 
-// Returns the process number: > 0 in every process, and a different one in a forked child.
+// Returns the PID of the calling process, > 0. It is not cached: a forked child gets its own.
 int64_t process_number();
 
 // Returns the effective user ID of this process.

@@ -20,7 +20,7 @@ class StarComm final : public Comm {
 
   int rank() const override { return place_.rank; }
   int size() const override { return place_.size; }
-  int grain() const override { return hub_->size(); }  // every round needs all tasks
+  int grain() const override { return hub_->size(); }  // all tasks of the hub take part in every round
 
   void barrier() override { call({.op = Op::barrier}, {}); }
 
@@ -43,7 +43,7 @@ class StarComm final : public Comm {
     return rank() == root ? Gathered::unpacked(found, static_cast<size_t>(size())) : Gathered();
   }
 
-  // Pieces that do not match their sizes are sent as an empty contribution, which task 0 rejects.
+  // If `pieces` is inconsistent, the root contributes nothing, which task 0 rejects for the group.
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
     check_root(root, size());
     const bool given = rank() == root && is_consistent(pieces, size());

@@ -23,19 +23,19 @@ class AtShadow : private NonCopyable {
   ~AtShadow() { at_shadow = false; }
 };
 
-// Functions of handlers that the program created in C, by handle, with the number of times the program will
-// still free the handle. At zero the entry is removed, because a new handler may reuse the handle.
+// Error handlers that the program created in C, by handle. An entry is removed when the program has freed all
+// its references, because a new handler may then reuse the handle.
 struct Known {
   struct Made {
     MPI_File_errhandler_function* function;
-    int uses;
+    int uses;  // references that the program has not freed
   };
   std::mutex mutex;
   std::map<MPI_Errhandler, Made> handlers;
 };
 
 Known& known() {
-  static auto* const all = new Known;  // needed until the process ends
+  static auto* const all = new Known;  // never deleted: used until the process ends
   return *all;
 }
 
@@ -45,7 +45,7 @@ MPI_File_errhandler_function* function_of(MPI_Errhandler handler) {
   return found == known().handlers.end() ? nullptr : found->second.function;
 }
 
-// Counts one more handle of the program, possibly after all earlier ones were freed.
+// Counts a reference that the program received. Restores the entry if the program had freed all references.
 void add_use(MPI_Errhandler handler, MPI_File_errhandler_function* function) {
   const std::scoped_lock lock(known().mutex);
   ++known().handlers.try_emplace(handler, Known::Made{function, 0}).first->second.uses;
@@ -57,8 +57,8 @@ void drop_use(MPI_Errhandler handler) {
   if (found != known().handlers.end() && --found->second.uses == 0) known().handlers.erase(found);
 }
 
-// MPI_ERRORS_ABORT exists since MPI 4. MPICH 4.0 accepts it in no call, so its uses are not counted. In Open
-// MPI it is an object since version 5; an engine for all versions must not link to it.
+// MPI_ERRORS_ABORT exists since MPI 4. MPICH 4.0 accepts it in no call, so its uses are not counted. Open MPI
+// defines an object for it since version 5. The symbol is looked up at run time to support older versions.
 bool is_abort([[maybe_unused]] MPI_Errhandler handler) {
 #ifdef OPEN_MPI
   static void* const own = find_function("ompi_mpi_errors_abort");
@@ -91,8 +91,8 @@ class HandlerOfSelf : private NonCopyable {
   MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
 };
 
-// Returns a handle to a predefined handler, which the caller frees. The MPI library counts references, so it
-// must return the handle itself, which it does through any object.
+// Returns a handle to a predefined handler, which the caller frees. The MPI library must add the reference
+// that the caller will free. It does so when it returns the error handler of MPI_COMM_SELF.
 int borrow(MPI_Errhandler own, MPI_Errhandler* handler) {
   if (is_abort(own)) {
     *handler = own;
@@ -145,7 +145,8 @@ int Errhandling::hold(MPI_Errhandler handler, MPI_File file) {
     }
     if (file != MPI_FILE_NULL) register_shadow(shadow_, file);
   }
-  // The library rejects handlers of other object types; MPICH 5 then calls the handler of MPI_COMM_SELF.
+  // The library rejects handlers of other object types. MPICH 5 then calls the handler of MPI_COMM_SELF,
+  // which must not abort.
   const HandlerOfSelf returns(MPI_ERRORS_RETURN);
   return SHEAF_REAL(File_set_errhandler)(shadow_, handler);
 }

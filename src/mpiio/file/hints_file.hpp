@@ -1,4 +1,4 @@
-// mpiio/file/hints_file: hints that a user or a site gives to all programs in a text file, in ROMIO's format.
+// mpiio/file/hints_file: reads the default hints of a user or a site from a text file in ROMIO's format.
 //
 // Each line has a key, blanks, and the value up to the end of the line. '#' starts a comment. If a key occurs
 // twice, the first valid line counts, as in ROMIO.
@@ -9,12 +9,12 @@
 
 namespace sheaf {
 
-// The environment variable that names the file. If it is not set, the site's file is read if it exists.
+// Environment variable with the path of the file. The default path is site_hints, which may be missing.
 inline constexpr const char* hints_variable = "ROMIO_HINTS";
 inline constexpr const char* site_hints = "/etc/romio-hints";
 
-// Local; for the one task that sends the hints to the others. Applies the hints of the file. Unknown keys are
-// ignored. Invalid values and an unreadable file are ignored with a warning (base/setting).
+// Applies the hints of the file to `hints`. Ignores unknown keys. Ignores invalid values and an unreadable
+// file with a warning (base/setting). Local: one task calls it and broadcasts the result.
 void take_hints_file(Store& store, Hints& hints);
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// multifile/stream/file_checks: the checksums of a complete physical file (docs/format.md, section 14.2
+// multifile/stream/file_checks: the checksums of a complete physical file (docs/format.md, sections 14.2
 // and 14.3), for readers and writers.
 //
 // Tasks are processed in whole groups of format::group_tasks, so that the task that holds a slice of the

@@ -1,8 +1,8 @@
 // storage/posix/direct_file: an open file with transfers that bypass the page cache (O_DIRECT).
 //
-// Where each host has its own page cache, this is how a host writes exactly its own bytes: a page cache fills
-// pages and writes them back whole. NFS and most FUSE file systems accept any bytes; others, such as local
-// ones, only whole blocks.
+// A direct write changes exactly the given bytes. A page cache writes back whole pages instead, which can
+// overwrite bytes of other hosts. NFS and most FUSE file systems accept direct transfers of any extent. Other
+// file systems, such as local ones, accept only whole blocks.
 #pragma once
 
 #include <atomic>
@@ -21,11 +21,11 @@ class DirectFile {
   // Takes over the descriptor, which was opened with O_DIRECT if `direct`. `path` is for messages.
   DirectFile(int fd, bool direct, std::string path) : fd_(fd), direct_(direct), path_(std::move(path)) {}
 
-  // Returns false if the file system does not accept such an extent; some bytes may have been written then.
-  // Throws io.
+  // Writes all of `data` at `offset`. Returns false if the file or this extent cannot be written directly; a
+  // part of `data` may have been written. Throws io.
   bool write_at(std::span<const std::byte> data, int64_t offset);
-  // Returns the bytes read, fewer only at the end of the file; -1 if the file system does not support such
-  // reads. Throws io.
+  // Reads up to data.size() bytes at `offset`. Returns their number, which is smaller only at the end of the
+  // file, or -1 if the file cannot be read directly. Throws io.
   int64_t read_at(std::span<std::byte> data, int64_t offset);
 
  private:

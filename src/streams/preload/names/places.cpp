@@ -23,7 +23,7 @@ namespace sheaf::posix {
 
 namespace {
 
-// Cached result for a directory named by this thread; saves three system calls for each name.
+// Canonical path of a directory that this thread has used; saves three system calls for each name.
 struct Known {
   uint32_t generation = 0;  // 0: empty entry
   uint16_t given_size = 0, canonical_size = 0;
@@ -33,7 +33,7 @@ struct Known {
   int64_t walked = 0;           // time of the last path walk, in milliseconds
   dev_t device = 0;
   ino_t inode = 0;
-  uint64_t current = 0;  // relative path: hash_of_current() at that time
+  uint64_t current = 0;  // hash_of_current() when the entry was filled; 0: the given path is absolute
   char given[200];
   char canonical[300];
 };
@@ -47,7 +47,7 @@ size_t hash_of(std::string_view text) {
   return hash;
 }
 
-// Like ask_system, without a descriptor, for when none is left.
+// Like ask_system, but without opening a descriptor. Used if the process or the system has none left.
 size_t walk(int at, const char* path, char* room, size_t size, struct stat& status) {
   char whole[PATH_MAX], found[PATH_MAX];
   const bool counts = path[0] != '/' && at != AT_FDCWD;
@@ -58,8 +58,8 @@ size_t walk(int at, const char* path, char* room, size_t size, struct stat& stat
   return snprintf(room, size, "%s", found) < int(size) ? strlen(room) : 0;
 }
 
-// Fills `status` with the directory as of the path lookup and returns its canonical path. Fails for a
-// directory that has been removed.
+// Looks up a directory. Stores its canonical path in `room` and its attributes in `status`. Returns the
+// length of the path; 0 if the lookup fails or the directory has been removed.
 size_t ask_system(int at, const char* path, char* room, size_t size, struct stat& status) {
   const int fd = real::openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
   if (fd < 0) return errno == EMFILE || errno == ENFILE ? walk(at, path, room, size, status) : 0;
@@ -85,9 +85,9 @@ struct Directory {
   size_t size;
 };
 
-// Returns whether the path still names this directory. The identity of an open directory never changes, so no
-// server needs to be queried for size and times. `fd`: a descriptor of the directory, or the base of a
-// relative path.
+// Returns whether `path`, relative to `fd`, still names this directory; if `path` is empty, whether `fd` is a
+// descriptor of it. Requests no attributes from a file server (AT_STATX_DONT_SYNC), because device and inode
+// number of a directory never change.
 bool is_directory(int fd, const char* path, const Known& directory) {
   struct statx now;
   const int flags = AT_STATX_DONT_SYNC | (*path ? 0 : AT_EMPTY_PATH);
@@ -102,8 +102,8 @@ void close_folders(void*) {
 }
 constinit ThreadKey threads_with_folders(close_folders);
 
-// Caches `fd` until this thread ends or the entry is reused, and returns it. Closes it and returns -1 if
-// memory is exhausted for the note that this thread has descriptors.
+// Caches `fd` until this thread ends or the entry is reused, and returns it. Closes it and returns -1 if no
+// memory is left to register close_folders for this thread.
 int keep_folder(Known& entry, int fd) {
   if (fd >= 0 && !threads_with_folders.get() && !threads_with_folders.set(known)) {
     close_own_descriptor(fd);
@@ -119,9 +119,9 @@ int64_t milliseconds() {
   return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
 }
 
-// Returns whether the directory still has its name. The kernel knows renames and removals on this host
-// through the descriptor. Changes by other hosts are detected after the time for which file system clients
-// usually cache names.
+// Returns whether the directory still has its name. The link in /proc shows renames and removals by this
+// host. To detect those of other hosts, returns false if the last path walk is older than `kept_for`
+// milliseconds, the time for which file system clients usually cache names.
 bool is_still_named(const Known& entry, int fd) {
   constexpr int64_t kept_for = 1000;
   if (!entry.straight || milliseconds() - entry.walked > kept_for) return false;
@@ -145,8 +145,8 @@ bool is_still(Known& entry, const char* path, int* folder) {
   return same;
 }
 
-// Uses a cached result only if the path still leads to the same directory, because another process may have
-// changed a link.
+// Looks up a directory like ask_system, with a cache. Before it uses a cached result, it checks that the path
+// still names the same directory, because another process may have changed a symbolic link.
 size_t canonical_of(int at, Directory given, char* room, size_t size, dev_t& device, int* folder) {
   const bool keep = at == AT_FDCWD && given.size < sizeof(Known::given);
   Known* const entry = keep ? &known[hash_of({given.path, given.size}) % known_directories] : nullptr;
