@@ -16,7 +16,7 @@ function(sheaf_part name)
   set_property(GLOBAL APPEND PROPERTY SHEAF_PARTS "${name}:/src/(${files})\\.cpp$")
 endfunction()
 
-# The name of the group in which `source` is compiled: its part, or else its folder.
+# Sets the variable `name` to the group in which `source` is compiled: its part (sheaf_part) or else its folder.
 function(sheaf_group_of source name)
   get_property(parts GLOBAL PROPERTY SHEAF_PARTS)
   foreach(part ${parts})
@@ -39,8 +39,8 @@ if(SHEAF_TESTS OR SHEAF_DEVELOPER)  # `make demo` and `make test` use the same o
   set(default ON)
 endif()
 option(SHEAF_ABI_TYPES "Debug information for the C interface, for test_abi" ${default})
-# sheaf_abi_types(SOURCE FILE): FILE is the file that the compiler processes for this source, unless the source has
-# its own options.
+# sheaf_abi_types(SOURCE FILE): adds debug information to SOURCE if it belongs to the C interface. FILE is the unity
+# file that contains SOURCE; a source with its own options is compiled separately.
 function(sheaf_abi_types source file)
   string(REGEX REPLACE "^src/" "${PROJECT_SOURCE_DIR}/src/" source ${source})
   if(CMAKE_BUILD_TYPE STREQUAL "Debug" OR NOT SHEAF_ABI_TYPES OR NOT source MATCHES "/src/(api/sion|api/fortran|sfio/api)/")
@@ -58,8 +58,8 @@ function(sheaf_abi_types source file)
   endif()
 endfunction()
 
-# Compiles the C++ files of each folder of `target` in equal groups of at most `most` files (default 14: 5 to 10 s per
-# group, so that two cores are both busy).
+# Compiles the C++ files of each folder of `target` in groups of equal size, of at most `most` files. With the default
+# of 14 files, a group takes 5 to 10 s, and there are enough groups to use two cores.
 function(sheaf_unity target)
   if(NOT SHEAF_UNITY)
     get_target_property(sources ${target} SOURCES)
@@ -101,7 +101,7 @@ endfunction()
 # excluded. sheaf_precompiled(TARGET LIKE OTHER): shares the precompiled headers of OTHER, which must have the same
 # options.
 function(sheaf_precompiled target)
-  if(NOT SHEAF_PRECOMPILED OR SHEAF_PYTHON)  # the compiler may be zig
+  if(NOT SHEAF_PRECOMPILED OR SHEAF_PYTHON)  # wheels may be built with zig
     return()
   endif()
   if(ARGC EQUAL 3 AND ARGV1 STREQUAL "LIKE")
@@ -126,13 +126,14 @@ if(CMAKE_CROSSCOMPILING)
     READELF=${CMAKE_READELF})
 endif()
 
-# sheaf_objects_of(VARIABLE TARGET): the object files of an object library, without its precompiled headers.
+# sheaf_objects_of(VARIABLE TARGET): sets VARIABLE to the object files of an object library, without its precompiled
+# headers.
 function(sheaf_objects_of variable target)
   set(${variable} "$<FILTER:$<TARGET_OBJECTS:${target}>,EXCLUDE,\\.gch$>" PARENT_SCOPE)
 endfunction()
 
-# Installs the static library `name` in `directory`, made of the joined objects of the libraries that follow
-# (packaging/archive.sh).
+# sheaf_install_archive(NAME DIRECTORY LIBRARY...): joins the objects of the object libraries into the static library
+# NAME (packaging/archive.sh) and installs it in DIRECTORY.
 function(sheaf_install_archive name directory)
   set(objects "")
   foreach(library ${ARGN})
@@ -151,6 +152,6 @@ function(sheaf_install_archive name directory)
     DEPENDS ${script} ${PROJECT_SOURCE_DIR}/packaging/archive.ld ${objects} COMMAND_EXPAND_LISTS VERBATIM)
   string(MAKE_C_IDENTIFIER "archive_${directory}_${name}" target)
   add_custom_target(${target} ALL DEPENDS ${archive})
-  add_dependencies(${target} ${ARGN})  # with the Makefile generator it has no rules for the objects of other targets
+  add_dependencies(${target} ${ARGN})  # Makefiles have no rules for objects of other targets
   install(FILES ${archive} DESTINATION ${directory})
 endfunction()

@@ -1,12 +1,13 @@
 """Named objects in a multifile, for programs that address data by name: fsspec, zarr and others.
 
-An archive is a key-value multifile with one task. Every object is a record. Records of key 0 list in JSON
-which names were added and removed; each follows the records it describes. So all tools for multifiles work
-with archives, an object is one range of one physical file, and a writer that dies leaves all earlier changes
-intact. Replaced and deleted data stay in the file until :meth:`Archive.compact`.
+An archive is a key-value multifile with one task, so all tools for multifiles work with archives. Every
+object is one record, stored as one range of one physical file. Records with key 0 form the index: each lists
+in JSON which names were added and removed, and follows the records of the added objects. If a writer dies,
+all earlier changes remain intact. Replaced and deleted data stay in the file until :meth:`Archive.compact`.
 
-Any other multifile is an archive that can be read. Its names are those of its streams, as in multifiles of
-captured programs; otherwise the task numbers, or ``TASK/KEY`` for key-value records.
+Any other multifile can be read as an archive. If its streams have names, as after the capture of a program,
+these are the object names. Otherwise an object is named by its task number, or ``TASK/KEY`` for a key-value
+record.
 
 >>> import tempfile
 >>> archive = Archive(tempfile.mkdtemp() + "/a.sion", create=True)
@@ -50,8 +51,8 @@ class Entry:
 
 
 class Archive:
-    """The objects of a multifile by name. Any thread may use it. Several processes may change an archive
-    in turn, because each change locks it; they see each other's changes."""
+    """The objects of a multifile by name. Thread-safe. Several processes may use the same archive: each
+    change locks it, and every call sees all earlier changes."""
 
     def __init__(self, path: Path, create: bool = False, words: str = "") -> None:
         self.path = os.fspath(path)
@@ -96,7 +97,7 @@ class Archive:
             return status.st_ino, status.st_size, status.st_mtime_ns, file.read(4096)
 
     def _look(self) -> MultifileReader:
-        """Returns a reader for the current file, with its index."""
+        """Returns a reader. If the file has changed, reopens it and reads its index."""
         try:
             state = self._state()
         except FileNotFoundError:
@@ -178,7 +179,7 @@ class Archive:
             return self._entries.get(name)
 
     def directories(self) -> Set[str]:
-        """Returns the created directories and those that occur in names."""
+        """Returns all directories: created ones and parents of objects and directories."""
         with self._lock:
             self._look()
             return set(self._directories)
@@ -277,7 +278,7 @@ class Archive:
         self._reader = MultifileReader(self.path)
 
     def _append(self, file: MultifileWriter, put: Mapping[str, Any], changes: List[List[Any]]) -> None:
-        """Writes objects, followed by the list of changes, to which the objects are added."""
+        """Writes the objects and adds them to ``changes``, then writes ``changes`` as an index record."""
         stream = file[0]
         at = stream.tell()
         for name, data in put.items():

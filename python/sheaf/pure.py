@@ -1,8 +1,8 @@
-"""Multifiles without the C library: the same classes over ``sheaf_format``, in plain Python.
+"""The classes of ``sheaf`` without the C library, in plain Python on top of ``sheaf_format``.
 
-Reads complete multifiles, including compressed ones and sets; compressed streams are held in memory. Writes
-one physical file without checksums and journal, held in memory until it is closed. Processes cannot open a
-multifile together.
+Reads complete multifiles, including compressed ones and sets. Keeps compressed streams in memory. Writes
+multifiles of one physical file, without checksums and journal, and keeps all data in memory until the close.
+Does not support collective access by several processes.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class PureMetadata:
         return self.multifile.files[file].path
 
     def names(self) -> Dict[str, StreamName]:
-        """Returns the named streams, in the order of the tasks; empty if they have no names."""
+        """Returns the streams by name, in the order of the tasks; empty if the multifile has no names."""
         found = task_names(self.multifile.files[0]) if len(self.multifile.files) == 1 else None
         return {
             os.fsdecode(name): StreamName(task, modified / 1e9)
@@ -252,7 +252,7 @@ class PureOutputStream(OutputStream):
             self.written += source.size
 
     def flush(self) -> None:
-        """Does nothing: no data survive before the close."""
+        """Does nothing, because all data stay in memory until the close."""
 
     def ensure_free_space(self, size: int) -> None:
         self._selected()
@@ -305,7 +305,7 @@ def write_multifile(
     block_size: int,
     keyval: bool,
 ) -> None:
-    """Writes the contents of the streams to a multifile, which appears under its name when it is complete."""
+    """Writes the streams to a temporary multifile, then renames it to ``path`` when it is complete."""
     tasks = [
         TaskSpec(chunk=size, globalrank=rank, blocks=stream.blocks())
         for stream, size, rank in zip(streams, chunk_sizes, ranks)

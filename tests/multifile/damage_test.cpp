@@ -10,7 +10,7 @@ namespace {
 
 constexpr int tasks = 5;
 
-// Two files: tasks 0, 1 and tasks 2, 3, 4; blocks of 64 bytes.
+// Writes two files with blocks of 64 bytes: the first for tasks 0 and 1, the second for tasks 2, 3 and 4.
 Program program() {
   Program p;
   p.nfiles = 2;
@@ -143,7 +143,8 @@ TEST_F(Damage, AnotherNumberOfBlocksInTheFirstFile) {
   p.nfiles = 2;
   p.fsblksize = 64;
   p.requests.assign(tasks, 60);
-  // The last round of file 0 holds 5 and 1: a mapping of 5 tasks with (0, 1) as first entry.
+  // The block sizes of the last round of file 0 are 5 and 1. At the position of a mapping they would mean 5
+  // tasks and (0, 1) as first entry.
   const Step next{Step::ensure, 64};
   p.steps = {{{Step::write, 64}, {Step::write, 64}, {Step::write, 5}},
              {{Step::write, 64}, {Step::write, 60}, next, {Step::write, 1}},
@@ -278,8 +279,9 @@ TEST_F(Damage, RandomBytesNeverCrash) {
   }
 }
 
-// docs/format.md, section 9, rule 7: programs that write through FILE* create such blocks, key-value files
-// have none. After the chunk follows another task's block here, so those bytes are not the task's own.
+// Programs that write through FILE* create blocks larger than their chunk (docs/format.md, section 9, rule
+// 7). Here another task's block follows the chunk, so readers must not return the bytes beyond the chunk. In
+// a key-value file, such a block is damage.
 TEST_F(Damage, BlocksLargerThanTheirChunk) {
   put("a.000001", meta2("a.000001") + 8 * 3, int64_t{70});
   Reader reader(store, "a", mode_of("r"));

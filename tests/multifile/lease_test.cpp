@@ -54,7 +54,7 @@ TEST(LeaseFormat, WhatIsNoneIsNotTakenForOne) {
   EXPECT_FALSE(format::decode_lease(bytes));
 }
 
-// A lease of an ended process of this host; the current process now has its number.
+// A lease of a process that has ended on this host. The current process has the same PID.
 format::Lease dead_lease() {
   format::Lease dead = foreign_lease();
   const ProcessIdentity me = this_process();

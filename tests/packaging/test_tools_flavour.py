@@ -1,9 +1,9 @@
-"""The tools flavour: a tracing library that contains the core under other names, linked into a program that uses the
-ordinary library.
+"""Tests of the tools flavour, a Sheaf library with prefixed names for tracing libraries. A program that uses the
+ordinary library can link such a tracing library.
 
-Created from the objects of this build. With SHEAF_TOOLS_PREFIX, the directory of an installation with
--DSHEAF_FLAVOUR=tools, that installation is tested, including parts that only it has: classic names, sionconfig,
-environment variables.
+By default, the flavour is made from the objects of this build. If SHEAF_TOOLS_PREFIX is set, it names the directory of
+an installation with -DSHEAF_FLAVOUR=tools. That installation is then tested, including its classic names, sionconfig
+and environment variables.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class ToolsFlavour(unittest.TestCase):
         cls.archive, cls.include = cls.dir / "liblsheaf.a", [cls.dir, ROOT / "include"]
         run(ROOT / "packaging" / "tools_flavour.sh", cls.archive, cls.dir / "sion_libversion_rep.h", ROOT / "include",
             *sorted(objects.iterdir()))
-        # The ordinary headers, except the renaming one, as in an installation.
+        # An installation has the ordinary headers and its own sion_libversion_rep.h, which renames the calls.
         for header in (ROOT / "include").iterdir():
             if header.is_file() and header.name != "sion_libversion_rep.h":
                 (cls.dir / header.name).symlink_to(header)

@@ -1,6 +1,6 @@
-// hosts_store: a simulated file server and hosts with separate caches, for everything that works on a Store.
-// It shows programs the effects of a cluster within one process and counts accesses that no program should
-// make there (hosts_tally).
+// hosts_store: a Store that simulates a file server and hosts with separate caches. It reproduces the cache
+// effects of a cluster within one process. It counts accesses that would be errors on a cluster
+// (hosts_tally).
 //
 // A SimulatedHosts is the server with all its hosts; a HostsStore is the view of one task on one host.
 #pragma once
@@ -16,9 +16,9 @@
 namespace sheaf::test {
 
 struct HostsOptions {
-  // local, coherent: every byte is at the server at once. close_to_open: as Linux NFS (hosts_cache). A File
-  // then sees data that other hosts closed or synced before it was opened; other data may or may not be
-  // visible.
+  // With local and coherent, every write reaches the server immediately. With close_to_open, hosts cache like
+  // Linux NFS (hosts_cache): a File sees data that other hosts closed or synced before its open. Other data
+  // of those hosts may or may not be visible.
   Coherence coherence = Coherence::close_to_open;
   LockScope locks = LockScope::host;
   FileSystem kind = FileSystem::nfs;  // value in traits()
@@ -26,21 +26,22 @@ struct HostsOptions {
   std::vector<int64_t> pages = {};    // pages of host 0, 1, ...; empty: `page` for all
   int64_t unit = 64 << 10;            // bytes; value in traits() and granularity of the counts
   uint64_t seed = 0;                  // seed of the random events below
-  // One in `pressure` transfers of a host randomly writes back or discards a page; 0: none
+  // After one in `pressure` transfers, at random, the host writes back or discards a page; 0: never
   int pressure = 0;
-  // One in `timeout` uses of a file's attributes finds them expired, at random; 0: none
+  // Cached attributes expire at one in `timeout` uses, at random; 0: never
   int timeout = 0;
-  // Bytes: writes of multiples of this size bypass the cache; 0: none, and no reads bypass it either
+  // Block size in bytes of writes that can bypass the cache; 0: neither writes nor reads can bypass it
   int64_t direct = 1;
   bool behind = false;  // writes that bypass the cache wait on the host until they are published (GlusterFS)
   // Reads that bypass the cache end at the length of the last open or revalidation (MooseFS)
   bool knows_old_lengths = false;
-  bool writes_whole_pages = true;  // up-to-date pages, unless the host locks the file
+  // If true, a host that holds no lock on the file writes back whole pages; otherwise only written bytes
+  bool writes_whole_pages = true;
   // If false, a writing host misses changes of other hosts, even at the next open (NFS 4)
   bool answers_tell_change_before = true;
-  // If false, a host uses the file it knows until it revalidates it (GlusterFS, after a host was lost)
+  // If false, an open uses the host's cache without a check for changes (GlusterFS, after a host was lost)
   bool opens_revalidate = true;
-  // With global locks: acquiring one flushes and discards, releasing it flushes
+  // If true, a host discards its cache when it acquires a global lock, and flushes it at the release
   bool locks_revalidate = true;
   // The first call with a name that the host knew before another host removed it fails with ESTALE
   bool names_get_stale = true;
@@ -61,13 +62,13 @@ class SimulatedHosts {
 
   HostsCounts counts() const;
 
-  // State at the server, without data that caches hold back; as in MemoryStore.
+  // Access the files on the server as in MemoryStore; data that exist only in host caches are not included.
   void add_directory(const std::string& path);
   std::vector<std::byte> contents(const std::string& path) const;
   std::vector<std::string> paths() const;
 
-  // A host loses power or its network: data that its caches hold back is lost. Its tasks may still close
-  // files.
+  // Simulates that a host loses power or its network: discards its caches with all unwritten data. Tasks of
+  // the host may still close files.
   void lose(int host);
 
   class World;  // private to the implementation
@@ -77,9 +78,9 @@ class SimulatedHosts {
   const std::shared_ptr<World> world_;
 };
 
-// Thread-safe. Files may outlive the store, and the store may outlive the SimulatedHosts. If there are no
-// locks, lock() throws io with ENOLCK. A file removed by another host yields ESTALE when the server is asked
-// for it; on the host that removed it, it lives until it is closed.
+// Thread-safe. Files may outlive the store, and the store may outlive the SimulatedHosts. lock() throws io
+// with ENOLCK if the option `locks` is none. After a host removes a file, its own tasks can use the file
+// until they close it. Requests of other hosts to the server for that file fail with ESTALE.
 class HostsStore final : public Store {
  public:
   HostsStore(const SimulatedHosts& hosts, int host, int64_t task);

@@ -1,5 +1,5 @@
-// File types that span more than their extent: all instances are equal, and several are transferred if they
-// do not overlap.
+// Transfers through file types that span more than their extent, so that consecutive instances interleave.
+// They succeed as long as no bytes overlap.
 #include <gtest/gtest.h>
 
 #include "comm/agree.hpp"
@@ -69,7 +69,7 @@ TEST(Interleaved, InstancesAreTransferredWhereverTheyLie) {
     }
 }
 
-// Only a transfer that reaches bytes twice is rejected, on all tasks.
+// A write is rejected only if it would write bytes twice; a collective one is then rejected on all tasks.
 TEST(Interleaved, OverlapsAreRefusedWhereTheyWouldBeWritten) {
   MemoryStore store;
   run_fibers({.ranks = 2, .stack_bytes = 128 << 10}, [&](Comm& comm) {
@@ -91,7 +91,7 @@ TEST(Interleaved, OverlapsAreRefusedWhereTheyWouldBeWritten) {
   });
 }
 
-// Offsets that decrease within an instance form no valid view, for any transfer.
+// set_view() rejects file types whose offsets decrease within one instance.
 TEST(Interleaved, OneInstanceNeverGoesBack) {
   MemoryStore store;
   const auto file = open(*self_comm(), store);
