@@ -71,7 +71,7 @@ class SHEAF_EXPORT Exchange {
 // rank 0).
 enum class Reduction : uint8_t { max, sum, sum_before };
 
-// Whether all tasks of a group have reached the same call. untold: this kind of group cannot find out.
+// Whether all tasks of a group have reached the same call. untold: this kind of group cannot determine it.
 enum class Presence : uint8_t { all, missing, untold };
 
 class SHEAF_EXPORT Comm {

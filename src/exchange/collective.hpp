@@ -1,4 +1,4 @@
-// exchange/collective: transfers that all tasks of a group carry out together (docs/internals-exchange.md,
+// exchange/collective: collective transfers of all tasks of a group (docs/internals-exchange.md,
 // "Collective transfers").
 //
 // One reduction gives every task a summary of the call. A task transfers independently if its extents cover

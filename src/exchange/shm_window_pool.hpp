@@ -52,7 +52,7 @@ class ShmWindowPool {
   Slot& slot(uint64_t number) const { return slot_[number % static_cast<uint64_t>(shape_.slots)]; }
   // Returns the memory of window `number`, `length` bytes, in its slot.
   std::byte* memory(uint64_t number, int64_t length);
-  // Coverage map of window `number`.
+  // Returns the coverage map of window `number`.
   std::span<std::atomic<uint64_t>> map(uint64_t number) const {
     const size_t words = CoverageMap::words_for(shape_.window);
     return {maps_ + number % static_cast<uint64_t>(shape_.slots) * words, words};

@@ -23,7 +23,7 @@ class Staged {
   void put(const WindowPart& part);
   void take(const WindowPart& part);
 
-  // On one host: transfer whole windows to or from the file. Never throw.
+  // Transfer whole windows to or from the file if all tasks are on one host. Never throw.
   void write(uint64_t number, File& file, Sieving sieving);
   void read(uint64_t number, File& file);
 

@@ -124,7 +124,7 @@ struct ContainerRecord {
   std::span<const uint64_t> words = {};  // first slots; for encoding only
 };
 
-// Size of a piece record without its slots and its bytes of streams.
+// Returns the size in bytes of a piece record without its slots and its bytes of streams.
 inline int64_t piece_head_size(const ContainerRecord& record) {
   return piece_record_size + (record.room ? sum_word_size : 0);
 }

@@ -46,8 +46,8 @@ struct EdgesRow {
   bool operator==(const EdgesRow&) const = default;
 };
 
-// Distance between an offset here and the same byte's offset in the physical file. Both offsets have the same
-// alignment to pages and to the shared granularity.
+// Returns the distance between a byte's offset in the boundary file and its offset in the physical file. Both
+// offsets have the same alignment to pages and to the shared granularity.
 int64_t edges_shift(const EdgesHeader& header);
 constexpr int64_t edges_row_offset(int64_t task) { return edges_header_size + edges_row_size * task; }
 

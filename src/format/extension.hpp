@@ -58,9 +58,10 @@ struct Extension {
 
   bool checksums() const { return flags & flag_checksums; }
   bool compressed() const { return flags & flag_compressed; }
-  // A repair could not determine where streams end, or which bytes they lack.
+  // Returns whether a repair could not determine where streams end, or which bytes they lack.
   bool guessed() const { return flags & flag_guessed; }
-  // Tasks are numbered in the order of files and local ranks, regardless of their global ranks.
+  // Returns whether tasks are numbered in the order of files and local ranks, regardless of their global
+  // ranks.
   bool in_order() const { return flags & flag_in_order; }
   bool operator==(const Extension&) const = default;
 };
@@ -139,10 +140,10 @@ struct Group {
 std::array<std::byte, group_entry_size> encode(const Group& group);
 Group decode_group(std::span<const std::byte, group_entry_size> bytes);
 
-// Number of groups of `tasks` tasks, or of parts of a mapping with `tasks` entries.
+// Returns the number of groups of `tasks` tasks, or of parts of a mapping with `tasks` entries.
 constexpr int64_t groups_of(int64_t tasks) { return (tasks + group_tasks - 1) / group_tasks; }
 
-// Number of checksums of a block with `used` bytes in a chunk of `chunk_size` bytes.
+// Returns the number of checksums of a block with `used` bytes in a chunk of `chunk_size` bytes.
 constexpr int64_t sums_of_block(int64_t used, int64_t chunk_size, uint32_t piece) {
   const int64_t bytes = used < chunk_size ? used : chunk_size;
   return bytes / piece + (bytes % piece != 0);

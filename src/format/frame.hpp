@@ -102,7 +102,7 @@ class FrameTable {
   void forget_first(size_t count) {
     frames_.erase(frames_.begin(), frames_.begin() + static_cast<std::ptrdiff_t>(count));
   }
-  // Position after the last plain byte.
+  // Returns the position after the last plain byte.
   PlainPlace end() const;
   std::vector<int64_t> block_sizes() const;  // at least one
   // Returns the frame that contains the plain byte at `at`, which must exist.

@@ -60,7 +60,7 @@ struct SHEAF_EXPORT HeaderFields {
                                                                               : KeyvalMode::none;
   }
 
-  // Absolute offsets in bytes.
+  // Return absolute offsets in bytes.
   int64_t globalranks_offset() const { return version <= 2 ? fixed_size_v2 : fixed_size; }
   int64_t chunksizes_offset() const { return globalranks_offset() + 8 * int64_t{ntasks}; }
   int64_t pointer_offset() const { return globalranks_offset() + 16 * int64_t{ntasks}; }

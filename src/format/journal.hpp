@@ -34,7 +34,7 @@ inline bool is_marked(const Pointer& p) { return p.maxblocks == -1 || has_journa
 inline std::string journal_name(std::string_view physical_file) {
   return std::string(physical_file) + ".journal";
 }
-// The journal for the tasks of one of several hosts.
+// Returns the name of the journal for the tasks of one of several hosts.
 inline std::string journal_name(std::string_view physical_file, int32_t host) {
   return journal_name(physical_file) + "." + std::to_string(host);
 }

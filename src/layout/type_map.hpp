@@ -60,8 +60,8 @@ class SHEAF_EXPORT TypeMap {
   // block_lengths[i] instances of types[i] at displacements[i] bytes (MPI_Type_create_struct).
   static TypeMap structure(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements,
                            std::span<const TypeMap> types);
-  // A subarray; all spans have the same length >= 1 and are in elements. row_major: the last dimension is
-  // contiguous (C), otherwise the first (Fortran). The extent is that of the whole array
+  // Creates a subarray. All spans have the same length >= 1 and are in elements. row_major: the last
+  // dimension is contiguous (C), otherwise the first (Fortran). The extent is that of the whole array
   // (MPI_Type_create_subarray).
   static TypeMap subarray(std::span<const int64_t> sizes, std::span<const int64_t> subsizes,
                           std::span<const int64_t> starts, bool row_major, const TypeMap& type);

@@ -49,12 +49,12 @@ struct Placed {
   int64_t at = 0;
 };
 
-// These normalize: adjacent blocks become one block, evenly spaced parts a loop.
+// Create nodes in normal form: adjacent blocks become one block, evenly spaced parts become a loop.
 NodeRef make_block(int64_t size);
 NodeRef make_loop(int64_t count, int64_t stride, const NodeRef& child);
 Placed make_sequence(std::vector<Placed> parts);
 
-// Both throw invalid_argument if the result exceeds 63 bits.
+// Add and multiply sizes or offsets. Throw invalid_argument if the result exceeds 63 bits.
 inline int64_t fitting_sum(int64_t a, int64_t b) { return must_fit(checked_add(a, b), "a datatype"); }
 inline int64_t fitting_product(int64_t a, int64_t b) { return must_fit(checked_mul(a, b), "a datatype"); }
 

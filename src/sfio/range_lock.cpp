@@ -7,7 +7,8 @@
 namespace sheaf::sfio {
 
 // Does not hold the link's lock while it waits, since the holder of the range may be another thread of this
-// task. So it polls the listener. The listener does not delay its answer, which would make it look dead.
+// task. So it polls the listener. The listener answers immediately, because the task would consider it dead
+// after a delay.
 RangeLock StripedFile::lock_range(const LockRequest& wanted) {
   const auto& [offset, length, exclusive, barred, patience] = wanted;
   if (const auto local = link_->local_file(subfiles_[0].listener, subfiles_[0].handle))

@@ -27,7 +27,7 @@ struct StripeName {
 
 inline constexpr std::string_view stripe_scheme = "sfio:";
 
-// Returns true if a path names a striped file, in programs that know only paths.
+// Returns true if a path names a striped file. For programs that handle only paths.
 inline bool is_stripe_path(std::string_view path) { return path.starts_with(stripe_scheme); }
 
 // Parses "host,path;host,path;", with or without a leading `sfio:`. A first element "unit=BYTES" sets the

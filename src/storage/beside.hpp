@@ -25,7 +25,7 @@ std::shared_ptr<File> make_beside(Store& store, const std::string& path);
 
 // Opens an existing file for reading and writing. Throws `foreign` unless it is a regular file without other
 // names and with an accepted owner. Accepted owners are the user of this process and the owner of
-// `neighbour`, the file that it lies beside. An empty `neighbour` stands for a file that only its own user
+// `neighbour`, the file that it lies beside. An empty `neighbour` represents a file that only its own user
 // writes. Another owner is then accepted only if the file system reports that owner for new files of this
 // process, too. Throws not_found, and the errors of the store.
 std::shared_ptr<File> open_beside(Store& store, const std::string& path, const std::string& neighbour);

@@ -44,13 +44,14 @@ struct FileStatus {
   // st_blksize in bytes: the preferred block size of the file system, on some the host's page size. Tasks on
   // several hosts agree on the largest, or on that of one task.
   int64_t block_size = 0;
-  int64_t allocated = 0;          // bytes of disk space; 0 if the store does not know
+  int64_t allocated = 0;          // bytes of disk space; 0 if the store cannot determine it
   bool is_special = false;        // a device, pipe or socket: must not be replaced by a file
   int64_t links = 1;              // number of names; 0: removed while open. 1 if the store does not count
   int64_t owner = 0;              // numeric user id; 0 if the store has none
   bool is_own = true;             // owned by the user of this process
   bool others_may_write = false;  // the mode lets the group or all users write
-  // Identifies the file among all files on this host, whatever names it has; 0 if the store does not know.
+  // Identifies the file among all files on this host, whatever names it has; 0 if the store cannot determine
+  // it.
   uint64_t device = 0;
   uint64_t number = 0;
 };
@@ -119,10 +120,10 @@ class File : private NonCopyable {
 
   // Locks a range for this File alone (exclusive), or together with others that only read. It conflicts with
   // any other holder: another process, another File of this process, or another thread with this File.
-  // `barred` says how to handle a conflict; waits are bounded (storage/range_lock.hpp). Locks are advisory:
-  // they exclude other locks, not transfers. A thread must not lock a range that overlaps one it already
-  // holds. Throws io if the file system has no locks, and with errno EAGAIN if the range has not become free;
-  // holds no lock then. The default is for stores for a single task, which need no locks.
+  // `barred` selects how to handle a conflict; waits are bounded (storage/range_lock.hpp). Locks are
+  // advisory: they exclude other locks, not transfers. A thread must not lock a range that overlaps one it
+  // already holds. Throws io if the file system has no locks, and with errno EAGAIN if the range has not
+  // become free; holds no lock then. The default is for stores for a single task, which need no locks.
   virtual RangeLock lock_range(const LockRequest&) { return {{std::shared_ptr<void>(), this}}; }
   RangeLock lock(int64_t offset, int64_t length, bool exclusive, OnConflict barred = OnConflict::wait) {
     return lock_range({offset, length, exclusive, barred, lock_timeout(lockers_, length)});
@@ -159,9 +160,9 @@ void set_room_aside(File& file, int64_t size);
 
 // Maps `length` bytes of the file from `offset`, a multiple of the page size. Stores to the mapping are
 // visible to readers at once and survive a kill of the process. Use it only for bytes that have been written
-// before, which allocates their space, and only if the traits say that mappings agree with reads. The last
-// copy of the result unmaps; the File may be closed before. Returns null if the file has no descriptor or
-// cannot be mapped.
+// before, which allocates their space, and only if mappings agree with reads according to the traits. The
+// last copy of the result unmaps; the File may be closed before. Returns null if the file has no descriptor
+// or cannot be mapped.
 std::shared_ptr<std::byte> map_range(File& file, int64_t offset, int64_t length);
 
 // Discards bytes that are no longer needed. They read as zeros or as before; their space is released if the

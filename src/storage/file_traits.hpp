@@ -75,7 +75,7 @@ class Published {
   // Returns true if this task alone has written all of [begin, end) and no other bytes have been published
   // there since.
   virtual bool keeps(int64_t begin, int64_t end) const = 0;
-  // Independent writers hold it shared; its exclusive holder knows that this task is not writing.
+  // Independent writes of this task hold it shared, so its exclusive holder excludes them.
   virtual std::shared_mutex& writers() = 0;
   // Returns the file as an aggregator uses it in collective transfers: it reads back the windows that it has
   // written.

@@ -56,7 +56,7 @@ void StdioHandle::move_to(int64_t position) {
     return;
   }
   flush();
-  // Keeps the error flag of a stream that writes: it tells the program that bytes are lost.
+  // Keeps the error flag of a stream that writes: it reports to the program that bytes are lost.
   const bool stays = witness_.get() >= 0 && std::ferror(own_) != 0;
   if (own_ != nullptr && !stays) std::clearerr(own_);
   if (::lseek(fd_, position, SEEK_SET) < 0)

@@ -15,7 +15,7 @@
 
 namespace sheaf::api {
 
-// Installs the exit handler that flushes open handles. Local; thread-safe.
+// Installs the exit handler that flushes open handles. Local and thread-safe.
 void watch_exit();
 
 // Closes forgotten multifiles over MPI tasks. MPI_Finalize calls it before MPI ends. Not collective.

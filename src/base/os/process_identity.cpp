@@ -42,7 +42,7 @@ std::optional<Life> life_of(int64_t pid) {
   return fields ? std::optional(life) : std::nullopt;
 }
 
-// Returns the scope of process numbers: one boot of the host and one PID namespace.
+// Returns the scope of PIDs: one boot of the host and one PID namespace.
 std::string boot_and_space() {
   const std::string boot = line_of("/proc/sys/kernel/random/boot_id");
   std::array<char, 64> space{};

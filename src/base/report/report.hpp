@@ -25,13 +25,14 @@ struct ErrorFacts {
 };
 SHEAF_EXPORT const ErrorFacts& last_error_facts();  // of the calling thread; also for other libraries
 
-// The text of that error; empty without one. Valid until the next report of the thread.
+// Returns the text of that error, or an empty string if there is none. Valid until the next report of the
+// thread.
 SHEAF_EXPORT const char* last_error_text();
 
 // Prints "SION_ERROR_WARN on rank R, rc=0: <function>: <message>".
 SHEAF_EXPORT void warn(std::string_view function, std::string_view message, int task);
 
-// Whether the current call has warnings (base/warnings), and prints them.
+// warnings_wait() returns whether the current call has warnings (base/warnings); say_warnings() prints them.
 SHEAF_EXPORT bool warnings_wait();
 SHEAF_EXPORT void say_warnings(std::string_view function, int task);
 

@@ -55,7 +55,7 @@ struct Options {
   int iotasks = 0;  // tasks of a host that transfer at once; 0: all
   bool json = false;
 
-  // Size of a task's data, and the minimum over all tasks, in bytes.
+  // Return the size of a task's data, and the minimum over all tasks, in bytes.
   int64_t bytes_of(int64_t task, int64_t ntasks) const;
   int64_t min_bytes(int64_t ntasks) const { return totalsize ? *totalsize / ntasks : localsize; }
 };

@@ -9,7 +9,7 @@
 
 namespace sheaf::partest {
 
-// The mixing function of SplitMix64.
+// Applies the mixing function of SplitMix64.
 uint64_t mixed(uint64_t x);
 
 // The stream of `task` repeats a random block that is specific to the task. The length of the block is no

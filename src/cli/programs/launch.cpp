@@ -149,7 +149,7 @@ int run_command(const std::vector<std::string>& command) {
   passed->tell(child);
   siginfo_t end;
   while (waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOWAIT) < 0 && errno == EINTR) continue;
-  passed.reset();  // while the process number still belongs to the program
+  passed.reset();  // while the PID still belongs to the program
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -32,7 +32,7 @@ int attribute() {
   return key;
 }
 
-// Returns what the communicator holds; null if nothing yet.
+// Returns the cache attached to the communicator; null if there is none.
 Holder* holder_of(MPI_Comm comm) {
   void* value = nullptr;
   int found = 0;

@@ -25,7 +25,7 @@ class HostsMeeting : private NonCopyable {
   // Local. Reduces over the tasks of `comm`, which must outlive the object. `host`: number of this task's
   // host; if negative, MPI groups the tasks by shared memory.
   explicit HostsMeeting(MPI_Comm comm, int host = -1) : comm_(comm), host_(host) {}
-  // Frees its communicators; collective in the sense of MPI. The object must not be used afterwards.
+  // Frees its communicators. Collective in the sense of MPI. The object must not be used afterwards.
   void free();
 
   // Implements Comm::reduce(). Returns false on all tasks, without moving data, in any of the following

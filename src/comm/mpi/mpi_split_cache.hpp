@@ -1,7 +1,7 @@
 // comm/mpi/mpi_split_cache: a cache of communicators split from one of Sheaf's, for the next open.
 //
 // Programs open files repeatedly, and each open splits its tasks by host or by file in the same way. A split
-// takes messages between all tasks; one reduction finds out whether a cached part matches. Parts are stored
+// takes messages between all tasks; one reduction determines whether a cached part matches. Parts are stored
 // with the duplicate of the program's communicator (mpi_spares) they were made from, and freed with it.
 #pragma once
 
@@ -47,10 +47,10 @@ class SplitCommCache {
   // Returns the parts made from a part.
   SplitCommCache& of(int number) const { return *kept_[static_cast<size_t>(number)].parts; }
 
-  // Local; from any thread.
+  // Local and thread-safe.
   void give_back(int number);
 
-  // Frees all parts; collective in the sense of MPI. No part may be in use.
+  // Frees all parts. Collective in the sense of MPI. No part may be in use.
   void free();
 
  private:

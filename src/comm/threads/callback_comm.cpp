@@ -80,7 +80,7 @@ class CallbackHub final : public RootRelay {
  private:
   // Returns true if this task gets all contributions: task 0 does, and with an allgather callback every task.
   bool has_all() const { return call_.allgather || rank_ == 0; }
-  // Number of elements per contribution in buffers for all contributions.
+  // Returns the number of elements per contribution in buffers for all contributions.
   size_t places() const { return has_all() ? static_cast<size_t>(size_) : 0; }
 
   // Collective. Collects `mine` of each task on all tasks that get all contributions.

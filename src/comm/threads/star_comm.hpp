@@ -32,7 +32,7 @@ class RootRelay {
   virtual int size() const = 0;
 
   // Collective. Task 0 gets `mine` of all tasks and runs `answer`; every task gets its piece of the result.
-  // Throws on all tasks alike as far as the transport can; an error of `answer`, too.
+  // An error of the transport or of `answer` is thrown on all tasks that the transport can still reach.
   virtual std::vector<std::byte> round(std::span<const std::byte> mine, const Answer& answer) = 0;
 
   // Returns a number that is common to the tasks that share memory with this one and differs from all others.
@@ -42,7 +42,7 @@ class RootRelay {
 
   int64_t next_group = 1;  // number of the next group of a split; maintained at task 0 only
 
-  // The program's own groups (comm/threads/callback_comm.hpp), if its callbacks perform the rounds.
+  // Access the program's own groups (comm/threads/callback_comm.hpp), if its callbacks perform the rounds.
   virtual void make_local(const LocalGroup& local);
   virtual void* local() const { return nullptr; }
 };

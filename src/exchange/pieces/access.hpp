@@ -28,7 +28,8 @@ struct FileAccess {
 
   int64_t bytes() const { return to - from; }
   int64_t offset_of(int64_t position) const { return displacement + filetype->offset_of(position); }
-  // First and past-the-end file offset of the access. Requires bytes() > 0 and an ordered file type.
+  // Return the first and the past-the-end file offset of the access. Require bytes() > 0 and an ordered file
+  // type.
   int64_t low() const { return offset_of(from); }
   int64_t high() const { return offset_of(to - 1) + 1; }
   // Returns the stream position, within [from, to], of the first byte at or above `offset`. Requires an

@@ -22,7 +22,8 @@ uint64_t coverage_of_range(int64_t low, int64_t high);
 // Bitmap with one bit per byte of a window. Several tasks may set bits at once.
 class CoverageMap {
  public:
-  // Number of words for a map of `bytes` bytes: bytes / 64, rounded up. The words of a new map must be zero.
+  // Returns the number of words for a map of `bytes` bytes: bytes / 64, rounded up. The words of a new map
+  // must be zero.
   static size_t words_for(int64_t bytes) { return static_cast<size_t>((bytes + 63) / 64); }
   explicit CoverageMap(std::span<std::atomic<uint64_t>> words) : words_(words) {}
 

@@ -21,7 +21,7 @@ struct Call {
   MPI_Offset offset = 0;  // in etypes
 };
 
-// Noncollective access, blocking and nonblocking.
+// Perform noncollective accesses, blocking and nonblocking.
 int access_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status);
 int start_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request);
 // Collective access, blocking, nonblocking and split. With the shared pointer: ordered access.

@@ -227,7 +227,7 @@ class OpenFile final : public SharedFile {
   }
 
  private:
-  // The communicator of collective calls.
+  // Returns the communicator of collective calls.
   Comm& comm() const { return sequence_.comm(); }
 
   void take_hints(const Opening& told) {

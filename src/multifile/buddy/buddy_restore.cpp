@@ -95,7 +95,7 @@ class Restorer {
     const auto problem =
         buddy::move_pieces(all_, (size + buddy::message_bytes - 1) / buddy::message_bytes,
                            {source, to, source ? all : none}, {target, from, target ? all : none});
-    // The storing task must know about errors before it renames the file.
+    // The storing task must receive errors before it renames the file.
     return attempt([&] { agree(all_, problem); });
   }
 

@@ -58,7 +58,7 @@ class BuddyView final : public File {
     status.size = end_ + std::ssize(back_);
     return status;
   }
-  // Only used by the constructor.
+  // Called only by the constructor.
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     if (made_) read_only();
     std::vector<std::byte>& part = offset < end_ ? front_ : back_;

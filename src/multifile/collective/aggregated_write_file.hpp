@@ -37,7 +37,7 @@ class AggregatedWriteFile final : public LazyFile {
   // begin_unbounded().
   size_t bound_again();
 
-  // Held bytes, and bytes given to the collector that it has not confirmed.
+  // Return the held bytes, and the bytes sent to the collector that it has not confirmed.
   PendingExtents& held() { return held_; }
   PendingExtents& shipped() { return shipped_; }
   // Returns true if this task has written all its bytes itself and none are held or shipped.

@@ -40,14 +40,14 @@ class CollectiveGroup {
   // file.
   CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread);
 
-  // Number of this task within the group.
+  // Returns the number of this task within the group.
   int rank() const { return file_->rank() - static_cast<int>(place_.first); }
   int size() const { return static_cast<int>(place_.size); }
   int collector() const { return collector_; }  // member number of the collector
   bool is_collector() const { return rank() == collector_; }
   const layout::GroupPlace& place() const { return place_; }
 
-  // The members as ranks within the file.
+  // Returns the members as ranks within the file.
   Mover::Members tasks() const {
     return {static_cast<int>(place_.first), static_cast<int>(place_.first + place_.size) - 1};
   }
@@ -124,7 +124,7 @@ NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectiveP
 // Collective.
 CollectiveGroup make_reading_groups(Comm& file, const CollectivePlan& plan, const Spread& spread);
 
-// Returns how the tasks of a physical file, `local`, cooperate. Returns nothing if the mode does not ask for
+// Returns how the tasks of a physical file, `local`, cooperate. Returns nothing if the mode does not request
 // it, or if they cannot communicate without the tasks of other files. Local; the result is the same on all
 // tasks of the multifile.
 std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, const Comm& local,

@@ -9,7 +9,7 @@ namespace sheaf {
 
 using namespace collective_constants;
 
-// Extents that a task asks its collector to read.
+// Extents that a task requests from its collector.
 struct CollectiveReader::Wish {
   std::vector<Extent> extents;
   std::vector<std::byte> memory;  // receives the bytes; allocated before any task sends

@@ -2,9 +2,9 @@
 // 5).
 //
 // Few tasks write the small requests of many tasks to the file. A collective write leaves its bytes in the
-// memory of the task. After a number of calls that all tasks of the physical file know, a *round* sends them
-// to the collector of each group. The collector writes them in file order while the other tasks continue. A
-// task that would exceed its share of memory writes the bytes itself.
+// memory of the task. After a number of calls that all tasks of the physical file have agreed on, a *round*
+// sends them to the collector of each group. The collector writes them in file order while the other tasks
+// continue. A task that would exceed its share of memory writes the bytes itself.
 //
 // Memory is therefore bounded, tasks may write independently between the collective calls, and only these
 // calls synchronize. Each task sends its bytes together with their offsets

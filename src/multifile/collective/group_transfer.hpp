@@ -28,8 +28,8 @@ class GroupTransfer {
   explicit GroupTransfer(const CollectiveGroup& group, Mover* mover = nullptr)
       : group_(group), mover_(mover) {}
 
-  // Bounds that all tasks of the file must know: the maximum of `bytes` and `extents` over the tasks, and the
-  // minimum of `each` that a collector has reserved.
+  // Bounds that all tasks of the file must agree on: the maximum of `bytes` and `extents` over the tasks, and
+  // the minimum of `each` that a collector has reserved.
   struct Load {
     int64_t bytes = 0;
     int64_t extents = 0;

@@ -26,7 +26,7 @@ class PendingExtents {
 
   bool empty() const { return extents_.empty(); }
   int64_t bytes() const { return std::ssize(data_); }
-  // Memory in bytes.
+  // Returns the memory in use, in bytes.
   int64_t weight() const { return bytes() + std::ssize(extents_) * int64_t{sizeof(Extent)}; }
   std::span<const Extent> extents() const { return extents_; }
 

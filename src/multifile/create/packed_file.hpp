@@ -23,7 +23,7 @@ struct PackedFile {
   std::vector<MoreSection> more = {};            // further sections of the trailer
   std::vector<layout::Placement> mapping = {};   // places of all tasks; in the first file of a set
 
-  // Bytes per checksum; 0: no checksums.
+  // Returns the bytes per checksum; 0: no checksums.
   uint32_t piece() const { return extension && extension->checksums() ? extension->piece : 0; }
   // Entries of the mapping field; -1: the file has no such field. If the set has one file, the mapping is
   // empty, as in files of serial writers.

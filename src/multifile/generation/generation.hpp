@@ -78,7 +78,7 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   void find_record(Comm& comm);
   // Must be called after the commit was completed.
   void forget_record() { use(std::nullopt); }
-  // The commit in progress, or interrupted, if an attempt has found one.
+  // Returns the commit in progress or interrupted, if an attempt has found one.
   const std::optional<format::CommitRecord>& record() const { return record_; }
 
  private:

@@ -22,7 +22,7 @@ struct JournalHosts {
   int32_t count = 1;
 };
 
-// Identifies the physical file of a journal. Every task knows these values from the open, so that no task
+// Identifies the physical file of a journal. Every task has these values from the open, so that no task
 // reads what a different task wrote.
 struct JournalKey {
   format::Identity identity{};  // zeros: the file has no identity and therefore no journal
@@ -49,7 +49,7 @@ struct JournalKey {
   bool has_identity() const { return identity != format::Identity{}; }
   bool may_mark() const { return first || hosts.count == 1; }
   format::JournalHeader header() const;
-  // Offset in the physical file.
+  // Returns the offset in the physical file.
   int64_t pointer_offset() const { return format::HeaderFields{.ntasks = ntasks}.pointer_offset(); }
 };
 

@@ -74,8 +74,7 @@ bool JournalReader::read_slots(File& file, int64_t slot, int64_t count, std::vec
   return got > 0;
 }
 
-// Decodes a slot. A slot that was read during a write may look torn or damaged once, but not again in the
-// second read.
+// Decodes a slot. A slot that is read during a write may appear torn or damaged, but not in a second read.
 format::Slot JournalReader::slot_of(const Journal& journal, std::span<const std::byte> bytes,
                                     int64_t slot) const {
   std::array<std::byte, format::journal_slot_size> own;

@@ -44,7 +44,7 @@ class JournalReader {
 
   // Returns the largest block count of any task, >= 1. Reads all slots in use; damaged slots cause no error.
   int64_t max_blocks();
-  // Damage found by max_blocks().
+  // Returns the damage found by max_blocks().
   const JournalDamage& damage() const { return damage_; }
   // Returns true if any slot read so far had a record of this file.
   bool found_records() const { return found_; }

@@ -124,7 +124,7 @@ void JournalWriter::hold(const Report& report) {
   held_.push_back(report);
 }
 
-// Sets the mark. A reader that finds a marked file without a journal then knows that the journal was lost.
+// Sets the mark. A reader that finds a marked file without a journal then reports that the journal was lost.
 void JournalWriter::mark(File& data, const std::array<std::byte, 4>& with) {
   const bool gap = with == format::journal_gap_mark;
   if (!key_.may_mark()) marked_ = true;

@@ -3,7 +3,7 @@
 //
 // The first record of any task creates the journal. So programs that neither flush nor leave a chunk have no
 // cost, and tasks need no synchronization. All tasks write the same header. No journal is possible if the
-// directory is not writable or another file has its name. Local; one thread at a time.
+// directory is not writable or another file has its name. Local. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -46,9 +46,9 @@ class JournalWriter {
 
   // Records that the first `bytes` bytes of chunk `block` of local task `task` are in `data`, the physical
   // file. The bytes must have been written before. finished: no more bytes will be written to the chunk.
-  // Throws as Journaling says; the previous record then stays valid. Throws `foreign`, from then on always,
-  // if a different program has completed the file or removed its journal. Does nothing if the file has no
-  // identity and thus no journal.
+  // Throws as described at Journaling; the previous record then stays valid. Throws `foreign`, from then on
+  // always, if a different program has completed the file or removed its journal. Does nothing if the file
+  // has no identity and thus no journal.
   void report(File& data, int64_t task, int64_t block, int64_t bytes, bool finished);
 
   // Records all blocks of tasks first, first + 1, ..., of which task t has counts[t], with size_of(t, block)
@@ -73,9 +73,9 @@ class JournalWriter {
   bool deferred() const { return holder_ != nullptr; }
   void confirm(File& data);  // all bytes are in the file; throws and can be repeated
   int64_t waiting() const { return std::ssize(held_); }
-  // Number of finished chunks that the collector may record. send() returns at most `most`, which are in
-  // flight until arrived() or return_underway() is called. Only final values are sent, because a collector
-  // may write them later.
+  // Returns the number of finished chunks that the collector may record. send() returns at most `most`, which
+  // are in flight until arrived() or return_underway() is called. Only final values are sent, because a
+  // collector may write them later.
   int64_t to_send() const {
     if (how_ == Journaling::durable || kept_until_synced()) return 0;
     return std::ranges::count_if(held_, &Report::finished);
@@ -86,7 +86,7 @@ class JournalWriter {
     held_.insert(held_.begin(), underway_.begin(), underway_.end());
     underway_.clear();
   }
-  // For the collector, before it writes for other tasks. Throws `foreign` as report() does.
+  // Called by the collector before it writes for other tasks. Throws `foreign` as report() does.
   void require_unfinished_file(File& data);
   // Records finished chunks of other tasks at the collector. Their bytes must be in `data`, the file itself.
   // Throws as report() does.

@@ -3,7 +3,7 @@
 //
 // The process that made the lease has an Ownership (multifile/journal/ownership), which uses this class for
 // its checks. During an append, the other tasks check before each write, because a program that takes over
-// appends to the same files. Local; thread-safe.
+// appends to the same files. Local and thread-safe.
 #pragma once
 
 #include <atomic>

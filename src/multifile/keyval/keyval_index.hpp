@@ -6,7 +6,7 @@
 // memory is 20 bytes per scanned record and about 120 per distinct key.
 //
 // The stream is that of the handle: sion_feof and similar calls see the position that reading by key has
-// left. The program may change the position between two calls. Local; one thread at a time. Sizes and offsets
+// left. The program may change the position between two calls. Local. Not thread-safe. Sizes and offsets
 // in bytes.
 #pragma once
 

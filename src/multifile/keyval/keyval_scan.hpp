@@ -58,7 +58,7 @@ class KeyvalScanner {
     return next_across_reads();
   }
 
-  // Bytes of the current value that were neither read nor skipped.
+  // Returns the number of bytes of the current value that were neither read nor skipped.
   int64_t left() const { return left_; }
   // Reads from the current value. Returns fewer bytes than requested only at its end.
   size_t read(std::span<std::byte> out) {

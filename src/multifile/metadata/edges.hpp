@@ -19,7 +19,7 @@
 
 namespace sheaf {
 
-// The boundary blocks of one physical file, for the tasks of one process. Local; one thread at a time.
+// The boundary blocks of one physical file, for the tasks of one process. Local. Not thread-safe.
 class Edges {
  public:
   // `store` outlives the object. `journal`: announces the boundary blocks in the journal, so that readers of
@@ -56,8 +56,8 @@ class Edges {
   size_t read(std::span<std::byte> data, int64_t offset) { return file().read_at(data, offset + shift_); }
   // Returns when bytes written here would survive a power loss.
   void sync();
-  // Neither throws. close(): when nothing more will be written. remove(): on every task, after all boundary
-  // blocks were merged; deletes the file of the host.
+  // Neither throws. close() must be called when nothing more will be written. remove() must be called by
+  // every task after all boundary blocks were merged; it deletes the file of the host.
   void close();
   void remove();
 

@@ -1,6 +1,7 @@
 // multifile/metadata/metadata_io: reads and writes the metadata of one physical file in slices, at offsets
-// that every task can compute. Used by the serial handles, the parallel protocol and the tools. No call holds
-// more than it was asked for. Every number read is validated against the size of the file before use.
+// that every task can compute. Used by the serial handles, the parallel protocol and the tools. No call
+// allocates more memory than its result needs. Every number read is validated against the size of the file
+// before use.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +69,7 @@ class MetadataReader {
   format::Pointer read_pointer();
   // True if read_pointer() has failed because the file had a journal that is lost.
   bool journal_lost() const { return journal_lost_; }
-  // Damage that read_pointer() has found in the journal.
+  // Returns the damage that read_pointer() has found in the journal.
   JournalDamage journal_damage() const { return journal_ ? journal_->damage() : JournalDamage{}; }
   // Accepts tasks with damaged journal records; their valid records count. Call before
   // read_pointer().
@@ -108,7 +109,8 @@ class MetadataReader {
   // a hole of the file. Does not read them, and may miss some. 0: unknown.
   int64_t empty_rounds(const format::Pointer& p, int64_t round, int64_t task);
 
-  // The mapping of a set; requires header().leads_set(). The size is the total number of tasks of the set.
+  // Read the mapping of a set. Require header().leads_set(). The size is the total number of tasks of the
+  // set.
   int64_t read_mapping_size(const format::Pointer& p);
   void read_mapping(const format::Pointer& p, int64_t first, std::span<layout::Placement> entries);
 
@@ -233,7 +235,7 @@ class MetadataWriter {
                          std::span<const int64_t> sizes) {
     write_numbers(block_sizes_offset(header_, p, round) + 8 * first, sizes);
   }
-  // For serial and mapped writing, and for file 0 of a set: the size of the mapping, then its entries.
+  // Write the size of the mapping, then its entries: in serial and mapped writing, and for file 0 of a set.
   void write_mapping_size(const format::Pointer& p, int32_t size) {
     write_numbers(mapping_offset(header_, p), std::span<const int32_t>(&size, 1));
   }

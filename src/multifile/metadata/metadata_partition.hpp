@@ -81,13 +81,13 @@ class MetadataPartition {
   int64_t first() const { return first_; }  // first row of this process's slice
   int64_t count() const { return count_; }  // number of its rows; 0 if this process is no metadata task
   bool leads() const { return number_ >= 0; }
-  // Metadata tasks that this process communicates with.
+  // Returns the number of metadata tasks with which this process communicates.
   int leaders() const { return by_rank() ? 1 : static_cast<int>(std::ssize(begins_)) - 1; }
   int leader_of(int64_t row) const;
   int64_t largest() const;                // rows in the largest slice of leaders()
   int number() const { return number_; }  // index of this process among them, or -1
   bool by_rank() const { return rows_per_slice_ > 0; }
-  // For rows by rank: number of slices, and rows of each except the last.
+  // For rows by rank: return the number of slices, and the rows of each except the last.
   int slices() const { return slices_; }
   int64_t rows_per_slice() const { return rows_per_slice_; }
 
@@ -129,7 +129,7 @@ class MetadataPartition {
   template <class Answer, class Record, class Act>
   std::vector<Answer> answer(const Gathered& collected, size_t mine, std::optional<Error>& problem,
                              Act&& act);
-  // collect() and answer() in one call.
+  // Performs collect() and answer() in one call.
   template <class Answer, class Record, class Act>
   std::vector<Answer> ask(std::span<const Record> records, std::optional<Error>& problem, Act&& act) {
     return answer<Answer, Record>(collect(records), records.size(), problem, act);

@@ -59,7 +59,7 @@ struct SHEAF_EXPORT Multifile {
   const PhysicalFile& file_of(int64_t task) const { return files[static_cast<size_t>(place(task).file)]; }
   const PhysicalFile& file_of(const TaskRow& row) const { return files[static_cast<size_t>(row.place.file)]; }
   int64_t maxblocks() const;  // maximum over all files
-  // False if the contents are those recovered from journals.
+  // Returns false if the contents are those recovered from journals.
   bool closed() const {
     return std::ranges::all_of(files, [](const PhysicalFile& f) { return f.pointer.complete(); });
   }
@@ -68,7 +68,7 @@ struct SHEAF_EXPORT Multifile {
     return std::ranges::any_of(files, [](const PhysicalFile& f) { return f.header.compressed; });
   }
   int64_t data_bytes() const;
-  // Number of chunks with an end guessed by a repair (format::Extension).
+  // Returns the number of chunks with an end guessed by a repair (format::Extension).
   uint64_t guessed_ends() const {
     uint64_t sum = 0;
     for (const PhysicalFile& f : files) sum += f.extension ? f.extension->guessed_ends : 0;

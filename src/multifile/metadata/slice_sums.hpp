@@ -28,13 +28,13 @@ namespace sheaf {
 inline constexpr int64_t sums_in_rows = 2 << 20;
 inline constexpr int64_t sums_of_window = 2 << 20;
 
-// Maximum number of checksums that a task sends with its row, in a slice of `tasks` tasks. The minimum of
-// four takes no more memory than its block sizes, for any number of tasks.
+// Returns the maximum number of checksums that a task sends with its row, in a slice of `tasks` tasks. The
+// minimum of four takes no more memory than its block sizes, for any number of tasks.
 constexpr int64_t max_sums_in_row(int64_t tasks) {
   return std::max<int64_t>(4, sums_in_rows / std::max<int64_t>(1, tasks));
 }
 
-// Number of rounds for `sums` checksums.
+// Returns the number of rounds for `sums` checksums.
 constexpr int64_t rounds_of(int64_t sums) { return (sums + sums_of_window - 1) / sums_of_window; }
 
 // Returns the checksums that a task sends in round `round`: the part of `sums` in that window. `begin` is the

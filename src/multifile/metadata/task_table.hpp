@@ -55,7 +55,7 @@ class SHEAF_EXPORT TaskTable {
   int64_t largest_task() const { return largest_task_; }
   int64_t largest_chunk() const { return largest_chunk_; }
   bool has_sums() const { return piece_ > 0; }
-  // Blocks with a size that differs from the stored one.
+  // Returns the blocks with a size that differs from the stored one.
   std::span<const layout::CutBlock> cut_blocks() const { return cut_blocks_; }
   bool is_held() const { return held_ != nullptr; }
   int64_t bytes_held() const { return held_ ? held_->bytes() : 0; }

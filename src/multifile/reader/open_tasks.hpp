@@ -47,7 +47,7 @@ struct PartitionRows {
 class OpenTasks {
  public:
   // Opens the tasks of `request`. Collective over `comm`. Throws on every process alike. `appends` receives
-  // what the metadata tasks have read, in slices as `slicing` says.
+  // what the metadata tasks have read, in the slices of `slicing`.
   OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request, const OpenMode& mode,
             PartitionRows* appends = nullptr, Slicing slicing = Slicing::groups);
   // Opens one task after the caller has found its place, file and blocks. Local.
@@ -65,7 +65,7 @@ class OpenTasks {
   std::vector<layout::Placement> read_mapping() const;
 
   LocalTasks own;
-  std::shared_ptr<File> no_task;  // stands for the file on a process without tasks
+  std::shared_ptr<File> no_task;  // represents the file on a process without tasks
 
  private:
   void choose_tasks(Comm& comm, const MappedReadRequest& request);

@@ -36,7 +36,7 @@ class SHEAF_EXPORT Reader {
   // Opens one task per process, that of its rank. Collective over `comm`. Throws on every task alike;
   // out_of_range if the multifile has another number of tasks.
   //   name_of: names of the physical files, if they differ from those of docs/format.md.
-  //   means_of: returns the resources of collective calls. Collective, called if the mode asks for them, once
+  //   means_of: returns the resources of collective calls. Collective, called if the mode requests them, once
   //   this task is known to be one of `local` in physical file `number`.
   using MeansOf = std::function<CollectiveMeans(Comm& all, Comm& local, int32_t number, int32_t nfiles)>;
   Reader(Store& store, std::unique_ptr<Comm> comm, const std::string& path, const OpenMode& mode,
@@ -51,7 +51,7 @@ class SHEAF_EXPORT Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // Number of tasks of the multifile.
+  // Returns the number of tasks of the multifile.
   int64_t ntasks() const { return whole_ ? whole_->multifile.ntasks() : tasks_->ntasks(); }
   int64_t task() const { return task_; }  // the current task; -1: none in this process
   // Makes another task current, at its last position, initially its first byte. Throws out_of_range for a
@@ -67,14 +67,14 @@ class SHEAF_EXPORT Reader {
 
   const Multifile* whole() const { return whole_ ? &whole_->multifile : nullptr; }  // null: not all tasks
   const Multifile& multifile() const { return whole_->multifile; }                  // requires whole()
-  // Tasks of this process; empty if it has all.
+  // Returns the tasks of this process; empty if it has all.
   std::span<const OwnTask> tasks() const;
   // Reads the places of all tasks, if tasks were opened by their numbers.
   std::vector<layout::Placement> read_mapping() const;
 
   Comm* comm() { return comm_.get(); }                 // all processes; null: one process alone
   Comm& local() { return local_ ? *local_ : *comm_; }  // tasks of this physical file, one per process
-  // Null if the tasks read independently.
+  // Returns null if the tasks read independently.
   CollectiveReader* collective() { return collecting_ ? collecting_->reader.get() : nullptr; }
 
   // Closes the multifile. Collective over the processes. Throws on every process alike; the object is closed

@@ -19,13 +19,13 @@ struct HoleTable {
   std::vector<std::string> unknown;  // facts that the holes do not show
   int64_t guessed_ends = 0;          // chunks that end in a zero, which may be data or not
 
-  // Number of rounds, >= 1.
+  // Returns the number of rounds, >= 1.
   int64_t blocks() const { return counts.empty() ? 1 : std::ranges::max(counts); }
   int64_t bytes(int64_t round, size_t task) const {
     const auto found = rounds.find(round);
     return found == rounds.end() ? 0 : found->second[task];
   }
-  // All tasks of a round, for modification.
+  // Returns all tasks of a round, for modification.
   std::vector<int64_t>& round(int64_t number) {
     auto& row = rounds[number];
     row.resize(counts.size());
@@ -52,7 +52,7 @@ void add_records(MetadataReader& reader, const format::Pointer& p, HoleTable& ta
 
 // Shortens every task's data to the part without gaps. The data end in the first chunk that ends in zeros,
 // with its last nonzero byte. Holes alone are not sufficient: a page that two chunks share is a hole in
-// neither. So a chunk that its task left early, because a record did not fit, may look full.
+// neither. A task may leave a chunk early because a record does not fit. Such a chunk may appear full.
 void leave_out_zeros(MetadataReader& reader, const Chunks& chunks, HoleTable& table);
 
 // Reads the blocks from a block table in the file. found: the position of the table.

@@ -62,7 +62,7 @@ struct SHEAF_EXPORT RepairReport {
 };
 
 // Repairs the multifile `path`, or writes a repaired copy. Throws `damaged` or `not_a_multifile` if META1 is
-// incomplete or invalid, `damaged` if a file is shorter than its journal says, and what the store throws.
+// incomplete or invalid, `damaged` if a file is shorter than its journal records, and what the store throws.
 // progress: counts the bytes of a copy. Memory: a few MiB for files with a journal; for others 8 bytes per
 // chunk of the rounds that contain data.
 SHEAF_EXPORT RepairReport repair(Store& store, const std::string& path, const RepairRequest& request,

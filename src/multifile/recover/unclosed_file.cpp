@@ -181,7 +181,7 @@ void UnclosedFile::use_holes(bool unreported, bool by_holes, const std::optional
       "the multifile");
 }
 
-// Reads the chunks at the first call: a caller that only checks what a journal says does not need them.
+// Reads the chunks at the first call: a caller that only checks the contents of a journal does not need them.
 const Chunks& UnclosedFile::chunks() {
   if (!chunks_) chunks_ = read_chunks(reader_);
   return *chunks_;

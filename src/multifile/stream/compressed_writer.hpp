@@ -3,8 +3,8 @@
 //
 // Uses two WriteStreams. The program writes to the upper one, which fills chunks as if nothing were
 // compressed. Its output is cut into frames, which are appended to the lower one, the stream of the physical
-// file. A program therefore sees the same blocks and positions with and without compression. Local; one
-// thread at a time. Sizes in bytes.
+// file. A program therefore sees the same blocks and positions with and without compression. Local. Not
+// thread-safe. Sizes in bytes.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,9 @@
 // multifile/stream/failed_writes: write requests of a program that have failed and not been repeated.
 //
 // A write that fails accepts no bytes, and the program may repeat it. If a program ignores the failure, the
-// multifile must not look complete. Every failed request is therefore remembered by its length and checksum,
-// until the task's stream continues with the same bytes, in one request or several. Local; one thread at a
-// time.
+// multifile must not be marked as complete. Every failed request is therefore remembered by its length and
+// checksum, until the task's stream continues with the same bytes, in one request or several. Local. Not
+// thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -70,9 +70,10 @@ class FileChecks {
   // Verifies the data checksums of all tasks, or of tasks in whole groups, 1 MiB at a time.
   void check_sums(int64_t first, int64_t count);
   void check_sums() { check_sums(0, header_.ntasks); }
-  // Number of data checksums before those of the first task of a group. Valid only after check_tasks().
+  // Returns the number of data checksums before those of the first task of a group. Valid only after
+  // check_tasks().
   int64_t sums_before(int64_t group) { return read_group(group).first_sum; }
-  // Bytes of data per checksum.
+  // Returns the bytes of data per checksum.
   uint32_t piece() const { return piece_; }
 
   const format::Trailer& trailer() const { return trailer_; }

@@ -27,7 +27,7 @@ void move_tail(File& file, const layout::ChunkGeometry& geometry, int64_t chunk,
 
 // The blocks of a task, for comparison with the other tasks of its file.
 struct WrittenTask {
-  int64_t task;  // number as the program knows it
+  int64_t task;  // number of the task in messages to the program
   int32_t file = 0;
   const layout::ChunkGeometry& geometry;
   const TaskBlocks& blocks;

@@ -79,8 +79,8 @@ class PlainFile final : public File {
   int64_t decoded_ = 0;
 };
 
-// Loads the uncompressed stream of one task, positioned at its start; uses a PlainFile if `header` says that
-// the file is compressed. The table of `sizes` must outlive the stream.
+// Loads the uncompressed stream of one task, positioned at its start; uses a PlainFile if `header` marks the
+// file as compressed. The table of `sizes` must outlive the stream.
 void load_stream(ReadStream& stream, const format::Header& header, std::shared_ptr<File> file,
                  const StoredTask& task, BlockSizes sizes);
 

@@ -103,8 +103,8 @@ struct TaskBlocks {
   // Returns the checksums of all blocks, in the order of the format. All bytes must be in `file`; unknown
   // checksums are computed from it.
   std::vector<uint32_t> take_sums(File& file, const layout::ChunkGeometry& geometry);
-  // Index of the first checksum of `pieces` in the result of take_sums(); nullopt if any of `pieces` was read
-  // back.
+  // Returns the index of the first checksum of `pieces` in the result of take_sums(); nullopt if any of
+  // `pieces` was read back.
   std::optional<int64_t> find_sums(const Pieces& pieces, int64_t chunk_size) const;
 
   std::span<const Overrun> overruns() const {
@@ -151,7 +151,7 @@ class RowView {
   int64_t sums() const { return empty() ? 0 : sums_follow() ? ~word(2) : word(2); }
   int64_t size_of(int64_t block) const { return word(3 + block); }
   bool sums_follow() const { return !empty() && word(2) < 0; }
-  // Checksums stored in the row.
+  // Returns the checksums stored in the row.
   std::span<const std::byte> sums_here() const {
     if (empty() || sums_follow()) return {};
     return {at_ + 8 * (3 + blocks()), static_cast<size_t>(4 * sums())};

@@ -2,7 +2,7 @@
 //
 // Small requests are collected in a buffer and written to the File in transfers that end on multiples of
 // their size. Large requests bypass the buffer. The buffer is initially empty and grows with the amount
-// written, so that a task that writes little holds little memory. Local to a task; one thread at a time. All
+// written, so that a task that writes little holds little memory. Local to a task. Not thread-safe. All
 // sizes in bytes.
 #pragma once
 
@@ -55,7 +55,8 @@ class WriteStream {
   // Sets the bytes per checksum of tasks loaded from now on.
   void keep_sums(uint32_t piece) { blocks_.piece = piece; }
   uint32_t piece() const { return blocks_.piece; }
-  // Store given to keep_journal(). The owner of the stream uses it, because tasks have little memory each.
+  // Returns the store given to keep_journal(). The owner of the stream uses it, because tasks have little
+  // memory each.
   Store& store() const { return *store_; }
   bool durable() const { return durable_; }
   bool keeps_journal() const { return journal_on_; }
@@ -98,7 +99,7 @@ class WriteStream {
   void flush();
   // Flushes. Readers on any host then find these bytes even if the program is killed, also if hosts have
   // separate page caches (JournalKey::own_caches). With durable, they find them even after a crash of the
-  // machine. Collectively written bytes must be in the file (CollectiveWriter::flush).
+  // host. Collectively written bytes must be in the file (CollectiveWriter::flush).
   void commit();
   // Flushes and records the current contents of the current chunk in the journal. Does nothing without a
   // journal.
@@ -130,7 +131,7 @@ class WriteStream {
     if (!attached().lost) attached().lost = why;
   }
   File& file() const { return *file_; }
-  // The journal of the file; null if none is kept or nothing was recorded yet.
+  // Returns the journal of the file; null if none is kept or nothing was recorded yet.
   JournalWriter* journal() const { return attached_ ? attached_->journal.get() : nullptr; }
   // Returns the journal, creating it if needed. Null if none is kept.
   JournalWriter* make_journal();
@@ -181,7 +182,7 @@ class WriteStream {
     return overrun;
   }
 
-  // State of the current task; the stream has no other state of its own.
+  // Returns the state of the current task; the stream has no other state of its own.
   const TaskBlocks& blocks() {
     blocks_.high = std::max(blocks_.high, position());
     return blocks_;
@@ -201,7 +202,7 @@ class WriteStream {
   }
 
   int64_t buffered() const { return window_.at - buffer_.get(); }
-  // Offset in the file of the first buffered byte.
+  // Returns the offset in the file of the first buffered byte.
   int64_t file_offset() const { return geometry_.offset(chunk()) + blocks_.position; }
 
   template <class Act>

@@ -36,7 +36,7 @@ SHEAF_EXPORT std::optional<int64_t> stored_mapping_size(const Multifile& multifi
 SHEAF_EXPORT void for_each_stored_entry(const Multifile& multifile, size_t file,
                                         const std::function<void(layout::Placement)>& visit);
 
-// flag1 as stored; 0 for format 2, which has none.
+// Returns flag1 as stored; 0 for format 2, which has none.
 inline int64_t stored_flag1(const format::Header& header) { return header.version == 2 ? 0 : header.flag1; }
 
 }  // namespace sheaf

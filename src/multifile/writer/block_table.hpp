@@ -44,7 +44,7 @@ class BlockTable {
         visit(process, static_cast<size_t>(RowView(next).row() - first_), RowView(next));
   }
   size_t processes() const { return collected_.sizes.size(); }
-  // Blocks of each task; 0: the task has failed.
+  // Returns the number of blocks of each task; 0: the task has failed.
   std::span<const int64_t> counts() const { return counts_; }
   int64_t size_of(size_t row, int64_t block) const {
     return rows_[row].empty() ? old_->block(row, block) : rows_[row].size_of(block);

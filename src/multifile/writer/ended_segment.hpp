@@ -1,5 +1,4 @@
-// multifile/writer/ended_segment: what the metadata writers of physical files learn at close and exchange
-// with each other.
+// multifile/writer/ended_segment: results of the close that the metadata writers of physical files exchange.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +11,7 @@
 
 namespace sheaf {
 
-// A segment, and the final state of its physical file as its metadata writer knows it.
+// A segment, and the final state of its physical file according to its metadata writer.
 struct EndedSegment : Segment {
   size_t number = 0;  // among the segments of the slice
   format::Identity identity{};
@@ -25,7 +24,7 @@ struct EndedSegment : Segment {
   bool complete = false;         // the file is complete
 };
 
-// What all processes learn at close: the element-wise maximum of these values over the processes. Only the
+// Result of the close on all processes: the element-wise maximum of these values over the processes. Only the
 // first metadata writer of file 0 sets the values of that file.
 struct ClosingLead {
   // Values of file 0.

@@ -124,13 +124,13 @@ class Writer {
   int64_t bytes_held() const;
   Comm* comm() { return comm_.get(); }                 // all processes
   Comm& local() { return local_ ? *local_ : *comm_; }  // tasks of this physical file
-  // The stream that the program writes to. For a compressed file it takes the uncompressed bytes.
+  // Returns the stream that the program writes to. For a compressed file it takes the uncompressed bytes.
   WriteStream& stream() { return compressed_ ? compressed_->stream() : stream_; }
   // Returns what the program has written to a task of this process, before compression.
   const TaskBlocks& blocks_of(int64_t task);
   std::span<const int64_t> globalranks() const { return placed_->globalranks; }  // if is_alone()
   bool is_alone() const { return alone_; }
-  // Null if the tasks write independently.
+  // Returns null if the tasks write independently.
   CollectiveWriter* collective() { return collecting_ ? collecting_->writer.get() : nullptr; }
   // CollectiveWriter::write(). Collective over the tasks of the physical file. Requires collective().
   void write_collectively(std::span<const std::byte> data, const std::optional<Error>& mine);
@@ -180,7 +180,7 @@ class Writer {
   // First step of every kind of open.
   Writer(Store& store, std::unique_ptr<Comm> comm, std::string path, NameOf name_of, const OpenMode& mode);
 
-  // Tasks at places of the caller's choice.
+  // Opens a file for tasks at places that the caller has chosen.
   void open_placed(const MappedWriteRequest& request, const OpenMode& mode);
   void check(const MappedWriteRequest& request) const;
   void require_tasks_for_files() const;
@@ -282,7 +282,7 @@ class Writer {
   void report_rows(std::span<const std::byte> row) noexcept;
   WrittenTask written(size_t index, std::span<const uint32_t> sums = {}) const;
   void look_for_losses(const Closing& closing);
-  // While appending: the earlier contents of the slice, at its metadata writer; else null.
+  // While appending, returns the earlier contents of the slice at its metadata writer; otherwise null.
   const TableSlice* old() const { return placed_ ? placed_->old.get() : nullptr; }
   // All tasks that write the same files, possibly with tasks of further files.
   Comm& tasks_of_files() { return grouped_ ? local() : *comm_; }
@@ -357,7 +357,7 @@ class Writer {
     int64_t mapping_entries = 0;                 // see mapping_entries()
     std::vector<MoreSection> names;              // appending: sections with names of tasks; at process 0 only
     std::shared_ptr<WriteSlots> slots;           // null: no limit
-    std::shared_ptr<File> no_task;               // stands for the file on a process without tasks
+    std::shared_ptr<File> no_task;               // represents the file on a process without tasks
   };
 
   Store* store_;

@@ -103,7 +103,7 @@ void Writer::finish(Closing& closing) {
   if (lead.overran) look_for_losses(closing);
 }
 
-// Local: returns what this process knows.
+// Returns the contribution of this process. Local.
 Writer::Lead Writer::lead_of(std::span<const EndedSegment> segments) const {
   Lead lead;
   for (const EndedSegment& s : segments)

@@ -44,7 +44,7 @@ void find_runs(std::span<const HostedRow> rows, const Segment& file, int64_t uni
 
 }  // namespace
 
-// Returns what the hosts must keep apart on this file system. Local; called by the task that asks for all
+// Returns what the hosts must keep apart on this file system. Local. One task calls it on behalf of all
 // tasks.
 Writer::Apart Writer::apart_by(const FileSystemTraits& traits) {
   if (traits.coherence == Coherence::local) return {};

@@ -126,8 +126,8 @@ void Writer::write_mapping(File& file, const format::Header& h, const EndedSegme
   TrailerWriter(file, h, plan, lead.piece).write_mapping(begin, end - begin, mapping_entries());
 }
 
-// Writes a mapping that only the tasks, or the metadata writers of slices of task numbers, know. Collective.
-// With several hosts, the process that writes the surrounding bytes writes all of it.
+// Writes a mapping that is distributed over the tasks, or over the metadata writers of slices of task
+// numbers. Collective. With several hosts, the process that writes the surrounding bytes writes all of it.
 void Writer::write_known_mapping(const Lead& lead) {
   std::vector<layout::Placement> gathered;
   std::optional<MetadataPartition> by_rank;
@@ -148,7 +148,7 @@ void Writer::write_known_mapping(const Lead& lead) {
 }
 
 // Plans the rounds in which metadata writers receive the checksums that were not sent with the rows: one
-// gather to each metadata writer that still lacks some. Collective. If a metadata writer could not tell a
+// gather to each metadata writer that still lacks some. Collective. If a metadata writer could not send a
 // process the position of its checksums, the process sends none, and the metadata writer fails.
 SumRounds Writer::plan_rounds(MetadataPartition& slices, const BlockTable& table, const SliceSums& sums,
                               const Closing& closing, std::optional<Error>& problem) {

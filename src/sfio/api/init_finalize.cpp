@@ -5,7 +5,7 @@
 // MPI_COMM_SELF ends the session instead (runtime_mpi.cpp). That suffices unless listeners are threads and
 // the MPI library is MPICH.
 //
-// MPI_Init requests the thread level for listener threads if SHEAF_SFIO asks for them, because programs that
+// MPI_Init requests the thread level for listener threads if SHEAF_SFIO enables them, because programs that
 // open `sfio:` names only through MPI-IO do not request it. With Open MPI it also sends messages in longer
 // bursts.
 #include <mpi.h>

@@ -32,7 +32,7 @@ struct SharedListener {
 }  // namespace sheaf::sfio
 
 // Describes the running session in *session. If `begins` is not 0 and no session is running, starts one as
-// mopen() does; collective then, otherwise local. Returns -1 on error.
+// mopen() does. That is collective; otherwise the call is local. Returns -1 on error.
 extern "C" int sheaf_sfio_shared_session(sheaf::sfio::SharedSession* session, int begins);
 // Describes listener `number` of the running session in *listener.
 extern "C" void sheaf_sfio_shared_listener(int number, sheaf::sfio::SharedListener* listener);

@@ -2,7 +2,7 @@
 //
 // A request is one message: a head and, for writes, the concatenated bytes of all its extents. The answer is
 // one message: a head of fixed size, of which only the used part is sent, and for reads the bytes. If the
-// task's memory can be lent (base/os/lent_memory.hpp), the request instead says where in that memory the
+// task's memory can be lent (base/os/lent_memory.hpp), the request instead specifies where in that memory the
 // bytes are read or written, and the message carries no data. Numbers are in the host's byte order, since
 // both sides are tasks of one MPI program.
 #pragma once
@@ -81,8 +81,8 @@ struct Decoded {
   Request request;
   std::span<const std::byte> data;  // bytes that follow the head
 };
-// Returns nothing if the message is no valid request: it is shorter than its lengths or counts say, or has an
-// unknown kind.
+// Returns nothing if the message is no valid request: it is shorter than its lengths or counts require, or
+// has an unknown kind.
 std::optional<Decoded> decode(std::span<const std::byte> message);
 
 // System calls with counted errors, in the order of merror (SFIO paper, section 3).

@@ -77,7 +77,7 @@ Answer Service::carry_out(const Request& request, std::span<const MemoryRun> mem
 }
 
 // Reads into a buffer of the listener and copies to the lent memory afterwards. A disk may take so long that
-// the task gives up and reuses that memory; then nothing is copied.
+// the task times out and reuses that memory; then nothing is copied.
 Answer Service::read_aside(const Request& request, const BorrowedMemory& memory) {
   const std::vector<MemoryRun> runs = runs_of(request, memory);
   const auto room = aside(bytes_of(runs));

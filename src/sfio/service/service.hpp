@@ -81,7 +81,7 @@ class SHEAF_EXPORT Service : private NonCopyable {
     bool writable = false;
     bool removed = false;
     int64_t size_at_close = 0;  // the largest logical size passed to a close
-    bool size_unknown = false;  // a close did not know the logical size
+    bool size_unknown = false;  // a close could not determine the logical size
     bool made_data = false;     // created by an open of this service
     bool made_identity = false;
     bool kept = false;  // closed at least once after a successful open of the striped file

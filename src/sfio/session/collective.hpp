@@ -1,5 +1,5 @@
-// sfio/session/collective: all compute tasks write or read striped files together, each task its own
-// blocks.
+// sfio/session/collective: collective writes and reads of striped files by all compute tasks, each with its
+// own blocks.
 #pragma once
 
 #include <span>

@@ -28,7 +28,7 @@ struct SessionOptions {
   int64_t room = default_room;  // listeners: maximum bytes of data per message
   // Compute tasks: timeout in seconds after which a listener without a sign of life counts as dead.
   double patience = usual_timeout;
-  std::string name;  // listeners: host name in the names of striped files; empty: the machine's name
+  std::string name;  // listeners: host name in the names of striped files; empty: the name of the host
   // Listeners: directory that replaces the root of their file system; their name is appended.
   std::string root;
 };

@@ -11,9 +11,10 @@
 namespace sheaf {
 
 // Decorator of a Store. If the canonical path (Store::place_of) is already open, for writing (write, create)
-// or for reading (read), open() returns the same File. `fresh` always asks the inner store, which refuses an
-// existing file. Each open must be matched by one File::close(). Only the last one closes the file and
-// reports the errors of the operating system. Dropping the last shared_ptr closes an unclosed file silently.
+// or for reading (read), open() returns the same File. `fresh` always opens through the inner store, which
+// refuses an existing file. Each open must be matched by one File::close(). Only the last one closes the file
+// and reports the errors of the operating system. Dropping the last shared_ptr closes an unclosed file
+// silently.
 //
 // remove() and rename() forget the names that they change: existing holders keep the file, and the next open
 // opens it anew. While a file is open, changes of names by others (another process, the inner store itself)

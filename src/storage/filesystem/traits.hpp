@@ -1,9 +1,9 @@
 // storage/filesystem/traits: the properties of file systems, in one place.
 //
-// No other code in Sheaf asks what a file system is. One task per physical file determines the traits at open
-// (Store::traits) and sends them to the other tasks. All code that depends on a file system uses them.
-// Unknown file systems get the most cautious values in use. Other hosts then see bytes only after a close and
-// a new open, and locks reach only tasks of the same host.
+// No other code in Sheaf depends on the type of a file system. One task per physical file determines the
+// traits at open (Store::traits) and sends them to the other tasks. All code that depends on a file system
+// uses them. Unknown file systems get the most cautious values in use. Other hosts then see bytes only after
+// a close and a new open, and locks reach only tasks of the same host.
 #pragma once
 
 #include <cstdint>
@@ -153,7 +153,7 @@ FileSystemTraits traits_of_descriptor(int fd);
 bool may_be_shared_by_hosts(const char* path) noexcept;
 
 // Returns the traits for a file or directory; for a file that does not exist, those of its directory. `open`
-// opens a name with O_PATH and returns like open(2); `shown` stands for the path in messages. Throws
+// opens a name with O_PATH and returns like open(2); `shown` replaces the path in messages. Throws
 // not_found if that directory does not exist either, and other errors of open(2).
 FileSystemTraits traits_of_path(const std::string& path, const std::string& shown,
                                 const std::function<int(const std::string& name)>& open);

@@ -16,7 +16,7 @@
 
 namespace sheaf {
 
-// Returns the path below a root that a name stands for, without leading slashes, "." for none. Throws
+// Returns the path below a root that a name denotes, without leading slashes, "." for none. Throws
 // permission for a name with "..", and invalid_argument for one with NUL, at which the system would cut it.
 std::string path_beneath(std::string_view root, std::string_view name);
 

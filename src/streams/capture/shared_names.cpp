@@ -35,7 +35,7 @@ bool is_marked(const char* name) noexcept {
   return lstat(name, &found) == 0 && found.st_uid == geteuid();
 }
 
-// Prefix of the mark of a RunOfCapture; its process number follows.
+// Prefix of the mark of a RunOfCapture; its PID follows.
 constexpr const char* run_begin = "run.";
 
 std::vector<std::string> names_in_memory(const std::string& prefix) {

@@ -15,7 +15,7 @@
 
 namespace sheaf {
 
-// Returns the host part of the names of this machine's containers: the name of the machine and eight digits.
+// Returns the host part of the names of this host's containers: the name of the host and eight digits.
 // The digits differ between boots, users, and process namespaces that cannot share memory.
 // `memory_directory`: as in ContainerHost.
 SHEAF_EXPORT std::string container_host_name(const std::string& memory_directory);

@@ -134,8 +134,8 @@ SharedPlace HostSet::find(OpenSet& open, const std::shared_ptr<const SetContents
     const SharedStream& stream = streams.stream(own);
     if (elsewhere->find(stream.key) == other || stream.named.load() >= other->named) return own;
   }
-  // A stream that this host knows, or that has records in its own container, has the name known here. It was
-  // removed or renamed since the last check of other hosts.
+  // A stream that is known on this host, or that has records in its container, has the name known here. It
+  // was removed or renamed since the last check of other hosts.
   if (other->here || other->key.origin == open.origin() || streams.find(other->key) != 0) return own;
   return open.bring_in(*other, *elsewhere);
 }

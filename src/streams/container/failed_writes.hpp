@@ -33,7 +33,7 @@ class FailedWrites {
   void cut(int64_t size);
 
   bool empty() const { return failures_.empty(); }
-  // Extent of the first failure. Must not be called if empty().
+  // Return the extent of the first failure. Must not be called if empty().
   int64_t offset() const { return failures_.front().offset; }
   int64_t bytes() const { return failures_.front().bytes; }
   // Throws the error of the first failure with its extent in the stream `name`. Must not be called if

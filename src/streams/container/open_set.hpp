@@ -83,7 +83,7 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   uint64_t origin() const { return origin_; }
   SetView& view() { return *view_; }
   SumWriter& sums() { return *sums_; }
-  // Verified blocks of the own container.
+  // Returns the verified blocks of this host's container.
   CheckedBlocks& checked() { return checked_; }
 
   // Returns `key` in the form used by records of the own container.
@@ -131,11 +131,11 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   void before_fork();
   void after_fork(bool in_child);
 
-  // Appends a record of the bytes by which a piece has grown since its own record. Readers that know the
+  // Appends a record of the bytes by which a piece has grown since its own record. Readers that have read the
   // first record then need not read it again. The caller holds the lock of the stream.
   void record_growth(SharedStream& stream);
 
-  // Publishes changes to other hosts; part of each close.
+  // Publishes changes to other hosts. Each close does this as well.
   void hand_over();
 
   int64_t block_size() const { return block_size_; }  // bytes, preferred request size of the file system

@@ -184,8 +184,8 @@ void warn_unseen(const Place& place, int error) {
          printable(place.match.set).c_str(), strerror(error));
 }
 
-// Decides how an open continues if the set does not know the name, or cannot determine it (`error`). Returns
-// hand_on, -1 with errno, or 0 if the set must create the file.
+// Decides how an open continues if the set has no stream of that name, or cannot determine it (`error`).
+// Returns hand_on, -1 with errno, or 0 if the set must create the file.
 int without_stream(const Place& place, int flags, int error) {
   const bool makes = (flags & O_CREAT) && !(flags & O_DIRECTORY);
   if (plain_there(place) || (error == 0 && (!makes || !may_change_in(place)))) return hand_on;

@@ -46,7 +46,7 @@ int stat_open(OpenFile& file, struct stat& status) noexcept;
 // process.
 bool permitted(const StreamStatus& status, int access) noexcept;
 
-// The umask of the process: the last value passed to umask(2).
+// Returns the umask of the process: the last value passed to umask(2).
 mode_t current_umask() noexcept;
 void note_umask(mode_t mask) noexcept;
 

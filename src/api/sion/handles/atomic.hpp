@@ -18,9 +18,9 @@ struct AtomicName {
   bool durable = false;
 };
 
-// Returns the names for an atomic open; null without the word. `named`: the caller names the physical files,
-// which cannot be combined with `atomic`. `ownership`: of `path`, on the first task; may be null. Collective.
-// Throws on all tasks alike.
+// Returns the names for an atomic open; null if the mode has no such word. `named`: the caller names the
+// physical files, which cannot be combined with `atomic`. `ownership`: of `path`, on the first task; may be
+// null. Collective. Throws on all tasks alike.
 std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const std::string& path,
                                          Store& store, bool named, const Ownership* ownership);
 

@@ -17,7 +17,7 @@ struct PlainStream::Link {
 
 namespace {
 
-// Returns the errno of an error; 0 without an error.
+// Returns the errno of an error; 0 if there was none.
 int errno_of(const std::optional<Error>& problem) {
   return !problem ? 0 : problem->errno_value() != 0 ? problem->errno_value() : EIO;
 }

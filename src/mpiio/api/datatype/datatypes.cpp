@@ -89,7 +89,7 @@ TypeMap build_derived(const Contents& made, const Leaf& leaf, bool native) {
   }
 }
 
-// Builds the map of a type. `native`: uses the bounds of the MPI library, which knows the alignment of
+// Builds the map of a type. `native`: uses the bounds of the MPI library, which defines the alignment of
 // structures.
 TypeMap build(MPI_Datatype type, const Leaf& leaf, bool native) {
   if (is_predefined(type)) return leaf(type);

@@ -1,11 +1,11 @@
 // mpiio/api/requests/outcome: the result of a nonblocking call on a file, passed from the request to the call
 // that completes it.
 //
-// When a generalized request fails, MPI calls the error handler of a communicator, because it knows no file.
-// The drop-in therefore provides the completion calls (completion.cpp). They look up the outcome of requests
-// that have failed or may still fail, and report these as successful to the MPI library. Then they call the
-// error handler of the file. Only such requests are watched; for all others a completion call costs one load
-// of a counter.
+// When a generalized request fails, MPI calls the error handler of a communicator, because such a request
+// belongs to no file. The drop-in therefore provides the completion calls (completion.cpp). They look up the
+// outcome of requests that have failed or may still fail, and report these as successful to the MPI library.
+// Then they call the error handler of the file. Only such requests are watched; for all others a completion
+// call costs one load of a counter.
 #pragma once
 
 #include <mpi.h>
@@ -34,7 +34,7 @@ struct Outcome {
 };
 using SharedOutcome = std::shared_ptr<Outcome>;
 
-// The table of watched requests. All calls are thread-safe.
+// Access the table of watched requests. All calls are thread-safe.
 void watch(const SharedOutcome& outcome);
 void no_longer_watch(const Outcome& outcome);  // no effect if not watched
 // Returns null if the request is not watched, for example a request of the program.

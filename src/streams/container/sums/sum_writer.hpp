@@ -1,8 +1,8 @@
 // streams/container/sums/sum_writer: keeps the checksums of a container consistent with the bytes that
 // processes of its host write (docs/format.md, section 19, "Checksums").
 //
-// A killed process may leave words that say "unknown", never a checksum that does not match its bytes. All
-// functions are called under the lock of the stream. Throws the errors of reading and writing; the blocks
+// A killed process may leave words with the value "unknown", never a checksum that does not match its bytes.
+// All functions are called under the lock of the stream. Throws the errors of reading and writing; the blocks
 // concerned then have no checksum.
 #pragma once
 

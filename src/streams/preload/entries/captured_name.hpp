@@ -27,7 +27,7 @@ inline bool is_captured_itself(int at, const char* path, int flags) {
 }
 
 // Performs a call on a file by name.
-// - If the name stands for a captured descriptor, returns on_open(fd).
+// - If the name denotes a captured descriptor, returns on_open(fd).
 // - If it names a captured file, or with `follow` a link to one, returns on_place(place). The result hand_on
 //   means that no captured file exists.
 // - Otherwise returns library().

@@ -34,7 +34,7 @@ constinit Real<long(int, int)> fpathconf{"fpathconf"};
 
 enum class Found { nothing, yes, bad };
 
-// Finds the captured file of a name. bad: errno tells why it is not what the call requires.
+// Finds the captured file of a name. bad: errno explains why it is not what the call requires.
 Found found_at(int at, const char* path, Place& place, std::optional<StreamStatus>& status) {
   if (!find_place(at, path, place)) return Found::nothing;
   const Inside inside;

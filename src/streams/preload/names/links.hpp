@@ -10,11 +10,11 @@ namespace sheaf::posix {
 
 // Returns whether `path` is a symbolic link to a captured file, and stores its place; with `missing`, also
 // for a link to a captured name without a file. For names that the kernel did not find (errno ENOENT).
-// Changes errno to ENOTDIR if a captured file stands for a directory of the name.
+// Changes errno to ENOTDIR if a captured file takes the place of a directory of the name.
 bool find_behind_link(int at, const char* path, Place& place, bool missing = false) noexcept;
 
-// Corrects the result of a call on a name: -1 with ENOENT becomes ENOTDIR if a captured file stands for a
-// directory of the name.
+// Corrects the result of a call on a name: -1 with ENOENT becomes ENOTDIR if a captured file takes the place
+// of a directory of the name.
 void explain(int at, const char* path) noexcept;
 template <class Result>
 Result explained(int at, const char* path, Result result) noexcept {
