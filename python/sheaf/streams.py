@@ -125,8 +125,8 @@ class InputStream(_Stream):
         return self._move(ABSOLUTE, min(offset, self.size))
 
     def readinto(self, buffer: Any) -> int:
-        """Fills the buffer, across chunk boundaries, and returns the number of bytes; fewer only at the
-        end of the stream. Accepts any C-contiguous buffer, including numpy arrays."""
+        """Fills the buffer, across chunk boundaries. Returns the number of bytes read, which is smaller only
+        at the end of the stream. Accepts any C-contiguous buffer, including numpy arrays."""
         self._check_open()
         with Pinned(buffer, writable=True) as into:
             return self._read_to(into.address, into.size)
@@ -150,7 +150,7 @@ class InputStream(_Stream):
             self._fail(here)
 
     def read(self, size: Optional[int] = -1) -> bytes:
-        """Returns ``size`` bytes, or all remaining ones by default; fewer only at the end of the stream."""
+        """Returns ``size`` bytes, fewer at the end of the stream. The default is all remaining bytes."""
         self._check_open()
         left = max(self.size - self.tell(), 0)
         size = left if size is None or size < 0 else min(size, left)

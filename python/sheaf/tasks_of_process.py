@@ -72,7 +72,7 @@ class MappedReader(Mapping[int, InputStream]):
         return made
 
     def close(self) -> None:
-        """Closes the multifile; collective."""
+        """Closes the multifile. Collective."""
         sid, self._sid = self._sid, None
         if sid is None:
             return
@@ -147,7 +147,7 @@ class MappedWriter(Mapping[int, OutputStream]):
         return OutputStream(self.path, task, self._sid, lambda: self._select(task), self._lock)
 
     def close(self) -> None:
-        """Completes and closes the multifile; collective."""
+        """Completes and closes the multifile. Collective."""
         sid, self._sid = self._sid, None
         if sid is not None:
             self._opener.close(sid, self.path, mapped=True)

@@ -18,7 +18,7 @@ struct CaseFacts {
   bool may_die = false;       // the failure ends the program
   bool must_succeed = false;  // no call fails
   bool durable = false;       // flushed and closed data survive a loss of power
-  std::string text;           // description for people
+  std::string text;           // description in prose
 };
 CaseFacts facts_of(const SionProgram& program);
 

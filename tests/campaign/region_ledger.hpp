@@ -31,7 +31,7 @@ struct RegionFacts {
   bool may_die = false;       // the failure ends the program
   bool must_succeed = false;  // no call fails
   bool safe = true;           // bytes of successful syncs are in the file even if the close fails
-  std::string text{};         // description for people, one line
+  std::string text{};         // description in prose, one line
 };
 
 class RegionLedger {

@@ -63,7 +63,7 @@ struct Ended {
   bool closed = false;  // on this process
 };
 
-// Opens, writes, flushes and closes; collective. `ledger` receives the bytes that this process accepts;
+// Opens, writes, flushes and closes. Collective. `ledger` receives the bytes that this process accepts;
 // process 0 records the bytes of all processes for merged calls. Calls before_call(k) on process 0 before
 // call k.
 Ended run_program(Group& group, const SionProgram& program, const std::string& path, Accepted& ledger,

@@ -54,7 +54,7 @@ class Found {
     else
       std::printf("%s %s: %s\n", path, interface, wrong_.c_str());
   }
-  // Reports the result of all ranks; collective.
+  // Reports the result of all ranks. Collective.
   void say_together(const char* path, const char* interface) {
     long steps[2] = {step_, -step_};
     int is_wrong = !wrong_.empty(), any = 0;

@@ -6,7 +6,7 @@
 namespace sheaf::fuzz {
 
 // During its lifetime the program may hold `bytes` more than at its construction. An excess prints a message
-// and aborts, so that a fuzzer keeps the input. Only one at a time; not thread-safe.
+// and aborts, so that a fuzzer keeps the input. At most one may exist at a time. Not thread-safe.
 class MemoryBound {
  public:
   explicit MemoryBound(int64_t bytes);

@@ -144,7 +144,7 @@ class SheafWriter(StorageWriter):
     # --- writing ----------------------------------------------------------------------------------
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> "Future[List[WriteResult]]":
-        """Writes the data of this rank; collective. The result lists only items with a location that
+        """Writes the data of this rank. Collective. The result lists only items with a location that
         differs from the previous save."""
         group = (
             self._group
