@@ -162,7 +162,11 @@ void sfio_traffic(int64_t* messages, int64_t* bytes);
  * put them there. */
 int64_t sfio_lent_bytes(void);
 
-/* Errors of the operating system's calls on all listeners since the last time somebody asked. */
+/* Error counts since the last query: failed calls of the operating system on all listeners, and calls of
+ * sfio.h that fail without one (bad arguments, a closed file, an ended session, a listener that is gone). The
+ * latter count under the kind of the call: mopen, mclose, mcreate, mdelete, mchsize, none, mwrite...,
+ * mread... (and mstat). merror returns those of this task, merrora those of all tasks; a collective call that
+ * all tasks refuse together counts once. */
 enum {
   SFIO_OPEN,
   SFIO_CLOSE,

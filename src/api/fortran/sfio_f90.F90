@@ -291,7 +291,8 @@ contains
     ierr = c_stat(f, stat)
   end subroutine
 
-  !> Errors of open, close, creat, unlink, ftruncate, lseek, write and read on all listeners since last asked.
+  !> Errors of open, close, creat, unlink, ftruncate, lseek, write and read since last asked: on all listeners,
+  !> and refused calls.
   subroutine merror(ioerr, ierr)
     integer(c_long), intent(out) :: ioerr(8)
     integer, intent(out) :: ierr

@@ -89,7 +89,8 @@ using ErrorCounts = std::array<int64_t, counted_kinds>;
 
 struct Answer {
   // sheaf::Code; ok: values and text are what the request asked for. Else text is the message, and values
-  // {something is left of what was made and could not be removed, 1}; without an answer, {0, 0}.
+  // {something is left of what was made and could not be removed, 1, 1 if the listener counts the error};
+  // without an answer, {0, 0}.
   int32_t code = 0;
   int32_t errno_value = 0;
   std::array<int64_t, counted_kinds> values{};
