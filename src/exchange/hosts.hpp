@@ -33,6 +33,7 @@ class Hosts {
   int64_t lanes() const { return lanes_; }
   int my_lane() const { return my_lane_; }  // -1: no aggregator
   int64_t owners() const { return ends_[most_lanes - 1]; }
+  const std::vector<int64_t>& owner_tasks() const { return owner_tasks_; }  // ranks in `all`, by owner
 
   // An aggregator's: the number of this host in its lane, and of those that own windows.
   int me() const { return lane_->rank(); }
@@ -43,6 +44,7 @@ class Hosts {
   Hosts(Comm& all, const Rules& rules) : all_(all), rules_(rules) {}
   void find_hosts();
   void find_owners();
+  void share_owner_tasks();
 
   Comm& all_;
   const Rules rules_;
@@ -53,6 +55,7 @@ class Hosts {
   int64_t io_node_ = -1;                    // of this host; -1: there are none
   std::array<int64_t, most_lanes> ends_{};  // of the owners of each lane
   std::vector<int> owner_hosts_;
+  std::vector<int64_t> owner_tasks_;
 };
 
 }  // namespace sheaf::exchange

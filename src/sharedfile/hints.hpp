@@ -51,8 +51,9 @@ struct HintValues {
 };
 
 struct SHEAF_EXPORT Hints : HintValues {
-  std::string config_list;  // cb_config_list, as given
-  std::string file_system;  // no hint, but told with those in use; empty: not known
+  std::string config_list;        // cb_config_list, as given
+  std::string file_system;        // no hint, but told with those in use; empty: not known
+  std::string aggregator_list{};  // no hint either: ranks of the aggregators, separated by blanks
 
   // Takes over one hint; unknown keys and values that make no sense are ignored (false), as MPI asks.
   bool set(std::string_view key, std::string_view value);
