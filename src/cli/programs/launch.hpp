@@ -6,8 +6,8 @@
 
 namespace sheaf::cli {
 
-// The path of a library of the installation or build that this program is of; throws not_found, with
-// `reason`.
+// The path of a library of the installation or build that this program, or its core library if the program is
+// a copy elsewhere, is of; throws not_found, with `reason`.
 std::string own_library(const std::string& name, const std::string& reason);
 
 // Puts a library before those that LD_PRELOAD names; throws invalid_argument if its path cannot stand there.
