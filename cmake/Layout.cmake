@@ -41,6 +41,23 @@ function(sheaf_libexec_rpath result mpi)
   set(${result} "${up}/${SHEAF_MPI_LIB}/${mpi};${up}/${SHEAF_LIB}" PARENT_SCOPE)
 endfunction()
 
+# sheaf_absolute_run_path(TARGET): the run path of the installed `sheaf` command also names the prefix, unless that may move or is one
+# that all programs search. The prefix is known when installing; a run path can then be no longer than the one of the build.
+set(SHEAF_RUN_PATH_ROOM 512)  # bytes of a library directory
+function(sheaf_absolute_run_path target)
+  if(SHEAF_SYSTEM_LAYOUT OR SHEAF_RELOCATABLE OR SHEAF_PYTHON OR SHEAF_FLAVOUR STREQUAL "tools")
+    return()
+  endif()
+  if(CMAKE_BUILD_WITH_INSTALL_RPATH)
+    set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH "${CMAKE_INSTALL_PREFIX}/${SHEAF_LIB}")
+    return()
+  endif()
+  string(REPEAT "/" ${SHEAF_RUN_PATH_ROOM} room)  # the root directory, for the linker
+  set_property(TARGET ${target} APPEND PROPERTY BUILD_RPATH ${room})
+  configure_file(${PROJECT_SOURCE_DIR}/packaging/run_path.cmake.in ${PROJECT_BINARY_DIR}/run_path.cmake @ONLY)
+  install(SCRIPT ${PROJECT_BINARY_DIR}/run_path.cmake)
+endfunction()
+
 # sheaf_install_mpi(TARGET MPI NAME): installs the shared library of TARGET, which programs link as lib<NAME>.so.
 function(sheaf_install_mpi target mpi name)
   if(NOT SHEAF_SYSTEM_LAYOUT)

@@ -163,7 +163,11 @@ void sfio_traffic(int64_t* messages, int64_t* bytes);
  * sfio_malloc() directly. Local. */
 int64_t sfio_lent_bytes(void);
 
-/* Numbers of failed system calls on all listeners since the last query. */
+/* Error counts since the last query: failed system calls on all listeners, and calls of sfio.h that fail
+ * without one (bad arguments, a closed file, an ended session, a lost listener). The latter count under the
+ * kind of the call: mopen, mclose, mcreate, mdelete, mchsize, none, mwrite..., mread... (and mstat). merror
+ * returns the counts of this task, merrora those of all tasks. A collective call that all tasks refuse
+ * together counts once. */
 enum {
   SFIO_OPEN,
   SFIO_CLOSE,

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""tidy.py BUILD [--jobs N] [--changed REVISION] [FOLDER ...]: runs clang-tidy over src/ as BUILD compiles it, one
-module at a time. Prints findings on stdout; exit code 1 if there are any. The checks are those of .clang-tidy.
---changed: only modules with a file that changed since REVISION. FOLDER, for example `cli comm`: only the
-modules below src/FOLDER. BUILD must be configured, but not built."""
+"""tidy.py BUILD [--jobs N] [--changed REVISION] [FOLDER ...]: runs clang-tidy on the sources in src/, in the
+translation units that BUILD compiles, N at a time. Prints findings on stdout; exit code 1 if there are any. The checks
+are those of .clang-tidy. --changed: only translation units of folders with a file that changed since REVISION. FOLDER,
+for example `cli comm`: only translation units with sources below src/FOLDER. BUILD must be configured, but not
+built."""
 
 import argparse
 import concurrent.futures
@@ -19,8 +20,8 @@ SRC = TOP / "src"
 
 
 def units(commands):
-    """Returns one translation unit for each set of sources; further ones compile the same sources for another
-    library or MPI."""
+    """Returns one translation unit for each set of sources, by that set. Omits units that compile the same sources
+    again, for another library or MPI."""
     found = {}
     for entry in commands:
         files = frozenset(path for path in sources(entry) if path.is_relative_to(SRC) and path.suffix in {".c", ".cpp"})
@@ -41,7 +42,8 @@ def wanted_folders(options):
 
 def tidy(unit):
     words = words_for_clang(unit["command"])[1:]
-    words.append("-fconstexpr-steps=16777216")  # as in cmake/Posix.cmake: one table of the preload library is large
+    # As in cmake/Posix.cmake: a table of the preload library exceeds Clang's default limit.
+    words.append("-fconstexpr-steps=16777216")
     run = subprocess.run(["clang-tidy-16", "--quiet", unit["file"], "--", *words], cwd=unit["directory"],
                          capture_output=True, text=True)
     return run.returncode, run.stdout + (run.stderr if run.returncode and not run.stdout else "")

@@ -17,7 +17,7 @@ def open_seconds(machine: str, program: str, run: Runner, tasks: int, **more) ->
 
 
 def bandwidth(seconds: dict, phase: str, total: float) -> float:
-    """Returns the bandwidth of the transfers, including the writes of the close."""
+    """Returns the MB/s of a phase that moves `total` bytes. A write includes the close, which also writes."""
     spent = seconds[phase] + (seconds["close"] if phase == "write" else 0)
     return total / MB / spent
 
@@ -29,8 +29,8 @@ def result_lines(text: str) -> dict[str, dict[str, str]]:
 
 @measured
 def create_here(run: Runner) -> dict:
-    """Measures with every task a fiber of one process; the peer creates its files sequentially, as in one
-    directory."""
+    """Measures the creation of files, with every task a fiber of one process. The peer creates a file per task
+    sequentially, because creations in one directory are sequential anyway."""
     counts = [4, 64, 512, 4096] if run.quick else [4, 32, 256, 2048, 16384, 65536, 294912]
     ways = [("multifile, 1 file", ["--files", 1]), ("multifile, 16 files", ["--files", 16]), ("multifile, 32 files", ["--files", 32])]
     ours = {name: [] for name, _ in ways}
@@ -61,7 +61,7 @@ def figure_3(run: Runner) -> dict:
     jugene = [4096, 16384, 65536, 262144] if run.quick else [1024, 4096, 16384, 32768, 65536, 131072, 262144, 294912]
     ways = [("a file per task", "task-files", {}), (IN_DIRECTORIES, "task-files", {"directories": 1})]
     ways += [(f"multifile, {files} file{'s' if files > 1 else ''}", "multifile", {"files": files}) for files in (1, 16, 32)]
-    # In the quick form, only the curves that the paper's statement refers to run up to the maximum.
+    # A quick run omits the largest number of tasks, except for the two curves that the paper compares.
     told = {"a file per task", "multifile, 16 files"}
     curves = [curve(name, [(n, open_seconds("jugene-2009", program, run, n, **more))
                            for n in (jugene[:-1] if run.quick and name not in told else jugene)], "simulated")
@@ -206,7 +206,7 @@ def figure_6(run: Runner) -> dict:
             opening = "open" if phase == "write" else "open for reading"
             found = []
             for particles in counts:
-                # A rack, one task per node, 8 I/O nodes.
+                # Models one rack: one task per node, and 8 I/O nodes.
                 seconds = run.simulate("jugene-2009", program, tasks=1000, bytes=particles * 56 // 1000, tasks_per_client=128, tasks_per_node=1, **more)["seconds"]
                 closing = "close" if phase == "write" else "close after reading"
                 found.append((particles, seconds[opening] + seconds[phase] + seconds[closing]))
@@ -236,9 +236,9 @@ def figure_6(run: Runner) -> dict:
 @figure("sc09-table2", PAPER, "activation of a trace measurement (figure 7: the trace tool)")
 def table_2(run: Runner) -> dict:
     paper = P["table 2"]
-    tasks = paper["tasks"]  # not reduced: the cost of creation grows with the tasks, the rest of the activation does not
+    tasks = paper["tasks"]  # not reduced in a quick run, because only the time of creation grows with the tasks
     many = 8192 if run.quick else tasks  # tasks that write
-    # The time of the activation apart from the files, which according to the paper is all but one second.
+    # Time of the activation without the files. According to the paper, creating the multifile takes one second.
     beside = paper["multifile"]["activation"] - 1
     each = paper["GB"] * 1e9 / paper["tasks"]
     rows, seen = [], {}

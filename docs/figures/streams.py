@@ -8,7 +8,7 @@ TASKS = 4
 CHUNK, GAP = 84, 4                 # width of a chunk in the file, space between two chunks
 HEADER, TABLE = 52, 52             # widths of the metadata at both ends of the file
 FILE_Y, FILE_HEIGHT = 184, 40
-STREAM_CHUNK = 72                  # width of as many bytes as a chunk holds, in a stream
+STREAM_CHUNK = 72                  # width of one chunk's bytes, drawn as a part of a stream
 # Bytes of each task in its first and second chunk, as a share of a chunk.
 FILLED = ((1.0, 0.35), (0.7, 0.0), (1.0, 0.8), (0.5, 0.0))
 

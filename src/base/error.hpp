@@ -52,9 +52,14 @@ class SHEAF_EXPORT Error : public std::exception {
   bool is_reported_elsewhere() const { return reported_elsewhere_; }
   void set_reported_elsewhere(bool elsewhere) { reported_elsewhere_ = elsewhere; }
 
+  // Whether an I/O listener or another task counts this error, so that this task does not (merror).
+  bool is_counted() const { return counted_; }
+  void set_counted() { counted_ = true; }
+
  private:
   Code code_;
   bool reported_elsewhere_ = false;
+  bool counted_ = false;
   int errno_;
   int task_;
   std::string message_;

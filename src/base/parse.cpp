@@ -20,6 +20,12 @@ std::string_view take_word(std::string_view& list) {
   return word;
 }
 
+std::string_view whole_words(std::string_view list, size_t max) {
+  if (list.size() <= max) return list;
+  const size_t blank = list.rfind(' ', max);
+  return list.substr(0, blank == std::string_view::npos ? max : blank);
+}
+
 std::optional<int64_t> parse_number(std::string_view text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

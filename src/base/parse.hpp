@@ -1,6 +1,7 @@
 // base/parse: parses numbers, sizes and words from the environment, hints, open modes and command lines.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -14,6 +15,10 @@ SHEAF_EXPORT std::string_view trimmed(std::string_view text);
 
 // Removes the first word from a comma-separated list and returns it trimmed.
 SHEAF_EXPORT std::string_view take_word(std::string_view& list);
+
+// Returns the words of a blank-separated list that fit into `max` bytes. A first word that does not fit is
+// cut.
+SHEAF_EXPORT std::string_view whole_words(std::string_view list, size_t max);
 
 // Parses a decimal number that spans the whole text. Returns nullopt for other text or more than 63 bits.
 SHEAF_EXPORT std::optional<int64_t> parse_number(std::string_view text);

@@ -22,13 +22,15 @@ SHEAF_EXPORT int topology_by_hand();
 // Throws Error invalid_argument unless 0 <= root < size.
 SHEAF_EXPORT void check_root(int root, int size);
 
-// Returns true if `pieces` has one size >= 0 per task and the sizes add up to its bytes.
+// Returns true if `pieces` has `size` entries in `sizes`, one per task. Every entry must be >= 0, and
+// together they must equal the number of bytes in `pieces`.
 SHEAF_EXPORT bool is_consistent(const Gathered& pieces, int size);
 
 // Throws Error invalid_argument unless is_consistent(pieces, size).
 SHEAF_EXPORT void check_pieces(const Gathered& pieces, int size);
 
-// Throws Error invalid_argument unless `have` bytes are `size` pieces of `piece` bytes.
+// Checks a buffer that holds one piece of `piece` bytes for each of `size` tasks. Throws Error
+// invalid_argument unless its length `have` is piece * size.
 SHEAF_EXPORT void check_equal_pieces(size_t have, size_t piece, int size);
 
 // One task's messages of an exchange among tasks of one process.
@@ -47,13 +49,14 @@ SHEAF_EXPORT void check_exchange(std::span<const Outgoing> outgoing, std::span<c
 SHEAF_EXPORT std::vector<std::byte> answered_by_task_0(
     Comm& comm, std::span<const std::byte> mine, const std::function<Gathered(const Gathered&)>& answer);
 
-// Collective. Returns the number passed by the preceding or following task, or `nobodys` if there is no such
-// task.
 enum class Neighbour : uint8_t { before, behind };
+// Collective. Sends `mine` to one neighbour and returns the number that the other neighbour, `of`, has sent.
+// Returns `nobodys` if this task has no such neighbour.
 SHEAF_EXPORT int64_t shift(Comm& comm, int64_t mine, Neighbour of, int64_t nobodys);
 
-// Copies every message between lists in the same memory, one list per task. Throws Error mismatch if the
-// lists do not match.
+// Performs an exchange among tasks of one process: copies every outgoing message of a task to the matching
+// incoming message of its receiver. `tasks` holds the lists of all tasks by rank. Throws Error mismatch if a
+// message is missing or too long for the receiver.
 SHEAF_EXPORT void deliver(std::span<ExchangeLists* const> tasks);
 
 }  // namespace sheaf

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -86,8 +87,11 @@ void Collective::find_hosts(const CollectiveOptions& how) {
 
 Collective::Chosen Collective::chosen(File& file, const CollectiveOptions& how) const {
   if (hosts_)
-    return {hosts_->owners(), shape_between_hosts(how, *hosts_, std::numeric_limits<int64_t>::max()).window};
-  return {pens_on_one_host(how, hardware_threads()), shape_on_one_host(file, how).window};
+    return {hosts_->owners(), shape_between_hosts(how, *hosts_, std::numeric_limits<int64_t>::max()).window,
+            hosts_->owner_tasks()};
+  std::vector<int64_t> tasks(static_cast<size_t>(comm_.size()));
+  std::iota(tasks.begin(), tasks.end(), int64_t{0});
+  return {pens_on_one_host(how, hardware_threads()), shape_on_one_host(file, how).window, std::move(tasks)};
 }
 
 void Collective::drop_stage() {

@@ -85,6 +85,8 @@ class Collective {
   struct Chosen {
     int64_t aggregators = 1;
     int64_t window = 0;  // bytes that an aggregator transfers per request
+    // Ranks of the tasks that access the file. On one host: every task, `aggregators` at a time.
+    std::vector<int64_t> tasks{};
   };
   Chosen chosen(File& file, const CollectiveOptions& how) const;
 

@@ -21,7 +21,8 @@ StageCall Collective::call_for(const CallSummary& summary, const CollectiveOptio
   return call;
 }
 
-// `threads` is the number of threads that the hardware runs at once.
+// Returns the number of I/O tokens of a transfer within one host: how.aggregators, or by default the number
+// of hardware threads (`threads`). The number of tasks, how.per_host and max_pens limit it.
 int64_t Collective::pens_on_one_host(const CollectiveOptions& how, int64_t threads) const {
   const int64_t tasks = how.per_host < 0 ? comm_.size() : std::clamp<int64_t>(how.per_host, 1, comm_.size());
   return std::min<int64_t>(
@@ -60,7 +61,8 @@ int64_t Collective::on_one_host(File& file, const FileAccess& access, const Coll
   return 0;
 }
 
-// Called by writes only, once per exchange plan.
+// Collective; for writes only. Returns true if the exchange plan leaves gaps that are worth filling. If
+// how.fills_gaps is set, every gap is worth filling. The result is cached until the plan changes.
 bool Collective::leave_gaps(const CollectiveOptions& how) {
   if (gaps_) return *gaps_;
   int64_t somewhere = lane_ && (how.fills_gaps ? lane_->leaves_gaps(1, std::numeric_limits<int64_t>::max())
@@ -70,8 +72,9 @@ bool Collective::leave_gaps(const CollectiveOptions& how) {
   return *gaps_;
 }
 
-// Collective. Returns how to fill the gaps that the plan leaves, or nothing if there are no gaps or they
-// stay. The caller holds `kept_out` until all tasks have written.
+// Collective. Returns how to fill the gaps that the exchange plan leaves. Returns nullopt if there are no
+// gaps to fill, or if other handles may write at the same time. On task 0, `kept_out` receives the lock that
+// keeps other handles out. The caller holds it until all tasks have written.
 std::optional<Sieving> Collective::sieving_of_gaps(const CollectiveOptions& how, RangeLock& kept_out) {
   if ((!how.fills_gaps && how.others == nullptr) || !leave_gaps(how)) return std::nullopt;
   if (how.fills_gaps) return Sieving::always;

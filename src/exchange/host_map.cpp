@@ -44,7 +44,7 @@ void HostMap::find_owners() {
   if (my_lane_ >= 0) {
     const auto count = static_cast<size_t>(lane_->size());
     const int64_t allowed = rules_.max_here < 0 ? lanes_ : std::min(rules_.max_here, lanes_);
-    std::array<int64_t, 3> mine{io_node_ < 0 ? lane_->rank() : io_node_, host_->size(), allowed};
+    std::array<int64_t, 4> mine{io_node_ < 0 ? lane_->rank() : io_node_, host_->size(), allowed, all_.rank()};
     const Gathered gathered = lane_->gather(std::as_bytes(std::span(mine)), 0);
     std::vector<int64_t> all(count * mine.size());
     if (lane_->rank() == 0) std::ranges::copy(gathered.bytes, std::as_writable_bytes(std::span(all)).begin());
@@ -56,13 +56,30 @@ void HostMap::find_owners() {
     for (int64_t lane = 0; lane < max_lanes; ++lane) {
       for (size_t host = 0; host < count && next < max_owners; ++host) {
         if (counts[host] <= lane) continue;
-        if (lane == my_lane_) owner_hosts_.push_back(static_cast<int>(host));
+        if (lane == my_lane_) {
+          owner_hosts_.push_back(static_cast<int>(host));
+          owner_tasks_.push_back(all[host * mine.size() + 3]);
+        }
         ++next;
       }
       ends_[static_cast<size_t>(lane)] = next;
     }
   }
   host_->broadcast(bytes_of(ends_), 0);
+  share_owner_tasks();
+}
+
+// The aggregators of a host know the owners of their own lanes.
+void HostMap::share_owner_tasks() {
+  std::vector<int64_t> tasks(static_cast<size_t>(owners()));
+  if (my_lane_ >= 0) std::ranges::copy(owner_tasks_, tasks.begin() + first_owner());
+  int64_t first = 0;
+  for (size_t lane = 0; lane < ends_.size(); first = ends_[lane++])
+    if (ends_[lane] > first)
+      host_->broadcast(bytes_of(std::span(tasks).subspan(static_cast<size_t>(first),
+                                                         static_cast<size_t>(ends_[lane] - first))),
+                       static_cast<int>(lane));
+  owner_tasks_ = std::move(tasks);
 }
 
 }  // namespace sheaf::exchange

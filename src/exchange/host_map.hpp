@@ -36,6 +36,7 @@ class HostMap {
   int64_t lanes() const { return lanes_; }
   int my_lane() const { return my_lane_; }  // -1: this task is not an aggregator
   int64_t owners() const { return ends_[max_lanes - 1]; }
+  const std::vector<int64_t>& owner_tasks() const { return owner_tasks_; }  // ranks in `all`, by owner
 
   // Aggregators only. The rank of this host in its channel, and the number of the first owner in that
   // channel.
@@ -47,6 +48,7 @@ class HostMap {
   HostMap(Comm& all, const Rules& rules) : all_(all), rules_(rules) {}
   void find_hosts();
   void find_owners();
+  void share_owner_tasks();
 
   Comm& all_;
   const Rules rules_;
@@ -57,6 +59,7 @@ class HostMap {
   int64_t io_node_ = -1;                   // I/O node of this host; -1: none
   std::array<int64_t, max_lanes> ends_{};  // end of the owner numbers of each channel
   std::vector<int> owner_hosts_;
+  std::vector<int64_t> owner_tasks_;
 };
 
 }  // namespace sheaf::exchange

@@ -18,7 +18,8 @@ inline std::string lease_name(std::string_view multifile) { return std::string(m
 struct Lease {
   uint64_t id = 0;   // random; identifies the open
   std::string host;  // host name of the first task, truncated if too long
-  std::string boot;  // base/os/process_identity.hpp
+  // Process of the first task; members as in ProcessIdentity (base/os/process_identity.hpp).
+  std::string boot;
   int64_t pid = 0;
   uint64_t started = 0;
   uint64_t counter = 0;  // incremented as long as the owner lives

@@ -11,8 +11,8 @@ struct Placement {
   int32_t local_rank = 0;  // number of the task within that file
 };
 
-// Places tasks blockwise: floor(P/F) consecutive tasks per file, the remainder in the last. 1 <= nfiles <=
-// ntasks.
+// Places floor(ntasks / nfiles) consecutive tasks in each file, and the remaining tasks in the last file.
+// Requires 1 <= nfiles <= ntasks.
 inline Placement place_blockwise(int32_t rank, int32_t ntasks, int32_t nfiles) {
   const int32_t per_file = ntasks / nfiles;
   const int32_t file = std::min(rank / per_file, nfiles - 1);

@@ -1,6 +1,6 @@
 // layout/regions: assigns the units of a physical file to hosts, if tasks of several hosts write it
-// (docs/internals-multifile.md, "Several hosts"). A unit is a block of the file system's shared granularity. Pure,
-// overflow-checked integer arithmetic; offsets and sizes in bytes.
+// (docs/internals-multifile.md, "Several hosts"). A unit is a block of the file system's shared granularity.
+// Pure, overflow-checked integer arithmetic; offsets and sizes in bytes.
 //
 // A run is a sequence of consecutive tasks with data written by one host. If it costs little space, the last
 // chunk of every run is enlarged, so that runs begin and end at unit boundaries in every round. Otherwise a

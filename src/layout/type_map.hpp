@@ -45,24 +45,25 @@ class SHEAF_EXPORT TypeMap {
   // An empty type.
   TypeMap();
 
-  // `size` >= 0 contiguous bytes: an elementary type.
+  // Returns an elementary type of `size` >= 0 contiguous bytes.
   static TypeMap bytes(int64_t size);
   static TypeMap contiguous(int64_t count, const TypeMap& type) { return vector(1, count, 0, type); }
-  // `count` groups of `block_length` instances. `stride` is the distance in bytes between the starts of two
-  // groups (MPI_Type_create_hvector).
+  // Returns `count` groups of `block_length` instances. `stride` is the distance in bytes between the starts
+  // of two groups (MPI_Type_create_hvector).
   static TypeMap vector(int64_t count, int64_t block_length, int64_t stride, const TypeMap& type);
-  // Groups of block_lengths[i] instances at displacements[i] bytes (MPI_Type_create_hindexed).
+  // Returns groups of block_lengths[i] instances at displacements[i] bytes (MPI_Type_create_hindexed).
   static TypeMap indexed(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements,
                          const TypeMap& type);
   // Like indexed(), with groups of equal length (MPI_Type_create_hindexed_block).
   static TypeMap indexed_block(int64_t block_length, std::span<const int64_t> displacements,
                                const TypeMap& type);
-  // block_lengths[i] instances of types[i] at displacements[i] bytes (MPI_Type_create_struct).
+  // Returns groups of different types. Group i has block_lengths[i] instances of types[i] and starts at
+  // displacements[i] bytes (MPI_Type_create_struct).
   static TypeMap structure(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements,
                            std::span<const TypeMap> types);
-  // Creates a subarray. All spans have the same length >= 1 and are in elements. row_major: the last
-  // dimension is contiguous (C), otherwise the first (Fortran). The extent is that of the whole array
-  // (MPI_Type_create_subarray).
+  // Returns a subarray. Each span has one number of elements per dimension, for at least one dimension. If
+  // `row_major` is true, the last dimension is contiguous (C), otherwise the first (Fortran). The extent is
+  // that of the whole array (MPI_Type_create_subarray).
   static TypeMap subarray(std::span<const int64_t> sizes, std::span<const int64_t> subsizes,
                           std::span<const int64_t> starts, bool row_major, const TypeMap& type);
   // Returns the same bytes with another lower bound and extent (MPI_Type_create_resized).
@@ -73,9 +74,8 @@ class SHEAF_EXPORT TypeMap {
   int64_t extent() const { return extent_; }
   int64_t true_lower_bound() const { return true_lower_; }  // first byte of data; 0 if empty
   int64_t true_upper_bound() const { return true_upper_; }  // end of the last byte
-  int64_t pieces() const {
-    return pieces_;
-  }  // pieces of one instance; adjacent ones merged where that is easy
+  // Returns the number of pieces of one instance. Not all adjacent pieces are merged.
+  int64_t pieces() const { return pieces_; }
 
   // Returns true if the bytes of any number of instances are one piece that starts at offset 0.
   bool is_contiguous() const { return pieces_ <= 1 && size_ == extent_ && true_lower_ == 0; }
@@ -83,25 +83,27 @@ class SHEAF_EXPORT TypeMap {
   // the condition for writing through a file type (MPI 3.1, section 13.3). `may_overlap` permits overlaps, as
   // for reading.
   bool rises(bool may_overlap = false) const;
-  // Returns true if the same holds over any number of consecutive instances. A type that spans more than its
-  // extent may rise without being ordered, because the second instance starts before the end of the first
-  // one.
+  // Returns true if the displacements in any number of consecutive instances meet the condition of rises().
+  // A type that spans more than its extent may rise without being ordered, because the second instance
+  // starts before the end of the first one.
   bool is_ordered(bool may_overlap = false) const;
-  // Returns the same bytes with an extent that no instance exceeds. The result is ordered if this type rises.
+  // Returns this type with its extent enlarged, if necessary, to the distance from its first byte to the end
+  // of its last byte. If this type rises, the result is ordered.
   TypeMap set_apart() const;
   // Returns a number that is equal for equal type maps and, in practice, different for different ones.
   uint64_t fingerprint() const { return fingerprint_; }
 
-  // Visits bytes [from, to) of the data of consecutive instances, in order. Instances are one extent apart;
-  // byte s of the data is in instance s / size(). 0 <= from <= to. Offsets are relative to the first instance
-  // plus `base`.
+  // Visits data bytes [from, to) of consecutive instances, in order. Requires 0 <= from <= to. Instances are
+  // one extent apart; data byte s is in instance s / size(). The visitor receives offsets as if the first
+  // instance were at offset `base`.
   void visit(int64_t base, int64_t from, int64_t to, PieceVisitor& visitor) const;
 
   // Returns the offset of byte `position` >= 0 of the data of consecutive instances. Requires size() > 0.
   int64_t offset_of(int64_t position) const;
 
-  // Returns the number of data bytes of consecutive instances below `offset`, at most 2^63-1. Requires
-  // rises() and size() > 0. Counts only the first instance if the extent is not positive.
+  // Returns how many data bytes of consecutive instances are at offsets less than `offset`. The result is at
+  // most 2^63-1. Requires rises() and size() > 0. If the extent is not positive, counts only the first
+  // instance.
   int64_t bytes_below(int64_t offset) const;
 
   struct Node;  // private to the implementation

@@ -9,8 +9,10 @@ namespace sheaf::sfio {
 std::optional<Error> error_of(const Link& link, int listener, const Answer& answer) {
   if (answer.code == 0) return std::nullopt;
   const std::string& name = link.listeners()[static_cast<size_t>(listener)].name;
-  return Error(static_cast<Code>(answer.code), "I/O listener '" + name + "': " + std::string(answer.words()),
-               answer.errno_value);
+  Error error(static_cast<Code>(answer.code), "I/O listener '" + name + "': " + std::string(answer.words()),
+              answer.errno_value);
+  if (answer.values[2] == 1) error.set_counted();
+  return error;
 }
 
 std::vector<Answer> ask(Link& link, std::vector<Question> questions, OnError on_error) {

@@ -10,9 +10,9 @@
 namespace sheaf::sfio {
 
 namespace {
-// Orders the queues by listener number, and lets each task start with the next listener. The order of the
-// task's bytes would not spread the load: ranges of equal length may all begin with stripe units of the same
-// listener.
+// Returns the order in which a task visits its queues: by listener number, starting with a different listener
+// for consecutive tasks. An order by file offset would not spread the load, because the extents of all tasks
+// may begin with stripe units of the same listener.
 std::vector<size_t> visits_of(const std::vector<int>& listeners, int task) {
   std::vector<size_t> visits(listeners.size());
   std::iota(visits.begin(), visits.end(), size_t{0});
@@ -60,7 +60,8 @@ bool Operation::advance() {
   return true;
 }
 
-// Advances one queue; returns true at its end. After an error, sends nothing more.
+// Handles the finished calls of one queue and starts new ones, with up to `most` in flight. Returns true if
+// none are in flight and none remain to be started. After an error, starts no more calls.
 bool Operation::advance(size_t number, size_t most) {
   Queue& queue = queues_[number];
   const int listener = streams_.listeners()[number];

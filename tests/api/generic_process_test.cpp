@@ -168,8 +168,9 @@ TEST_F(GenericProcesses, MappedFilesNamedByTheProgram) {
             (std::vector<int>{0, 0, 0}));
 }
 
-// Makes each callback call in turn fail on one task. All tasks get the error, in the next round of calls at
-// the latest. No task waits for ever; a status of -1 means that the alarm ended it.
+// In each run, one callback call fails on one task. That task must return an error if at least 8 more of its
+// callback calls follow. If all tasks succeed, the multifile must be complete. No task may hang: a status of
+// -1 means that the alarm ended its process.
 TEST_F(GenericProcesses, AFailingCallbackHangsNobody) {
   for (const int failing : {0, 2})
     for (int at = 0; at < 200; at += at < 40 ? 1 : 9) {
@@ -189,7 +190,8 @@ TEST_F(GenericProcesses, AFailingCallbackHangsNobody) {
     }
 }
 
-// When a process has died, the callbacks of the other processes fail at different times.
+// One process dies in a callback; the callbacks of the other processes then fail at different times. Each of
+// these processes must return an error, unless the multifile is complete.
 TEST_F(GenericProcesses, ADyingProcessHangsNobody) {
   for (const int dying : {0, 2})
     for (int at = 0; at < 400; at += 7) {

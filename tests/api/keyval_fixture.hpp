@@ -1,5 +1,5 @@
-// keyval_fixture: a small multifile of key-value records, and short forms of the calls that write and read
-// one.
+// keyval_fixture: a small multifile of key-value records, and short forms of the calls that write and read a
+// record.
 #pragma once
 
 #include "api/api_fixture.hpp"
@@ -21,8 +21,10 @@ class Keyval : public Api {
   }
   static int select(int sid, int task) { return sion_seek(sid, task, SION_CURRENT_BLK, SION_CURRENT_POS); }
 
-  // Writes these records and returns the path. Task 0: key 7 "abc", "", "defgh"; key 2^64-1 "x"; key 9 "" at
-  // the end. Task 1: no records. Task 2: key 7 "two".
+  // Writes a multifile with the following keys and values, and returns its path.
+  //   task 0: 7 "abc", 2^64-1 "x", 7 "", 7 "defgh", 9 ""
+  //   task 1: none
+  //   task 2: 7 "two"
   std::string records(const char* mode = "wb,keyval", long long chunk = 20) {
     const std::string file = path("records.sion");
     FILE* fp = nullptr;

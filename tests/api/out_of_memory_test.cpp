@@ -170,6 +170,27 @@ TEST_F(OutOfMemory, InAWriteThatIsNotRepeatedTheCloseFails) {
     sweep([&] { return write_badly(mode); }, [](bool) {});
 }
 
+// The bytes that follow a change of tasks that failed would go to another task.
+TEST_F(OutOfMemory, InAChangeOfTasksTheNextWriteFails) {
+  const std::string file = path("two");
+  const std::vector<std::byte> first = content(0, 0, 100), second = content(1, 0, 100);
+  sweep(
+      [&] {
+        const Plan meant = std::exchange(plan, {});
+        const int sid = create(file, {1000, 1000});
+        EXPECT_EQ(sion_fwrite(first.data(), 1, first.size(), sid), first.size());
+        plan = meant;
+        const bool changed =
+            in_call([&] { return sion_seek(sid, 1, SION_CURRENT_BLK, SION_CURRENT_POS); }) == 1;
+        const Plan left = std::exchange(plan, {});
+        EXPECT_EQ(sion_fwrite(second.data(), 1, second.size(), sid), changed ? second.size() : 0u);
+        EXPECT_EQ(sion_close(sid), changed);
+        plan = left;
+        return changed;
+      },
+      [](bool) {});
+}
+
 TEST_F(OutOfMemory, HasAKind) {
   plan = {.in_call = false, .first = 0, .left = 1000};
   EXPECT_EQ(open_to_write(), -1);

@@ -1,5 +1,5 @@
-// The FILE* that goes through the library (fileptr=stream), and formatted printing: across chunk borders, and
-// in program order with the other calls.
+// Tests formatted printing, and the FILE* that goes through the library (fileptr=stream). Both must cross
+// chunk boundaries and keep the program order with other calls.
 #include <cstdarg>
 #include <cstring>
 

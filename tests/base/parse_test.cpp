@@ -37,6 +37,15 @@ TEST(Parse, WordsOfAList) {
   EXPECT_TRUE(list.empty());
 }
 
+TEST(Parse, WordsThatFit) {
+  EXPECT_EQ(whole_words("0 12 345", 8), "0 12 345");
+  EXPECT_EQ(whole_words("0 12 345", 7), "0 12");
+  EXPECT_EQ(whole_words("0 12 345", 4), "0 12");
+  EXPECT_EQ(whole_words("0 12 345", 3), "0");
+  EXPECT_EQ(whole_words("345", 2), "34");
+  EXPECT_EQ(whole_words("", 2), "");
+}
+
 // An unrecognized value is reported once, with the values that are accepted.
 TEST(Setting, ANumberThatIsNoneIsIgnoredAndToldOnce) {
   take_warnings();

@@ -32,6 +32,16 @@ std::vector<int> owners_of(const HostMap::Rules& rules) {
   return hosts;
 }
 
+// The ranks of the owners, which all tasks know.
+std::vector<int64_t> owner_tasks_of(const HostMap::Rules& rules) {
+  std::vector<std::vector<int64_t>> known(tasks);
+  run_fibers({.ranks = tasks, .stack_bytes = 64 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
+    known[static_cast<size_t>(comm.rank())] = HostMap::find(comm, rules)->owner_tasks();
+  });
+  for (const auto& ranks : known) EXPECT_EQ(ranks, known[0]);
+  return known[0];
+}
+
 using Owners = std::vector<int>;
 
 TEST(HostMap, AggregatorsAreSpreadOverThem) {
@@ -42,6 +52,14 @@ TEST(HostMap, AggregatorsAreSpreadOverThem) {
   EXPECT_EQ(owners_of({.aggregators = 4}), (Owners{0, 1, 3, 4}));
   EXPECT_EQ(owners_of({.aggregators = 8}), (Owners{0, 1, 2, 3, 4, 5, 0, 3}))
       << "those of the first lane, then those of the second";
+}
+
+TEST(HostMap, AllTasksKnowTheRanksOfAggregators) {
+  using Tasks = std::vector<int64_t>;
+  EXPECT_EQ(owner_tasks_of({}), (Tasks{0, 2, 4, 6, 8, 10}));
+  EXPECT_EQ(owner_tasks_of({.aggregators = 2}), (Tasks{0, 6}));
+  EXPECT_EQ(owner_tasks_of({.aggregators = 8}), (Tasks{0, 2, 4, 6, 8, 10, 1, 7}));
+  EXPECT_EQ(owner_tasks_of({.aggregators = 3, .shared = false}), (Tasks{0, 4, 8})) << "each task is a host";
 }
 
 TEST(HostMap, OfAnIoNodeShareOneSetOfAggregatorsAndMemoryEach) {

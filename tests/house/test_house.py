@@ -133,6 +133,43 @@ class Folders(unittest.TestCase):
         self.assertEqual([], wrong)
 
 
+class Names(unittest.TestCase):
+    def test_retired_names_do_not_return(self):
+        table = (TOP / "docs/glossary.md").read_text().split("## Renames that are done")[1].split("\n## ")[0]
+        rows = [row.split("|")[1:3] for row in table.split("\n") if row.startswith("| `")]
+        # Names with a qualification, such as "`Hosts` of the journal", live on elsewhere.
+        plain = [old.strip() for old, _ in rows if re.fullmatch(r"(`\w+`(, )?)+", old.strip())]
+        retired = {name for old in plain for name in re.findall(r"\w+", old)}
+        self.assertGreater(len(retired), 20)
+        back = []
+        for path in sorted(SRC.rglob("*")):
+            if path.suffix in CODE:
+                code = re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', " ", path.read_text(), flags=re.S)
+                back += [f"{path.relative_to(TOP)}: {name}" for name in sorted(retired & set(re.findall(r"\w+", code)))]
+                back += [f"{path.relative_to(TOP)}: {name}" for name in re.findall(r"\b(?:most|least|longest)_\w+", code)]
+        self.assertEqual([], back)
+
+    def test_paths_and_types_that_documents_name_exist(self):
+        files = {path.relative_to(TOP).as_posix() for path in tracked()}
+        known = {part for name in files for part in (name, name.rsplit(".", 1)[0])} | {
+            parent.as_posix() for name in files for parent in pathlib.PurePosixPath(name).parents}
+        words = set()
+        for path in tracked("src", "include", "tests", "bench", "python", "examples", "cmake"):
+            if path.suffix in CODE | {".py", ".cmake", ".txt", ".map", ".f90"} and "frozen" not in path.parts:
+                words |= set(re.findall(r"\w+", path.read_text(errors="replace")))
+        missing = []
+        for page in [*tracked("docs/architecture.md", "docs/internals-*.md"), TOP / "CONTRIBUTING.md"]:
+            for name in re.findall(r"`([\w:/.]+)`", re.sub(r"```.*?```", "", page.read_text(), flags=re.S)):
+                if "/" in name and name.split("/")[0] in modules():
+                    name = "src/" + name
+                if name.split("/")[0] in ("src", "tests", "docs", "include", "cmake", "bench", "scripts") and "/" in name:
+                    if name.rstrip("/") not in known:
+                        missing.append(f"{page.name}: {name}")
+                elif re.fullmatch(r"[A-Z]\w+(::\w+)*", name) and not set(name.split("::")) <= words:
+                    missing.append(f"{page.name}: {name}")
+        self.assertEqual([], missing)
+
+
 class Files(unittest.TestCase):
     def test_a_file_is_a_thought(self):
         lines = {path: path.read_text().count("\n") for path in tracked("src", "include") if path.suffix in CODE}

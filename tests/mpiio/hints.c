@@ -1,9 +1,10 @@
 /* hints FILE [KEY VALUE]: opens FILE twice, with a hint of the program if given. Each task prints the hints
- * in use. Linked with the MPI alone. */
+ * in use, with commas between the words of a value. Linked with the MPI alone. */
 #include <mpi.h>
 #include <stdio.h>
+#include <string.h>
 
-static const char* const keys[] = {"cb_nodes", "cb_buffer_size", "romio_cb_write"};
+static const char* const keys[] = {"cb_nodes", "cb_buffer_size", "romio_cb_write", "romio_aggregator_list"};
 
 int main(int argc, char** argv) {
   MPI_File file;
@@ -22,10 +23,11 @@ int main(int argc, char** argv) {
     const int mode = MPI_MODE_CREATE | MPI_MODE_RDWR;
     if (MPI_File_open(MPI_COMM_WORLD, argv[1], mode, info, &file)) MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_File_get_info(file, &used);
-    for (int k = 0; k < 3; ++k) {
+    for (int k = 0; k < 4; ++k) {
       char value[MPI_MAX_INFO_VAL + 1] = "-";
       int there;
       MPI_Info_get(used, keys[k], MPI_MAX_INFO_VAL, value, &there);
+      for (char* blank = value; (blank = strchr(blank, ' ')) != NULL;) *blank = ',';
       length += snprintf(line + length, sizeof line - (size_t)length, " %s", value);
     }
     printf("%d%s\n", rank, line);

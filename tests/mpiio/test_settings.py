@@ -34,7 +34,8 @@ class Settings(Programs):
         lines = sorted(line.split() for line in told.splitlines())
         self.assertEqual([line[0] for line in lines], sorted(2 * [str(task) for task in range(tasks)]), told)
         self.assertEqual(len({tuple(line[1:]) for line in lines}), 1, told)
-        return lines[0][1:]
+        *values, self.aggregators = lines[0][1:]
+        return values
 
     def test_hints_of_a_file_are_used_unless_the_program_gives_others(self):
         hints = Path(self.where, "hints")
@@ -55,6 +56,18 @@ class Settings(Programs):
                 nodes, size, _ = self.used(mpi, ROMIO_HINTS="/dev/null")
                 self.assertGreaterEqual(int(nodes), 1)
                 self.assertGreaterEqual(int(size), 4096)
+
+    def test_the_ranks_of_aggregators_are_told(self):
+        for mpi in MPIS:
+            everyone, first_of_hosts = ("0,1,2", "0,2") if yields(mpi) else ("0,1", "0,1")
+            for hosts, arguments, expected in (({}, (), everyone), ({"SHEAF_TOPOLOGY": "node=2"}, (), first_of_hosts),
+                                               ({"SHEAF_TOPOLOGY": "node=1"}, (), everyone),
+                                               ({"SHEAF_TOPOLOGY": "node=1"}, ("cb_nodes", "1"), "0")):
+                with self.subTest(mpi=mpi, hosts=hosts, arguments=arguments):
+                    nodes, *_ = self.used(mpi, arguments, SHEAF_FS="coherent", **hosts)
+                    self.assertEqual(self.aggregators, expected)
+                    if hosts.get("SHEAF_TOPOLOGY") == "node=1":
+                        self.assertEqual(int(nodes), len(expected.split(",")))
 
     def test_a_file_of_hints_that_cannot_be_read_is_told_once(self):
         for mpi in MPIS:

@@ -37,7 +37,7 @@ static MPI_Datatype bytes_4(void) { return MPI_INT; }
 static MPI_Datatype bytes_8(void) { return MPI_DOUBLE; }
 /* Not MPI_LONG_DOUBLE: MPICH packs 10 of its 16 bytes. */
 static MPI_Datatype bytes_16(void) { return MPI_C_DOUBLE_COMPLEX; }
-static MPI_Datatype pair(void) { return MPI_DOUBLE_INT; }      /* 12 bytes of 16 */
+static MPI_Datatype pair(void) { return MPI_DOUBLE_INT; }      /* 12 bytes of data, extent 16 */
 static MPI_Datatype short_pair(void) { return MPI_SHORT_INT; } /* a hole inside */
 static MPI_Datatype bytes_3(void) {
   MPI_Datatype made;

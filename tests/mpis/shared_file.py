@@ -1,5 +1,6 @@
-"""shared_file.py FILE: with mpi4py, every task writes and reads its piece of one file, collectively and
-independently. Task 0 prints the version of the MPI library and "all right"."""
+"""shared_file.py FILE: tests one file of all tasks with mpi4py. Every task writes its own piece collectively
+and reads the piece of the next task independently. Task 0 prints the version of the MPI library and
+"all right", or "wrong"."""
 import sys
 
 import numpy

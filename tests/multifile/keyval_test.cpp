@@ -1,5 +1,5 @@
-// Key-value records against a model: random records of several tasks, written serially and in parallel, read
-// back by key in random order; damaged records; failing reads.
+// Compares key-value records with a model. Several tasks write random records, serially or in parallel, and
+// read them back by key in random order. Further tests damage records or let reads fail.
 #include <gtest/gtest.h>
 
 #include "multifile/keyval/keyval_index.hpp"
@@ -52,7 +52,8 @@ void write_in_parallel(Store& inner, const KeyProgram& p, uint64_t seed) {
   });
 }
 
-// Reads in random order, interleaved with other moves of the stream. `kept` bytes of values are already kept.
+// Reads records by key in random order, and seeks in the stream between the reads. The index starts as if its
+// handle already kept `kept` bytes of values in memory.
 void check_stream(ReadStream& stream, const Records& records, int64_t task, uint64_t seed, int64_t kept) {
   Random random(seed);
   KeyModel model(records);
@@ -198,7 +199,8 @@ TEST(KeyvalRecords, InTheOtherByteOrder) {
   EXPECT_EQ(found, value);
 }
 
-// One task with three records. The second one is changed to claim `length` bytes.
+// Writes a file of one task with three records. Then overwrites the length of the second record with
+// `length`.
 void write_damaged(MemoryStore& store, uint64_t length) {
   KeyProgram p{1, 4096, {64}, {{{7, content(0, 0, 10)}, {8, content(0, 0, 30)}, {7, content(0, 0, 10)}}}};
   write_serially(store, p, 1);

@@ -1,6 +1,7 @@
-// Up to 10,000 simulated ranks in seeded schedules: some arrive late, some fail, storage fails at random. All
-// ranks have one outcome, no rank waits for ever, and closed files are correct. A seed determines a run:
-// SHEAF_RANKS_SEED runs one seed, SHEAF_RANKS_RUNS sets the number of runs.
+// Simulates up to 10,000 ranks. In some runs ranks arrive late, a rank fails, or storage fails at random. An
+// open or a close must succeed on all ranks or fail on all ranks. No rank may wait for ever, and closed files
+// must be correct. A seed determines a run: SHEAF_RANKS_SEED runs one seed, SHEAF_RANKS_RUNS sets the number
+// of runs.
 #include <gtest/gtest.h>
 
 #include "support/programs.hpp"
@@ -17,8 +18,8 @@ struct Run {
   int calls = 0;
   bool collective = false;
   std::string words;
-  int failing_rank = -1;  // passes an error of its own to the open (call 0) or to call n - 1
-  int failing_call = 0;
+  int failing_rank = -1;  // rank that passes an error to a call; -1: none
+  int failing_call = 0;   // 0: the open; n: the n-th write
   FaultPlan fault;
   std::string describe() const {
     std::ostringstream out;
@@ -46,7 +47,8 @@ Run run_of(uint64_t seed) {
     r.failing_rank = static_cast<int>(random.below(r.ranks));
     r.failing_call = static_cast<int>(random.below(r.calls + 1));
   } else if (random.chance(2)) {
-    // In large runs, a few ranks hit the fault in an open or write of their own.
+    // The range covers about four operations per rank. So in large runs, the fault also hits opens and writes
+    // of single ranks.
     r.fault.fail_at = random.below(4 * int64_t{r.ranks} + 10);
     r.fault.from_then_on = random.chance(3);
     r.fault.half_first = random.chance(2);
@@ -62,7 +64,7 @@ void delay(Random& random) {
   for (int64_t times = random.chance(4) ? random.below(20) : 0; times > 0; --times) yield();
 }
 
-// Checks that all ranks have one outcome of each open, close and collective call.
+// Checks that each open and each close succeeds on all ranks or fails on all ranks.
 class Outcomes {
  public:
   explicit Outcomes(int ranks) : ranks_(ranks) {}
@@ -115,7 +117,7 @@ bool write(Store& store, const Run& r, Comm& comm, Random& random, Outcomes& out
     });
     if (!failed) written[me] += std::ssize(bytes);
     if (call % 3 == 1) attempt([&] { writer->commit(); });
-    // A rank that failed takes part in later calls, as its program may.
+    // A rank makes the later calls even if this one failed, because a real program may do so.
   }
   delay(random);
   const auto closing = attempt([&] { writer->close(); });
@@ -123,7 +125,7 @@ bool write(Store& store, const Run& r, Comm& comm, Random& random, Outcomes& out
   return !closing;
 }
 
-// Reads with all ranks, and with a different number of ranks together.
+// Checks what each rank reads back of its own stream. Odd seeds read collectively.
 void check_closed(Store& memory, const Run& r, const std::vector<int64_t>& written, uint64_t seed) {
   TaskHandles store(memory);
   run_fibers(fibers(r.ranks, seed + 1), [&](Comm& comm) {

@@ -34,7 +34,7 @@ TEST(Split, LeavesNothingIfARenameFails) {
   EXPECT_EQ(outputs_in(memory), (std::vector<std::string>{"out.0", "out.1", "out.2"}));
 }
 
-// The files before it were already replaced.
+// If a rename fails, a file that an earlier rename has replaced stays, because its old contents are lost.
 TEST(Split, ThatReplacesFilesKeepsThemIfARenameFails) {
   MemoryStore memory;
   write_serially(memory, "a", small_program(1));

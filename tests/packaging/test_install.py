@@ -246,6 +246,17 @@ class Tree(InstalledCase):
         self.environment["SHEAF_MPI"] = "nonesuch"
         self.run_command(self.prefix / "bin" / "partest", "--help", code=2)
 
+    def test_a_copy_of_a_tool_starts_anywhere(self):
+        for name in ("sheaf", "siondump", "sionsplit", "siondefrag", "sioncat", "sionversion"):
+            with self.subTest(name=name):
+                shutil.copy(self.prefix / "bin" / name, self.directory / name)
+                # The classic tools end with 1 after -V, as those of SIONlib do; a program without its library with 127.
+                option, code = ("--version", 0) if name == "sheaf" else ("-V", 0 if name == "sionversion" else 1)
+                self.run_command(self.directory / name, option, code=code)
+        (self.directory / "out").mkdir()
+        self.run_command(self.directory / "sheaf", "run", "--capture", "out/*:captured.sion", "--", "sh", "-c", "echo text >out/file")
+        self.assertEqual(self.run_command(self.directory / "sheaf", "cat", "--name", "out/file", "captured.sion"), "text\n")
+
     def test_staging_directory(self):
         stage = self.directory / "stage"
         self.environment["DESTDIR"] = str(stage)
@@ -253,7 +264,19 @@ class Tree(InstalledCase):
         self.run_command("cmake", "--install", BUILD, "--prefix", "/opt/sheaf")
         script = stage / "opt" / "sheaf" / "bin" / "sionconfig"
         self.assertEqual(self.run_command(script, "--path").strip(), "/opt/sheaf")
+        run_path = self.run_command("readelf", "-d", stage / "opt" / "sheaf" / "bin" / "sheaf")
+        self.assertIn("[$ORIGIN/../lib:/opt/sheaf/lib]", run_path)
+        self.run_command("cmake", "--install", BUILD, "--prefix", "/opt/sheaf")
+        self.assertEqual(self.run_command("readelf", "-d", stage / "opt" / "sheaf" / "bin" / "sheaf"), run_path)
         self.assertTrue(os.access(stage / "opt" / "sheaf" / "lib" / "libsioncom_64.a", os.R_OK))
+
+    def test_a_prefix_too_long_for_a_run_path(self):
+        stage = self.directory / "stage"
+        self.environment["DESTDIR"] = str(stage)
+        from installed import BUILD
+        prefix = "/" + "/".join(["opt" * 60] * 3)
+        self.run_command("cmake", "--install", BUILD, "--prefix", prefix)
+        self.assertIn("[$ORIGIN/../lib]", self.run_command("readelf", "-d", f"{stage}{prefix}/bin/sheaf"))
 
 
 if __name__ == "__main__":

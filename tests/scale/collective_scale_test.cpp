@@ -66,7 +66,7 @@ void check(int tasks, int64_t records, bool reads) {
     const auto file = store.open("a", Access::write);
     Collective transfers(counted);
     CollectiveOptions how;
-    how.exchange = CollectiveOptions::Way::always;
+    how.exchange = CollectiveOptions::Buffering::always;
     how.aggregators = hosts;
     how.buffer = 64 << 10;
     IoCounters tally;
@@ -151,7 +151,7 @@ TEST(CollectiveScale, HostsOfOneTaskTakeLittleMemory) {
     const auto file = store.open("a", Access::write);
     Collective transfers(comm);
     CollectiveOptions how;
-    how.exchange = CollectiveOptions::Way::always;
+    how.exchange = CollectiveOptions::Buffering::always;
     IoCounters tally;
     std::vector<std::byte> data(record * records, static_cast<std::byte>(comm.rank() % 251 + 1));
     const exchange::FileAccess access{comm.rank() * record, &type,       0,

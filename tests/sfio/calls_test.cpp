@@ -255,6 +255,65 @@ void errors() {
   sheaf_print_errors(printing);
 }
 
+// A call that fails without an error at a listener counts too: at its task, or once if all tasks refuse it.
+void refused_calls() {
+  const int printing = sheaf_print_errors(0);
+  const auto all = static_cast<unsigned long>(size);
+  unsigned long counts[SFIO_ERRORS];
+  const auto counted = [&](std::vector<unsigned long> expected) {
+    return std::equal(expected.begin(), expected.end(), counts, counts + SFIO_ERRORS);
+  };
+  REQUIRE(sfio_merrora(counts) == 0);
+  const std::string name = name_of("/refused", 2), missing = name_of("/missing", 2);
+  MFILE* f = sfio_mopen(name.c_str(), 5);
+  REQUIRE(f != nullptr);
+
+  // Local calls.
+  const int64_t at = 0;
+  const size_t four = 4;
+  char text[] = "four";
+  void* none = nullptr;
+  int done = 0;
+  sfio_stat_t stat;
+  sfio_request* request = nullptr;
+  REQUIRE(sfio_mwrite(nullptr, 0, text, 4) == -1);
+  REQUIRE(sfio_mwritec(f, -4, text, 4) == -1);
+  REQUIRE(sfio_mwriteb(f, 1, &at, &none, &four) == -1);
+  REQUIRE(sfio_iwritec(f, 0, nullptr, 4, &request) == -1);
+  REQUIRE(sfio_iwritec(f, 0, text, 4, nullptr) == -1);
+  REQUIRE(sfio_mread(nullptr, 0, text, 4) == -1);
+  REQUIRE(sfio_mreadb(f, 1, nullptr, &none, &four) == -1);
+  REQUIRE(sfio_ireadc(f, 0, nullptr, 4, &request) == -1);
+  REQUIRE(sfio_test(nullptr, &done) == -1);
+  REQUIRE(sfio_mstat(nullptr, &stat) == -1 && sfio_mstat(f, nullptr) == -1);
+  REQUIRE(sfio_merror(counts) == 0 && counted({0, 0, 0, 0, 0, 0, 5, 6}));
+  REQUIRE(sfio_merror(counts) == 0 && counted({0, 0, 0, 0, 0, 0, 0, 0}));
+  barrier();
+
+  // Collective calls, of which each counts once.
+  REQUIRE(sfio_mopen(nullptr, 5) == nullptr && sfio_mopen("nonsense", 5) == nullptr);
+  REQUIRE(sfio_mopen("nowhere,/a;", 5) == nullptr && sfio_mopen(name.c_str(), -5) == nullptr);
+  REQUIRE(sfio_mopen(name.c_str(), 6) == nullptr);  // the file has another stripe unit
+  REQUIRE(sfio_mcreate(nullptr) == -1 && sfio_mdelete(nullptr) == -1 && sfio_mdelete(missing.c_str()) == -1);
+  REQUIRE(sfio_mchsize(f, -1) == -1);
+  REQUIRE(sfio_mwritec_all(f, 4 * me, me == 0 ? nullptr : text, 4) == -1);
+  REQUIRE(sfio_mwritec_all(f, 4 * me, text, 4) == 4);  // else the close fails
+  REQUIRE(sfio_mreadc_all(f, -4, text, 4) == -1);
+  const unsigned long differs = size > 1 ? 1 : 0;
+  if (size > 1) REQUIRE(sfio_mopen(name.c_str(), 5 + me % 2) == nullptr && says("disagree"));
+  REQUIRE(sfio_merrora(counts) == 0 && counted({5 + differs, 0, 1, 2, 1, 0, 1, 1}));
+
+  // A closed file.
+  REQUIRE(sfio_mclose(f) == 0);
+  REQUIRE(sfio_mclose(f) == -1 && says("closed") && sfio_mclose(nullptr) == -1);
+  REQUIRE(sfio_mwritec(f, 0, text, 4) == -1 && says("closed") && errno == EINVAL);
+  REQUIRE(sfio_mreadc(f, 0, text, 4) == -1 && sfio_mchsize(f, 5) == -1);
+  REQUIRE(sfio_merrora(counts) == 0 && counted({0, 2 * all, 0, 0, all, 0, all, all}));
+  REQUIRE(sfio_merrora(counts) == 0 && counted({0, 0, 0, 0, 0, 0, 0, 0}));
+  REQUIRE(sfio_mdelete(name.c_str()) == 0);
+  sheaf_print_errors(printing);
+}
+
 // A close completes pending transfers; sfio_wait() returns their outcome.
 void closed_under_way() {
   const std::string name = name_of("/under-way", 2);
@@ -362,6 +421,7 @@ void all_calls() {
   one_message_per_listener();
   sizes_and_creation();
   errors();
+  refused_calls();
   closed_under_way();
   random_blocks();
   far_offsets();

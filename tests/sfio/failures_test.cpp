@@ -86,6 +86,9 @@ void lost(const char* pid_file, int signal) {
   REQUIRE(says("I/O listener 'n1'") && says("gone") && says("/f.dat"));
   REQUIRE(sfio_mreadc(f, bytes * me, all.data(), bytes) == -1);
   REQUIRE(says("I/O listener 'n1'"));
+  unsigned long counts[SFIO_ERRORS];
+  REQUIRE(sfio_merror(counts) == 0);
+  REQUIRE(counts[SFIO_WRITE] == 1 && counts[SFIO_READ] == 1);  // no listener has counted them
   // SHEAF_SFIO_TIMEOUT is 3 s; the machine may be busy.
   REQUIRE(MPI_Wtime() - begin < 60);
   REQUIRE(write_half(f, 0, 'd') == bytes / 2);

@@ -1,5 +1,5 @@
-// crash_points: runs a program over a recording store. For every prefix of its changes, states the least and
-// the most that the files may hold if the program died at that point.
+// crash_points: runs a program over a recording store. Computes the minimum and maximum length of each stream
+// after a crash, for every prefix of the recorded changes.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 
 namespace sheaf::test {
 
-// Progress of each task as a function of the number of changes that the store has recorded.
+// Bounds on the stream length of each task after any number of recorded changes.
 class Reported {
  public:
   explicit Reported(int ntasks) : least_(static_cast<size_t>(ntasks)), most_(static_cast<size_t>(ntasks)) {}
 
-  // begin(): before a step that may extend the stream to `total` bytes. end(): after a step that reported
-  // `total` bytes.
+  // Call begin() before a step that may extend the stream to `total` bytes. Call reported() after a step that
+  // guarantees `total` bytes.
   void begin(int64_t task, size_t changes, int64_t total) {
     most_[static_cast<size_t>(task)].push_back({changes, total});
   }
@@ -50,14 +50,14 @@ class Reported {
   std::vector<std::vector<Point>> least_, most_;
 };
 
-// Data that must survive without a close: flushed bytes, chunks completed by a write, or all completed
-// chunks.
+// Data that survives without a close: flushed bytes, chunks that a write completed, or all completed chunks.
 enum class Counts { flushes, writes, all };
 
-// Hosts with separate caches record a chunk later, when its bytes are synced (JournalKey::own_caches).
+// Returns true if the hosts have separate caches. The journal then records a completed chunk only when
+// the bytes of the chunk are synced (JournalKey::own_caches).
 inline bool syncs_records() { return tasks_of_host() > 0; }
 
-// Performs the steps of one task. Flushes are commits.
+// Performs the steps of one task. Executes a flush by calling `commit`.
 class RecordedTask {
  public:
   RecordedTask(int64_t task, int64_t chunk, RecordingStore& tape, Reported& reported, Counts counts)
@@ -126,7 +126,8 @@ inline std::vector<int64_t> check_recovered(Store& store, const Program& p, cons
   return lengths;
 }
 
-// Returns a program of collective calls that are rounds: the bytes are in the file when a round ends.
+// Returns a program with large requests: each collective call is then a round, so its bytes are in the file
+// when the call returns.
 inline Program large_crash_program(uint64_t seed, int nfiles) {
   Random random(seed);
   Program p;
@@ -211,8 +212,8 @@ inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported&
   reported.closed = tape.length();
 }
 
-// Runs the program in collective calls, the same number on every task. Of calls that are no rounds only
-// flushed bytes count: the rest is still on its way to a collector.
+// Runs the program in collective calls. All tasks make the same number of calls. Unless every call is a
+// round, only flushed bytes count, because the tasks may not have sent other bytes to their collector.
 inline void record_collectively(RecordingStore& tape, const Program& p, Reported& reported,
                                 const std::string& words, uint64_t seed) {
   TaskHandles store(tape);
@@ -267,7 +268,7 @@ inline void step_and_close(Comm& comm, Writer& writer, const Program& p, const s
   writer.close();
 }
 
-// Two processes; each writes every second task.
+// Runs the program with two processes. Each process writes every second task.
 inline void record_mapped(RecordingStore& tape, const Program& p, Reported& reported,
                           const std::string& words, uint64_t seed) {
   TaskHandles store(tape);
@@ -326,14 +327,13 @@ inline void record_appending(RecordingStore& tape, const Program& p, Reported& r
   reported.closed = tape.length();
 }
 
-// Reports the progress of a stream that follows no model of steps: its length after a flush, or its completed
-// chunks.
+// Reports the length of a stream after a flush (`flushed`), otherwise the bytes in its completed chunks.
 inline void report_progress(Reported& reported, int64_t task, const RecordingStore& tape, WriteStream& stream,
                             bool flushed) {
   reported.reported(task, tape.length(), stream.bytes_written() - (flushed ? 0 : stream.position()));
 }
 
-// Merge mode: all calls of a group append to the stream of its first task, which is their concatenation.
+// Runs the program in merge mode: a collective call appends the data of all tasks to the stream of task 0.
 inline void record_merging(RecordingStore& tape, const Program& p, Reported& reported,
                            const std::string& words, uint64_t seed) {
   TaskHandles store(tape);
@@ -376,7 +376,7 @@ inline void record_merging(RecordingStore& tape, const Program& p, Reported& rep
   reported.closed = tape.length();
 }
 
-// Writes records of a key-value file, heads and values, that fill every chunk completely.
+// Writes the heads and values of key-value records, which fill every chunk before they begin the next one.
 inline void record_records(RecordingStore& tape, const Program& p, Reported& reported,
                            const std::string& words, uint64_t) {
   std::vector<int64_t> ranks(p.requests.size());

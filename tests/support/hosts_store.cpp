@@ -147,7 +147,7 @@ class HostedFile final : public File, public DirectIo {
   RangeLock lock_range(const LockRequest& wanted) override {
     const auto& [offset, length, exclusive, barred, patience] = wanted;
     const bool waits = barred != OnConflict::refuse;
-    const Looks looks;
+    const Backoff looks;
     if (!locks().lock(offset, length, exclusive, waits ? patience : std::chrono::milliseconds(0))) {
       if (!waits) return {};
       throw not_locked(path_, offset, length, "another task", looks.waited());

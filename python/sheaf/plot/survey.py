@@ -16,7 +16,8 @@ from ..multifile import MultifileReader
 from ..streams import InputStream
 from ..tools import verify
 
-MOST_TASKS = 4096  # tasks with chunks drawn; of more tasks, an evenly spaced selection
+# Maximum number of tasks with plotted chunks. A larger multifile is represented by evenly spaced tasks.
+MOST_TASKS = 4096
 _PIECE = 64 << 10  # bytes per checksum
 _AT_ONCE = 8 << 20
 
@@ -25,8 +26,8 @@ Longs = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Damage:
-    """A piece of a stream that cannot be read: its task, its offset in the stream, its offset in the
-    physical file, and the reason."""
+    """A piece of the stream of ``task`` that cannot be read. ``offset`` is its offset in the stream,
+    ``place`` its offset in physical file number ``file``, and ``message`` the reason."""
 
     task: int
     offset: int
@@ -37,8 +38,9 @@ class Damage:
 
 @dataclass
 class Layout:
-    """Columns over tasks (``sizes``, ``chunk_sizes``, ``rounds``, ``task_files``), and over the chunks of
-    the selected tasks."""
+    """The data to plot. The arrays ``sizes``, ``chunk_sizes``, ``rounds`` and ``task_files`` have one entry
+    per task. The arrays ``chunk_task`` to ``chunk_bytes`` have one entry per chunk of the tasks in
+    ``shown``."""
 
     path: str
     info: Info
@@ -47,7 +49,7 @@ class Layout:
     chunk_sizes: Longs
     rounds: Longs
     task_files: Longs
-    shown: Longs  # tasks
+    shown: Longs  # numbers of the selected tasks, ascending
     chunk_task: Longs
     chunk_file: Longs
     chunk_offset: Longs

@@ -32,7 +32,8 @@ sion_int64 address(const void* pointer) {
 
 // --- open, close ---
 
-// Reading does not fill the two arrays, because programs pass variables that are too small.
+// When opening for reading, does not fill `chunksizes` and `globalranks`, because programs pass variables
+// that are too small.
 SHEAF_ROUTINE(fsion_open, const char* fname, const char* file_mode, int* ntasks, int* nfiles,
               sion_int64* chunksizes, int* fsblksize, int* globalranks, int* sid, int fname_length,
               int mode_length) {
@@ -82,8 +83,8 @@ SHEAF_ROUTINE(fsion_ensure_free_space, const int* sid, const sion_int64* bytes, 
 
 SHEAF_ROUTINE(fsion_flush, const int* sid, int* ierr) { *ierr = sion_flush(*sid); }
 
-// Functions in Fortran. The FORTRAN 77 entry points return the value; the C functions of the modules store
-// it.
+// These are functions in Fortran. The FORTRAN 77 entry points return the value. The C functions that the
+// modules bind to store it in the last argument.
 SHEAF_FORTRAN sion_int64 fsion_bytes_avail_in_block_(const int* sid) {
   return sion_bytes_avail_in_block(*sid);
 }
@@ -95,7 +96,9 @@ SHEAF_FORTRAN void fsion_get_position_c_(const int* sid, sion_int64* position) {
   *position = sion_get_position(*sid);
 }
 
-// --- information: where documented, ierr is set only on failure (-1) ---
+// --- information ---
+
+// The routines for chunk sizes, ranks and mappings set `ierr` only on failure, to -1.
 
 SHEAF_ROUTINE(fsion_get_chunksizes, const int* sid, sion_int64* chunksizes, int* ierr) {
   Locations found;
@@ -173,7 +176,9 @@ SHEAF_ROUTINE(fsion_get_fileno, const int* sid, int* filenumber) {
   if (*filenumber < 0) *filenumber = sion_get_fd(*sid);
 }
 
-// --- byte order; both spellings ---
+// --- byte order ---
+
+// The two routines that return a byte order are also available with the spelling "endianess".
 
 SHEAF_ROUTINE(fsion_get_file_endianness, const int* sid, int* endianness) {
   *endianness = sion_get_file_endianness(*sid);

@@ -296,7 +296,7 @@ contains
   end subroutine
 
   !> Returns the numbers of failed open, close, creat, unlink, ftruncate, lseek, write and read calls on all
-  !> listeners since the last query.
+  !> listeners, and of refused calls, since the last query.
   subroutine merror(ioerr, ierr)
     integer(c_long), intent(out) :: ioerr(8)
     integer, intent(out) :: ierr

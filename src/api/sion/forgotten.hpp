@@ -1,14 +1,14 @@
 // api/sion/forgotten: multifiles that are still open for writing when the program ends.
 //
 // stdio writes its buffers when a program ends without fclose(). Multifiles behave likewise:
-// - At exit every process flushes such multifiles and records that in their journals, as sion_flush() does.
-//   Readers find all written data and report that the multifile was not closed.
+// - At exit every process flushes its open multifiles and records the flushed bytes in their journals, as
+//   sion_flush() does. Readers find all written data and report that the multifile was not closed.
 // - MPI_Finalize closes a multifile that all its tasks have left open, because the tasks can still
 //   communicate.
 // - `atomic` multifiles do not get their final names, because the program has not declared them complete.
 // - A forked child does not touch handles of its parent.
 //
-// The first task of each multifile prints one warning for all handles that it has left open.
+// A process prints one warning, which names the open multifiles in which it has the first task.
 #pragma once
 
 #include "base/export.hpp"
@@ -18,7 +18,9 @@ namespace sheaf::api {
 // Installs the exit handler that flushes open handles. Local and thread-safe.
 void watch_exit();
 
-// Closes forgotten multifiles over MPI tasks. MPI_Finalize calls it before MPI ends. Not collective.
+// Flushes the multifiles that MPI tasks have left open, and closes those that all their tasks have left open.
+// MPI_Finalize calls it before MPI ends. Not collective: waits for the other tasks of a multifile, but for a
+// limited time (SHEAF_FINALIZE_WAIT).
 SHEAF_EXPORT void end_with_mpi();
 
 }  // namespace sheaf::api

@@ -1,4 +1,5 @@
-// Named streams (include/sheaf.h): arguments, modes and return values.
+// The C functions of named streams (include/sheaf.h). Validates arguments, parses modes, and maps errors to
+// return values and errno.
 #include <cerrno>
 #include <memory>
 #include <string>
@@ -33,7 +34,8 @@ struct sheaf_stream {
 
 namespace {
 
-// Sets errno, which is part of the interface, even if no system call failed.
+// Runs body() and returns its result. If body() throws, reports the error, sets errno, and returns `failure`.
+// errno is part of the interface, so it is set to EIO if the error carries no value.
 template <class Result, class Body>
 Result with_errno(const char* function, Result failure, Body&& body) {
   int error = 0;
@@ -51,7 +53,7 @@ Result with_errno(const char* function, Result failure, Body&& body) {
   return result;
 }
 
-// Like with_errno, for a body without a result: returns 0, or -1.
+// Like with_errno, for a body without a result. Returns 0, or -1 on failure.
 template <class Body>
 int succeeds_with_errno(const char* function, Body&& body) {
   return with_errno(function, -1, [&] {
@@ -60,7 +62,7 @@ int succeeds_with_errno(const char* function, Body&& body) {
   });
 }
 
-// Runs body(stream).
+// Like with_errno, for a body that takes the stream. A null stream is an error.
 template <class Result, class Body>
 Result on_stream(const char* function, const sheaf_stream* stream, Result failure, Body&& body) {
   return with_errno(function, failure, [&]() -> Result {

@@ -1,6 +1,8 @@
 // Calls that transfer data and positions of the current task.
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/on_handle.hpp"
@@ -150,14 +152,20 @@ namespace {
 void seek_in_writing(const char* function, Handle& handle, int rank, int block, sion_int64 position) {
   const int64_t before = handle.task();
   const int64_t wanted = rank == SION_CURRENT_RANK ? before : rank;
+  const auto mark_as_failed = [&](const Error& why) {
+    const bool is_own =
+        std::ranges::find(handle.writes->tasks(), wanted, &OwnTask::task) != handle.writes->tasks().end();
+    if (wanted != before && is_own) handle.stray(wanted, why);
+  };
   try {
     handle.writer->flush();
     report_overrun(function, handle);
     handle.select(wanted);
   } catch (const Error& e) {
-    const bool is_own =
-        std::ranges::find(handle.writes->tasks(), wanted, &OwnTask::task) != handle.writes->tasks().end();
-    if (wanted != before && is_own) handle.stray(wanted, e);
+    mark_as_failed(e);
+    throw;
+  } catch (const std::bad_alloc&) {
+    mark_as_failed(Error(Code::io, "out of memory", ENOMEM));
     throw;
   }
   const bool stays = (block == SION_CURRENT_BLK) && (position == SION_CURRENT_POS);

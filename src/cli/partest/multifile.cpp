@@ -1,4 +1,5 @@
-// Multifiles of MPI tasks, of the threads of MPI processes, or of the threads of each single process.
+// cli/partest/multifile: the target for multifiles. The tasks are MPI processes, or the threads of all
+// processes. With threads, all tasks share a multifile, or each process has a multifile of its own.
 #include <mpi.h>
 #include <omp.h>
 
@@ -127,7 +128,7 @@ class Multifile : public Target {
 
   bool collective() const override { return writes ? options.collwrite : options.collread && !independent_; }
 
-  // If a process opens for all its threads, complete processes are shifted.
+  // If a process opens the multifile for all its threads, rounds the task offset up to whole processes.
   int source() const override {
     if (independent_ && !alone_) return Target::source();
     return process_of_file() * threads_ + comm.rank() % threads_;
@@ -153,7 +154,7 @@ class Multifile : public Target {
 
   const bool alone_;        // one multifile per process
   const bool independent_;  // each task opens its part separately for reading
-  // The processes of the tasks of `comm`, in rank order.
+  // Each process runs `threads_` tasks with consecutive ranks in `comm`.
   const int threads_ = std::max(options.threads, 1);  // per process
   const int process_ = comm.rank() / threads_;
   const int processes_ = comm.size() / threads_;

@@ -1,5 +1,6 @@
 #include "cli/programs/launch.hpp"
 
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -89,6 +90,15 @@ class PassedSignals : private NonCopyable {
   sigset_t mask_;
 };
 
+// Where the core library in use lies; empty if it is a part of this program. A copy of the program elsewhere
+// has no libraries beside it.
+fs::path library_directory() {
+  Dl_info facts{};
+  const void* const symbol = dlsym(RTLD_DEFAULT, "sheaf_last_error");
+  if (!symbol || dladdr(symbol, &facts) == 0) return {};
+  return fs::path(facts.dli_fname).parent_path();
+}
+
 }  // namespace
 
 std::string own_library(const std::string& name, const std::string& reason) {
@@ -98,6 +108,8 @@ std::string own_library(const std::string& name, const std::string& reason) {
     library = (own / directory / name).lexically_normal();
     if (fs::exists(library)) return library.string();
   }
+  if (const fs::path beside = library_directory() / name; beside != name && fs::exists(beside))
+    return beside.string();
   throw Error(Code::not_found, "'" + library.string() + "' is not there: " + reason);
 }
 

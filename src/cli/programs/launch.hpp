@@ -6,8 +6,9 @@
 
 namespace sheaf::cli {
 
-// Returns the path of a library in the installation or build tree of this program. Throws `not_found` with
-// `reason` if it does not exist.
+// Returns the path of a library in the installation or build tree of this program. A copy of the program
+// elsewhere uses the tree of its core library. Throws `not_found` with `reason` if the library does not
+// exist.
 std::string own_library(const std::string& name, const std::string& reason);
 
 // Prepends a library to LD_PRELOAD. Throws `invalid_argument` if its path contains characters that LD_PRELOAD

@@ -1,8 +1,9 @@
-// comm/mpi/mpi_split_cache: a cache of communicators split from one of Sheaf's, for the next open.
+// comm/mpi/mpi_split_cache: caches communicators that an open has split off, for reuse by later opens.
 //
-// Programs open files repeatedly, and each open splits its tasks by host or by file in the same way. A split
-// takes messages between all tasks; one reduction determines whether a cached part matches. Parts are stored
-// with the duplicate of the program's communicator (mpi_spares) they were made from, and freed with it.
+// Programs open files repeatedly, and each open splits its tasks by host or by file in the same way. Creating
+// such a communicator, called a *part* here, exchanges messages among all tasks. Finding a matching part in
+// the cache takes one reduction. A part is made from a duplicate of the program's communicator
+// (comm/mpi/mpi_comm_cache) or from another part. It is freed together with its origin.
 #pragma once
 
 #include <mpi.h>
@@ -24,33 +25,35 @@ class SplitCommCache {
     bool operator==(const SplitRequest&) const = default;
   };
 
-  // Collective over `from`. Returns MPI_COMM_NULL on a task that is in no part.
+  // Creates a new communicator as `wish` describes. Collective over `from`. Returns MPI_COMM_NULL on a task
+  // that is in no part.
   static MPI_Comm make(MPI_Comm from, const SplitRequest& wish);
 
   // Returns true if no part is cached; the same on all tasks.
   bool empty() const { return count_ == 0; }
 
-  // Acquires a part, collectively over the communicator that the parts belong to, in two steps. The caller
-  // combines the results of offer() by their maximum over all tasks and passes that to take(). Returns the
-  // number of a part that matches on all tasks and is in use on none; -1 if there is no such part.
+  // offer() and take() together acquire a cached part. The caller computes the maximum of the offer() results
+  // over all tasks, element by element, and passes it to take(). take() returns the number of a part that
+  // matches on all tasks and is in use on none, or -1 if there is no such part. Collective over the
+  // communicator from which the parts were made.
   static constexpr size_t most = 6;
   using Offer = std::array<int64_t, 2 * most>;
   Offer offer(const SplitRequest& wish);
   int take(const Offer& largest);
 
-  // Collective in the same sense. Caches a new part, which is in use, and replaces an old one if the cache is
-  // full. Returns its number, or -1 if it cannot be cached. `largest`: the argument of take(); {} if the
-  // cache was empty.
+  // Caches the new part `made` and marks it as in use. If the cache is full, first frees an old part that is
+  // in use on no task. Returns the number of the new part, or -1 if all cached parts are in use. `largest` is
+  // the argument of take(), or {} if the cache was empty. Collective like take().
   int keep(const SplitRequest& wish, MPI_Comm made, const Offer& largest);
 
   MPI_Comm comm(int number) const { return kept_[static_cast<size_t>(number)].comm; }
-  // Returns the parts made from a part.
+  // Returns the cache of communicators that were made from part `number`.
   SplitCommCache& of(int number) const { return *kept_[static_cast<size_t>(number)].parts; }
 
-  // Local and thread-safe.
+  // Marks a part as not in use. Local; any thread may call it.
   void give_back(int number);
 
-  // Frees all parts. Collective in the sense of MPI. No part may be in use.
+  // Frees all parts, none of which may be in use. Collective, because MPI_Comm_free() is.
   void free();
 
  private:

@@ -25,8 +25,8 @@ SHEAF_EXPORT std::shared_ptr<ThreadTeam> make_thread_team(int size);
 // Local. Creates this task's handle, which keeps the team alive. Different threads may make consecutive calls
 // on one Comm.
 //
-// split_by_node() returns the whole group. If the environment has SHEAF_TOPOLOGY=node=K, it groups every K
-// consecutive tasks of `team`, also on groups split from it.
+// split_by_node() returns the whole group. With SHEAF_TOPOLOGY=node=K in the environment, every K consecutive
+// tasks of `team` form a node; groups split from `team` keep this assignment.
 SHEAF_EXPORT std::unique_ptr<Comm> thread_comm(std::shared_ptr<ThreadTeam> team, int rank);
 
 SHEAF_EXPORT int thread_team_size(const ThreadTeam& team);  // number of threads

@@ -11,8 +11,8 @@
 
 namespace sheaf::exchange {
 
-// A set of extents [begin, end). Threads: any. May drop extents when it is full, but never adds unwritten
-// bytes; dropped extents are read from the server.
+// A set of extents [begin, end). Threads: any. If the set is full, add() drops the other extents; the caller
+// then reads their bytes from the server. The set never contains bytes that the task has not written.
 class KeptRanges {
  public:
   static constexpr int64_t everywhere = std::numeric_limits<int64_t>::max();

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/parse.hpp"
 #include "base/setting.hpp"
 
 namespace sheaf::mpiio {
@@ -29,8 +30,11 @@ void take_hints(MPI_Info info, Hints& hints, bool tells) {
 MPI_Info info_of(const Hints& hints) {
   MPI_Info info = MPI_INFO_NULL;
   PMPI_Info_create(&info);
-  for (const auto& [key, value] : hints.words())
-    if (!value.empty()) PMPI_Info_set(info, key.c_str(), value.c_str());
+  for (const auto& [key, value] : hints.words()) {
+    // MPI refuses a longer value; only the list of aggregators can be that long.
+    const std::string fitting(whole_words(value, MPI_MAX_INFO_VAL - 1));
+    if (!fitting.empty()) PMPI_Info_set(info, key.c_str(), fitting.c_str());
+  }
   return info;
 }
 

@@ -149,6 +149,7 @@ std::vector<std::pair<std::string, std::string>> Hints::words() const {
     if (!value.empty()) all.emplace_back(hint.key, value);
   }
   if (!file_system.empty()) all.emplace_back("sheaf_file_system", file_system);
+  if (!aggregator_list.empty()) all.emplace_back("romio_aggregator_list", aggregator_list);
   return all;
 }
 

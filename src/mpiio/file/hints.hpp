@@ -53,6 +53,8 @@ struct HintValues {
 struct SHEAF_EXPORT Hints : HintValues {
   std::string config_list;  // cb_config_list, as given
   std::string file_system;  // not a hint, but reported with the hints in use; empty: unknown
+  // Not a hint either: ranks of the aggregators, separated by blanks.
+  std::string aggregator_list{};
 
   // Sets one hint. Unknown keys and invalid values are ignored and return false, as MPI requires.
   bool set(std::string_view key, std::string_view value);

@@ -44,6 +44,8 @@ Hints resolved(const Hints& hints, const exchange::Collective::Chosen& chosen, i
   if (result.aggregators == 0) result.aggregators = chosen.aggregators;
   if (result.buffer_size == 0) result.buffer_size = chosen.window;
   result.file_system = name_of(kind);
+  for (const int64_t task : chosen.tasks)
+    result.aggregator_list.append(result.aggregator_list.empty() ? "" : " ").append(std::to_string(task));
   return result;
 }
 

@@ -1,5 +1,4 @@
-// multifile/buddy/table: the metadata of a physical file in memory, which a copy and its original have in
-// common.
+// multifile/buddy/table: the metadata that a physical file and its copy share, held in memory.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,8 @@ struct Table {
   };
   static_assert(std::is_trivially_copyable_v<Facts>);  // sent as raw bytes
   Facts facts;
-  std::vector<int64_t> ranks, chunks, counts, sizes;  // sizes: round by round
+  // One entry per task. `sizes` has one per task and block: block 0 of all tasks, then block 1, ...
+  std::vector<int64_t> ranks, chunks, counts, sizes;
   std::vector<layout::Placement> mapping;
   std::vector<uint32_t> sums;  // data checksums
 

@@ -24,8 +24,8 @@ struct Found {
   int32_t nfiles = 0;           // number of files of the set; 0: no multifile
 };
 
-// Examines `path`. The result is empty for a missing file and for a damaged record or multifile, which a new
-// generation may replace.
+// Examines `path`. The result is empty if the file is missing, or if its record or multifile is damaged. A
+// new generation may replace such a file.
 Found look(Store& store, const std::string& path) {
   Found found;
   attempt([&] {
@@ -45,7 +45,8 @@ bool names(const Found& found, const format::CommitRecord& record) {
   return found.record && found.record->number == record.number && found.record->identity == record.identity;
 }
 
-// Copies the file if it cannot be renamed, because a link leads to a different file system.
+// Renames `from` to `target`. If `target` is on a different file system, because a symbolic link led there,
+// copies the file and removes `from`.
 void rename_or_copy(Store& store, const std::string& from, const std::string& target) {
   try {
     return store.rename(from, target);
@@ -78,7 +79,8 @@ void move(Store& store, const std::string& from, const std::string& to) {
   }
 }
 
-// Syncs the directories of the physical files of the set `path`, including those that links lead to.
+// Syncs the directories of the physical files of the set `path`. If a file is a symbolic link, also syncs the
+// directory of its target.
 void sync_names(Store& store, const std::string& path, int32_t nfiles) {
   std::set<std::string> synced;
   for (int32_t k = 0; k < nfiles; ++k) {
@@ -88,7 +90,8 @@ void sync_names(Store& store, const std::string& path, int32_t nfiles) {
   }
 }
 
-// Removes files of the replaced generation that the new one does not replace. Remaining files do no harm.
+// Removes files `from` to `to` - 1 of the replaced generation; the new generation has no files with these
+// numbers. Ignores errors, because no reader of the new generation opens these files.
 void remove_replaced(Store& store, const std::string& path, const format::Identity& replaced, int32_t from,
                      int32_t to) {
   if (replaced == format::Identity{}) return;
@@ -118,7 +121,7 @@ void place_record(Store& store, const std::string& temporary, const std::string&
   }
 }
 
-// Steps 3 and 5: renames every file to its final name. File 0 comes last and replaces the record.
+// Performs step 3 of docs/format.md, section 20: renames all files except file 0 to their final names.
 void rename_files(Store& store, const std::string& temporary, const std::string& path,
                   const format::CommitRecord& record, bool durable) {
   if (durable) sync_names(store, path, record.nfiles);
@@ -127,6 +130,7 @@ void rename_files(Store& store, const std::string& temporary, const std::string&
   if (durable) sync_names(store, path, record.nfiles);
 }
 
+// Performs step 5: renames file 0 to its final name, where it replaces the record.
 void rename_lead(Store& store, const std::string& temporary, const std::string& path,
                  const format::CommitRecord& record, bool durable) {
   if (!names(look(store, path), record)) {
@@ -140,7 +144,8 @@ void rename_lead(Store& store, const std::string& temporary, const std::string& 
   if (durable) sync_names(store, path, 1);
 }
 
-// Commits a set of earlier versions, which readers cannot distinguish from a different one.
+// Commits a set without identity, as written by earlier versions of the library. Requires that `path` does
+// not exist, because readers cannot detect files of another set.
 void name_without_identity(Store& store, const std::string& temporary, const std::string& path,
                            int32_t nfiles, bool durable) {
   if (store.status(path).exists)

@@ -23,10 +23,13 @@ namespace sheaf {
 
 class SHEAF_EXPORT WritingRight : private NonCopyable {
  public:
+  // How to check the lease. The status of the open file usually takes no message to a server. If other hosts
+  // can take the lease over, it is also read by its name, which detects even their recent changes. A beat is
+  // the interval of the owner's heartbeat.
   enum class Look : uint8_t {
-    at_handle,     // no message to a server, unless the last check by name is older than two beats
-    before_write,  // as at_handle; if other hosts can take over, at most ten checks per second
-    at_name,       // also detects a very recent change by a different host
+    at_handle,     // status; also by name if the last check by name is older than two beats
+    before_write,  // as at_handle; at most ten checks per second if other hosts can take over
+    at_name,       // status and name
   };
 
   struct Lease {
@@ -46,7 +49,7 @@ class SHEAF_EXPORT WritingRight : private NonCopyable {
 
   // Returns true unless the lease is known to be missing or to have a different id.
   bool holds(Look look) noexcept;
-  // Throws `foreign`, from then on always, if holds() is false.
+  // Throws `foreign` if holds() returns false. Every later call then throws the same error.
   void require(Look look);
   // Ends writing: closes the lease if open() has opened it.
   void end() noexcept;

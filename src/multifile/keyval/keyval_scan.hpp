@@ -26,7 +26,7 @@ struct KeyvalRecord {
 class KeyvalScanner {
  public:
   // `stream` must be at the first record, must outlive the scanner, and must be moved by the scanner only.
-  // metadata_order: byte order of the physical file's metadata. path, task: for messages.
+  // metadata_order: byte order of the physical file's metadata. Error messages contain `path` and `task`.
   KeyvalScanner(ReadStream& stream, ByteOrder metadata_order, std::string_view path, int64_t task)
       : stream_(stream), order_(metadata_order), path_(path), task_(task) {}
 
@@ -40,7 +40,8 @@ class KeyvalScanner {
         at_(other.at_),
         left_(other.left_) {}
 
-  // Returns the next record, however much of the current value has been read; nothing at the end of the task.
+  // Skips the unread rest of the current value and returns the next record. Returns nothing at the end of the
+  // stream.
   // Throws `damaged`, naming task and offset, if the stream ends inside a record.
   std::optional<KeyvalRecord> next() {
     const std::span<const std::byte> ahead = stream_.ahead();

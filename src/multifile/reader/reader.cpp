@@ -40,8 +40,8 @@ Reader::Reader(Reader& original, std::optional<int64_t> only) : tasks_(original.
   stream_.set_max_buffer(original.stream_.max_buffer());
   if (original.left_) left().positions = original.left_->positions;
   left().positions[original.task_] = original.stream_.park();
-  // Another thread may use the original later, so state that is created at the first read of a task is
-  // created here.
+  // Create the state that readable() would otherwise create when a task is first read. By then, another
+  // thread may be using the original, which shares this state.
   for (size_t i = 0; i < tasks().size(); ++i)
     if (!only || *only == tasks()[i].task) tasks_->readable(i);
   const int64_t first = only.value_or(original.task_);
@@ -64,7 +64,7 @@ size_t Reader::index_of(int64_t task) const {
   return tasks_->own.find(task, path());
 }
 
-// Returns the task as programs read it. Throws damaged for invalid frames; nothing has changed then.
+// Returns the task as programs read it. If its frames are invalid, throws damaged and changes nothing.
 Readable Reader::find(int64_t task) {
   if (!whole_) return tasks_->readable(index_of(task));
   if (task < 0 || task >= ntasks())
@@ -148,7 +148,7 @@ namespace {
 
 int64_t group_begin(int64_t task) { return task / format::group_tasks * format::group_tasks; }
 
-// Finds a task without loading the metadata of the others.
+// Opens one task without loading the metadata of the others.
 std::shared_ptr<OpenTasks> open_one_task(Store& store, GenerationStore& generation, const std::string& path,
                                          int64_t task, const OpenMode& mode) {
   const auto tables = std::make_shared<SharedReader>();
@@ -171,8 +171,8 @@ std::shared_ptr<OpenTasks> open_one_task(Store& store, GenerationStore& generati
     layout::Placement at;
     lead->read_mapping(p, task, std::span(&at, 1));
     local_rank = at.local_rank;
-    // A wrong number of blocks in file 0 would have led to a wrong offset of the mapping. If the task is in
-    // file 0, that is detected later.
+    // Verify the number of blocks in file 0, because the offset of the mapping was computed from it. If the
+    // task is in file 0, the read_geometry() call below does so.
     if (at.file != 0 && lead->header().ntasks > 0) read_geometry(*lead, p, 0);
     if (at.file != 0) stored.file = generation.open(format::physical_name(path, at.file), Access::read);
     tables->reader = std::make_unique<MetadataReader>(store, *stored.file, mode.checking());

@@ -42,9 +42,16 @@ inline Runtime& session_of(int64_t number, const std::string& what) {
   return *current;
 }
 
-// Returns the file of a handle. Throws invalid_argument if it is null, wrong_mode if its session has ended.
+// Registers open files, so that a closed handle is an error. Any thread.
+MFILE* add_open_file(std::unique_ptr<sfio_file> file);  // releases ownership until the removal
+std::unique_ptr<sfio_file> remove_open_file(MFILE* f);  // takes ownership; `f` must be open
+bool is_open_file(const MFILE* f);
+
+// Returns the file of a handle. Throws invalid_argument if it is null or closed, wrong_mode if its session
+// has ended.
 inline StripedFile& file_of(MFILE* f) {
   if (!f) throw Error(Code::invalid_argument, "no file (MFILE is NULL)");
+  if (!is_open_file(f)) throw Error(Code::invalid_argument, "the MFILE is closed or was never opened");
   session_of(f->session, "'" + f->file->name() + "'");
   return *f->file;
 }
@@ -69,6 +76,11 @@ int64_t write_remembered(sfio_file& f, const std::vector<Block>& blocks, Transfe
   remember(f, blocks, failed);
   if (failed) throw *failed;
   return written;
+}
+
+// Kind of operation under which merror() counts a failed transfer.
+inline Counted kind_of(Direction direction) {
+  return direction == Direction::write ? Counted::write : Counted::read;
 }
 
 // Builds the list of blocks of a call. A call with a single block passes a list of one.

@@ -1,5 +1,6 @@
 // Collective calls on striped files: compute task 0 performs the operation, and all tasks return the same
 // outcome.
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 
@@ -17,10 +18,12 @@ void agree_on(Comm& comm, const std::string& name, int64_t number, const std::op
   const auto hash = static_cast<int64_t>(std::hash<std::string>()(name + '\0' + std::to_string(number)) >> 1);
   int64_t values[] = {hash, -hash};
   agree(comm, wrong, values);
-  if (values[0] != -values[1])
-    throw Error(Code::mismatch, "the compute tasks disagree about the name or the number; task " +
+  if (values[0] == -values[1]) return;
+  Error differs(Code::mismatch, "the compute tasks disagree about the name or the number; task " +
                                     std::to_string(comm.rank()) + " says '" + name + "', " +
                                     std::to_string(number));
+  if (comm.rank() > 0) differs.set_counted();  // by task 0
+  throw differs;
 }
 
 void act(Runtime& session, const std::function<void()>& part) {
@@ -83,12 +86,22 @@ ErrorCounts take_errors(Runtime& session) {
   return sum;
 }
 
+void add(ErrorCounts& sum, const ErrorCounts& counts) {
+  for (size_t k = 0; k < sum.size(); ++k) sum[k] += counts[k];
+}
+
 ErrorCounts take_errors_together(Runtime& session) {
-  ErrorCounts counts{};
-  session.comm().barrier();
-  act(session, [&] { counts = take_errors(session); });
-  session.comm().broadcast(std::as_writable_bytes(std::span(counts)), 0);
-  return counts;
+  ErrorCounts sum{};
+  const ErrorCounts refused = take_refused();
+  const Gathered gathered = session.comm().gather(std::as_bytes(std::span(refused)), 0);
+  act(session, [&] {
+    std::vector<ErrorCounts> all(gathered.bytes.size() / sizeof(ErrorCounts));
+    std::ranges::copy(gathered.bytes, std::as_writable_bytes(std::span(all)).begin());
+    for (const ErrorCounts& counts : all) add(sum, counts);
+    add(sum, take_errors(session));
+  });
+  session.comm().broadcast(std::as_writable_bytes(std::span(sum)), 0);
+  return sum;
 }
 
 void give(const ErrorCounts& counts, unsigned long* ioerr) {
@@ -98,19 +111,21 @@ void give(const ErrorCounts& counts, unsigned long* ioerr) {
 }  // namespace
 
 MFILE* sfio_mopen(const char* name, int stripe_unit) {
-  return guarded("mopen", static_cast<MFILE*>(nullptr), [&] {
+  return guarded(Counted::open, "mopen", static_cast<MFILE*>(nullptr), [&] {
     Runtime& session = Runtime::required();
-    return new sfio_file{session.number(), open(session, agreed_name(session, name, stripe_unit))};
+    return add_open_file(std::unique_ptr<sfio_file>(
+        new sfio_file{session.number(), open(session, agreed_name(session, name, stripe_unit))}));
   });
 }
 
 int sfio_mclose(MFILE* f) {
-  return succeeds("mclose", [&] {
+  return succeeds(Counted::close, "mclose", [&] {
     file_of(f);
-    const std::unique_ptr<sfio_file> gone(f);
+    const std::unique_ptr<sfio_file> gone = remove_open_file(f);
     Runtime& session = *Runtime::current();
     std::optional<Error> problem = finish_transfers(*f);
     if (!problem) problem = f->unwritten.problem(f->file->name(), session.comm().rank());
+    if (problem) problem->set_counted();  // as that of the write or of sfio_wait()
     const auto lost = attempt([&] { agree(session.comm(), problem); });
     act(session, [&] { f->file->close(); });
     if (lost) throw *lost;
@@ -118,7 +133,7 @@ int sfio_mclose(MFILE* f) {
 }
 
 int sfio_mchsize(MFILE* f, int64_t size) {
-  return succeeds("mchsize", [&] {
+  return succeeds(Counted::ftruncate, "mchsize", [&] {
     StripedFile& file = file_of(f);
     Runtime& session = *Runtime::current();
     agree_on(session.comm(), file.name(), size, std::nullopt);
@@ -128,7 +143,7 @@ int sfio_mchsize(MFILE* f, int64_t size) {
 }
 
 int sfio_mdelete(const char* name) {
-  return succeeds("mdelete", [&] {
+  return succeeds(Counted::unlink, "mdelete", [&] {
     Runtime& session = Runtime::required();
     const StripeName parsed = agreed_name(session, name);
     act(session, [&] {
@@ -139,7 +154,7 @@ int sfio_mdelete(const char* name) {
 }
 
 int sfio_mcreate(const char* name) {
-  return succeeds("mcreate", [&] {
+  return succeeds(Counted::creat, "mcreate", [&] {
     Runtime& session = Runtime::required();
     const StripeName parsed = agreed_name(session, name);
     act(session, [&] {
@@ -150,7 +165,11 @@ int sfio_mcreate(const char* name) {
 }
 
 int sfio_merror(unsigned long* ioerr) {
-  return succeeds("merror", [&] { give(take_errors(Runtime::required()), ioerr); });
+  return succeeds("merror", [&] {
+    ErrorCounts counts = take_errors(Runtime::required());
+    add(counts, take_refused());
+    give(counts, ioerr);
+  });
 }
 
 int sfio_merrora(unsigned long* ioerr) {

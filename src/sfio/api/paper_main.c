@@ -1,5 +1,5 @@
-/* libsheaf_sfio_main: main() for programs in the style of the paper, which start in _main(). SHEAF_SFIO
- * selects the listeners. */
+/* libsheaf_sfio_main: a main() that starts MPI and the listeners and then calls the program's _main(), as in
+ * the SFIO paper. The environment variable SHEAF_SFIO selects the listeners. */
 #include <mpi.h>
 
 #include "mio.h"

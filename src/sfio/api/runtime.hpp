@@ -13,6 +13,7 @@
 #include "base/report/report.hpp"
 #include "comm/comm.hpp"
 #include "comm/mpi/mpi_messages.hpp"
+#include "sfio/api/refused.hpp"
 #include "sfio/api/shared_session.hpp"
 #include "sfio/session/session.hpp"
 
@@ -78,6 +79,26 @@ Result guarded(const char* call, Result failure, Body&& body) {
 template <class Body>
 int succeeds(const char* call, Body&& body) {
   return guarded(call, -1, [&] {
+    body();
+    return 0;
+  });
+}
+
+// Both, for a call that merror() counts under `kind` if it fails.
+template <class Result, class Body>
+Result guarded(Counted kind, const char* call, Result failure, Body&& body) {
+  return guarded(call, failure, [&] {
+    try {
+      return body();
+    } catch (const std::exception& error) {
+      count_refused(kind, error);
+      throw;
+    }
+  });
+}
+template <class Body>
+int succeeds(Counted kind, const char* call, Body&& body) {
+  return guarded(kind, call, -1, [&] {
     body();
     return 0;
   });

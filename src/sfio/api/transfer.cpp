@@ -20,7 +20,8 @@ int64_t sum_of(const std::vector<Block>& blocks) {
 template <class Buffer, class Move>
 int64_t transfer(const char* call, MFILE* f, unsigned count, const int64_t* offsets, Buffer* const* buffers,
                  const size_t* sizes, Move move) {
-  return guarded(call, int64_t{-1}, [&] {
+  constexpr auto kind = std::is_const_v<Buffer> ? Counted::write : Counted::read;
+  return guarded(kind, call, int64_t{-1}, [&] {
     const auto blocks = blocks_of(count, offsets, buffers, sizes);
     StripedFile& file = file_of(f);
     if constexpr (std::is_const_v<Buffer>)
@@ -52,7 +53,7 @@ int64_t transfer_simply(StripedFile& file, const std::vector<Block>& blocks) {
 template <class Buffer>
 int start(const char* call, MFILE* f, Direction direction, unsigned count, const int64_t* offsets,
           Buffer* const* buffers, const size_t* sizes, sfio_request** request) {
-  return succeeds(call, [&] {
+  return succeeds(kind_of(direction), call, [&] {
     auto blocks = blocks_of(count, offsets, buffers, sizes);
     if (!request) throw Error(Code::invalid_argument, "no place for the request (NULL)");
     StripedFile& file = file_of(f);
@@ -127,7 +128,8 @@ int sfio_ireadb(MFILE* f, unsigned count, const int64_t offsets[], void* const b
 }
 
 int sfio_test(sfio_request* request, int* done) {
-  return succeeds("sfio_test", [&] {
+  // The count of a test without a request is that of reads.
+  return succeeds(request ? kind_of(request->direction) : Counted::read, "sfio_test", [&] {
     if (!request || !done)
       throw Error(Code::invalid_argument, "no request or no place for the answer (NULL)");
     const std::lock_guard hold(session_of(request->session, "the request").link()->lock());
@@ -138,7 +140,7 @@ int sfio_test(sfio_request* request, int* done) {
 int64_t sfio_wait(sfio_request** request) {
   if (!request || !*request) return 0;
   const std::unique_ptr<sfio_request> mine(std::exchange(*request, nullptr));
-  return guarded("sfio_wait", int64_t{-1}, [&] {
+  return guarded(kind_of(mine->direction), "sfio_wait", int64_t{-1}, [&] {
     const std::lock_guard hold(session_of(mine->session, "the request").link()->lock());
     if (mine->of) mine->of->under_way.erase(mine.get());
     return mine->finish();
@@ -146,7 +148,7 @@ int64_t sfio_wait(sfio_request** request) {
 }
 
 int sfio_mstat(MFILE* f, sfio_stat_t* stat) {
-  return succeeds("mstat", [&] {
+  return succeeds(Counted::read, "mstat", [&] {
     if (!stat) throw Error(Code::invalid_argument, "no place for the answer (NULL)");
     const StripedStatus found = file_of(f).status();
     *stat = {found.size, found.unit, found.allocated, static_cast<int32_t>(found.subfile_sizes.size()),

@@ -92,7 +92,8 @@ using ErrorCounts = std::array<int64_t, counted_kinds>;
 
 struct Answer {
   // sheaf::Code. ok: values and text are the results of the request. Otherwise text is the message, and
-  // values are {a created file could not be removed, 1}; {0, 0} if no answer arrived.
+  // values are {a created file could not be removed, 1, 1 if the listener counts the error}; {0, 0} if no
+  // answer arrived.
   int32_t code = 0;
   int32_t errno_value = 0;
   std::array<int64_t, counted_kinds> values{};

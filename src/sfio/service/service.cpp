@@ -67,11 +67,12 @@ size_t Service::handle(std::span<const std::byte> message, std::vector<std::byte
 Answer Service::carry_out(const Request& request, std::span<const MemoryRun> memory) {
   ++counts_.requests;
   left_ = false;
+  const ErrorCounts before = errors_;
   Answer answer;
   const auto failed = attempt([&] { answer = dispatch(request, memory); });
   if (failed) {
     answer = answer_of(*failed);
-    answer.values = {left_, 1};
+    answer.values = {left_, 1, errors_ != before};
   }
   return answer;
 }

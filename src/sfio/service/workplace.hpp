@@ -22,12 +22,12 @@ class Workplace {
 // Runs the job in the calling thread; never calls the callback. For services that need not answer liveness
 // queries.
 SHEAF_EXPORT std::unique_ptr<Workplace> own_place();
-// Runs the job in the calling thread and the callback in a second one. Costs nothing, but both threads must
-// be allowed to send messages.
+// Runs the job in the calling thread and the callback in a second one. Has no cost, but the transport must
+// accept messages from both threads (MPI: MPI_THREAD_SERIALIZED). Returns own_place() if no thread can be
+// created.
 SHEAF_EXPORT std::unique_ptr<Workplace> guarded_place();
 // Runs the job in another thread and the callback in the calling one. Costs up to a third of the bandwidth of
-// a fast disk.
+// a fast disk. Returns own_place() if no thread can be created.
 SHEAF_EXPORT std::unique_ptr<Workplace> thread_place();
-// If no thread can be created, both return own_place().
 
 }  // namespace sheaf::sfio

@@ -1,5 +1,5 @@
-// sfio/session/message_link: the link of a session: listeners are other tasks, or threads of tasks,
-// reached by messages.
+// sfio/session/message_link: the link of a session, which exchanges messages with the listeners. A listener
+// is another task, or a thread of a task.
 #pragma once
 
 #include <memory>

@@ -33,7 +33,7 @@ std::vector<std::string> attributes_of(const std::string& file) {
   return found;
 }
 
-void give_attributes(int from, int to) {
+void copy_extended_attributes(int from, int to) {
   const std::string file = "/proc/self/fd/" + std::to_string(from);
   const std::vector<std::string> names = attributes_of(file);
   // Removes the access list that the directory has set on the new file.
@@ -45,7 +45,7 @@ void give_attributes(int from, int to) {
 
 }  // namespace
 
-void give_attributes(int from, int to) {
+void copy_file_attributes(int from, int to) {
   struct stat wanted;
   struct stat given;
   if (::fstat(from, &wanted) != 0 || ::fstat(to, &given) != 0) return;
@@ -58,7 +58,7 @@ void give_attributes(int from, int to) {
     // If the group differs, its members get the permissions of other users.
     if (!group) mode = (mode & ~070u) | (mode & ((mode & 07) << 3));
   }
-  give_attributes(from, to);
+  copy_extended_attributes(from, to);
   ::fchmod(to, mode);
 }
 

@@ -7,6 +7,6 @@ namespace sheaf {
 // Copies the attributes of `from` (any descriptor, also O_PATH) to the open file `to`, as far as the system
 // permits. If some cannot be copied, permissions are reduced: no user gets more access to the copy than to
 // the original. Never fails.
-void give_attributes(int from, int to);
+void copy_file_attributes(int from, int to);
 
 }  // namespace sheaf

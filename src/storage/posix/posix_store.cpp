@@ -137,7 +137,7 @@ class PosixStore final : public Store {
     if (making == ReplaceState::begun) {
       ::fchmod(to.get(), S_IRUSR | S_IWUSR);
     } else {
-      give_attributes(from.get(), to.get());
+      copy_file_attributes(from.get(), to.get());
     }
   }
 

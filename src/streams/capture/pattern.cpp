@@ -10,12 +10,13 @@ namespace {
 enum class Outcome {
   no,
   yes,
-  never,  // the name ended too early, so that a longer match of an earlier star cannot help
+  never,  // no match, even if earlier stars match more bytes: the name is too short for the pattern
 };
 
 bool special(char c) { return std::strchr("*?[()\\", c) != nullptr; }
 
-// Matches a pattern against a name. Groups are recorded when passed, and again after backtracking.
+// Matches a pattern against a name. Records a group when it passes the closing parenthesis; another attempt
+// after backtracking overwrites the record.
 struct Walk {
   std::string_view pattern, name;
   Groups& groups;

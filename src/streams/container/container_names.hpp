@@ -1,8 +1,8 @@
 // streams/container/container_names: names of the files of a set of containers.
 //
 // The container of host H of the set NAME is NAME.container.H. The names of the physical files of a multifile
-// end in six or more digits (docs/format.md, section 7), so the two cannot be confused. A container that was
-// gathered although some of its records may be lost is kept as NAME.torn.H.
+// end in six or more digits (docs/format.md, section 7), so the two cannot be confused. Gathering replaces
+// containers by a multifile. If a container may have lost records, gathering keeps it as NAME.torn.H.
 #pragma once
 
 #include <optional>
@@ -28,12 +28,12 @@ std::string name_aside(Store& store, const std::string& set, const std::string& 
 // Returns NAME if `path` has the name of a container, else nullopt.
 SHEAF_EXPORT std::optional<std::string> set_of_container(std::string_view path);
 
-// Lists the files of a set with one read of the directory: the sorted paths of its containers, and whether a
-// file named NAME exists. Empty if the directory does not exist. Throws the errors of reading the directory.
 struct SetFiles {
-  std::vector<std::string> containers;
-  bool multifile = false;
+  std::vector<std::string> containers;  // sorted paths
+  bool multifile = false;               // a file named NAME exists
 };
+// Lists the files of a set with one read of the directory. Returns an empty result if the directory does not
+// exist. Throws the errors of reading the directory.
 SetFiles files_of(Store& store, const std::string& set);
 
 // Returns the sorted paths of the existing containers of a set; none if the directory does not exist. Throws
@@ -51,8 +51,8 @@ SHEAF_EXPORT bool has_containers(Store& store, const std::string& path);
 // `path` reports the reason.
 SHEAF_EXPORT bool is_container_set(Store& store, const std::string& path);
 
-// Returns whether the set has containers, or `path` is one, and no multifile exists that a tool could
-// process.
+// Returns true if a tool must process `path` as containers: `path` is a container, or no file `path` exists
+// but containers of that set do. Returns false if the directory cannot be read.
 SHEAF_EXPORT bool is_containers_alone(Store& store, const std::string& path);
 
 }  // namespace sheaf

@@ -1,8 +1,8 @@
 // streams/mount/tree: the files and folders of a mount, and their inode numbers.
 //
 // A single multifile is the root; several multifiles are folders of the root. Slashes in stream names create
-// further folders. Numbers stay the same during the lifetime of the tree. Computed stream names are not
-// stored, so a multifile of a million tasks takes no memory here. Thread-safe.
+// further folders. Numbers stay the same during the lifetime of the tree. The tree does not store names that
+// a multifile computes from task numbers, so even a million such streams take no memory. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ namespace sheaf::mount {
 // A file or a folder.
 struct Node {
   uint64_t number = 0;
-  size_t multifile = 0;        // index in the constructor's argument; 0 for the root of several
-  Streams* streams = nullptr;  // streams of that multifile; null for the root of several
+  size_t multifile = 0;        // index in the constructor's argument; 0 for a root above several multifiles
+  Streams* streams = nullptr;  // streams of that multifile; null for a root above several multifiles
   int64_t stream = -1;         // number of a file's stream; negative for a folder
   bool is_folder() const { return stream < 0; }
 };
@@ -59,6 +59,7 @@ class Tree {
   // Totals of all multifiles.
   int64_t files() const;
   int64_t bytes() const;
+  // Returns true if the sizes of all streams are available without reading.
   bool knows_sizes() const;
 
  private:

@@ -73,7 +73,9 @@ class PlainStream final : public ContainerStream {
   void sync() override { require(fsync(fd_), "cannot sync"); }
 
  private:
-  // Calls call(bytes, done), which works as write(2), until all bytes are written or it fails.
+  // Writes all parts and returns the number of bytes written. Calls call(bytes, done) repeatedly, which
+  // returns what write(2) returns; `done` counts the bytes written before. If a call fails before any byte
+  // was written, throws an error that begins with `doing`. A later failure only shortens the result.
   template <class Call>
   int64_t put(std::span<const Part> parts, const char* doing, Call&& call) const {
     int64_t done = 0;
@@ -101,8 +103,8 @@ class PlainStream final : public ContainerStream {
   const StreamTarget target_;
 };
 
-// Opens the file with all permitted access, regardless of the mode of the stream; users of the stream request
-// no more.
+// Opens the file for reading and writing, or for only one of them if its permissions allow no more. The open
+// mode of the stream need not be known here, because callers make only calls that it permits.
 int open_as_allowed(const char* path) {
   for (const int mode : {O_RDWR, O_RDONLY, O_WRONLY}) {
     const int fd = real::open(path, mode | O_NOFOLLOW | O_CLOEXEC, 0);

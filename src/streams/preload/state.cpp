@@ -22,17 +22,18 @@ namespace sheaf::posix::state {
 
 namespace {
 
-// 256 MiB of addresses; pages are allocated on first use.
+// The table of slots, shared by processes. It takes 256 MiB of address space. The page of a slot is allocated
+// when the slot is first used.
 struct Shared {
   std::atomic<uint32_t> hint;  // start of the search for a free slot
-  std::atomic<uint32_t> made;  // number of slots with a page, from the first on
+  std::atomic<uint32_t> made;  // slots with lower numbers have a page
   char rest[4096 - 8];
   Slot slots[max_slots];
 };
 
 struct State {
   Shared* shared = nullptr;
-  int fd = -1;  // file of the slots; holds a shared lock on it while the process needs the slots
+  int fd = -1;  // file of the slots; the process holds a shared lock on it while it needs them
   char identity[80] = "";
   dev_t device = 0;
   ino_t inode = 0;
@@ -53,9 +54,9 @@ bool ours(const struct stat& status) {
   return S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink == 1;
 }
 
-// Allocates this range of the file and extends the file to its end. The mapping is longer than the file but
-// is accessed only in allocated ranges. Does not try to exceed RLIMIT_FSIZE, which would raise a signal.
-// Returns false with errno.
+// Allocates `size` bytes of the file at `at`, and extends the file if it is shorter. The mapping is longer
+// than the file but is accessed only in allocated ranges. An attempt to exceed RLIMIT_FSIZE would raise
+// SIGXFSZ, so the limit is checked first. Returns false with errno on failure.
 bool make_room(int fd, off64_t at, off64_t size) {
   rlimit64 limit;
   if (getrlimit64(RLIMIT_FSIZE, &limit) == 0 && uint64_t(at + size) > limit.rlim_cur)
@@ -141,7 +142,9 @@ struct flock byte_of(uint32_t number, short type) {
   return range;
 }
 
-// Frees slots with holders that ended without releasing them. Returns whether it found any.
+// Frees slots that were never released although all their descriptors are closed, for example because their
+// processes were killed. lock() has locked such a slot, and the kernel has dropped the lock. Returns true if
+// a slot was freed.
 bool sweep(Shared& all) {
   const int fd = real::open(own.identity, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
   if (fd < 0) return false;
@@ -220,7 +223,8 @@ int reserve(int flags, Slot*& slot, bool close_on_exec) noexcept {
 
 namespace {
 
-// Returns the slot of a position; null if it is not in use.
+// Returns the slot that `at`, the file position of a descriptor, encodes. Returns null if `at` encodes no
+// slot or if the slot has been released since.
 Slot* slot_at(Shared& all, off64_t at, uint32_t& number) {
   number = number_at(at);
   if (at <= 0 || number >= all.made.load()) return nullptr;
@@ -275,7 +279,7 @@ void release(Slot* slot) noexcept {
   if (slot->holders.fetch_sub(1) != 1 || is_locked(*slot)) return;
   const auto number = uint32_t(slot - own.shared->slots);
   slot->life.fetch_add(1);
-  own.shared->hint.store(number, std::memory_order_relaxed);  // its page is recently used
+  own.shared->hint.store(number, std::memory_order_relaxed);  // start the next search at a recently used page
 }
 
 void leave() noexcept {

@@ -1,8 +1,8 @@
 """Kills ranks that save checkpoints: kill_test.py [--moments 200] [--ranks 4] [--seed 0].
 
-Ranks save one version after another under one name. At a random time one rank gets SIGKILL, each rank in turn.
-Then the name must refer to a complete checkpoint: of the last version that a save returned for, or of the version
-that was being saved."""
+Ranks save one version after another under one name. At a random time, SIGKILL ends one rank; successive runs choose
+the ranks in turn. Afterwards, the name must refer to a complete checkpoint. Its version must be the last one
+with a completed save, or the one that was being saved."""
 
 import argparse
 import multiprocessing
@@ -31,7 +31,7 @@ GRACE = 1  # seconds for the other ranks to detect the failure
 
 
 def state_of(rank, version):
-    """The state of a rank in a version; every rank has tensors of its own."""
+    """Returns the state of a rank in a version. No two ranks share a tensor."""
     state = {f"t{i}.{rank}": torch.full((SIZE,), float(version + i)) for i in range(TENSORS)}
     return {**state, "version": version, "pad": "x" * (version * 37 % 5000)}
 
@@ -53,7 +53,7 @@ def saving(rank, size, directory, first, durable, told):
 
 
 def version_of(path, ranks):
-    """The version of the checkpoint; fails if it is incomplete."""
+    """Returns the version of the checkpoint. Fails if the checkpoint is incomplete."""
     found = {f"t{i}.{rank}": torch.empty(SIZE) for i in range(TENSORS) for rank in range(ranks)}
     found.update(version=None, pad=None)
     dcp.load(found, storage_reader=SheafReader(path), no_dist=True)
@@ -88,7 +88,7 @@ class Run:
         self.took = time.monotonic() - begun
 
     def newest(self):
-        """The last version with a completed save."""
+        """Returns the last version with a completed save."""
         version = self.first
         while not self.told.empty():
             version = self.told.get()[1]
@@ -106,7 +106,8 @@ class Run:
 
 
 def leftovers(directory):
-    """Removes and returns the files of the killed save. Fails if there are other than temporary files."""
+    """Removes the temporary files of the killed save and the `store` of the ranks. Returns whether there was a
+    temporary file. Fails if there are files of other kinds."""
     found = [name for name in os.listdir(directory) if name != "step.sion"]
     for name in found:
         assert name.startswith("step.sion.sheaf-tmp.") or name == "store", f"'{name}' was left"

@@ -1,4 +1,4 @@
-"""Shared by tests of `sheaf run`."""
+"""CaptureCase, the base class of the tests of `sheaf run`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-/* Output of the cases of tests/streams/preload: one line each, which must be the same for captured files and
- * for files of the file system. */
+/* Macros and functions with which the cases of tests/streams/preload print their results. The output must be
+ * the same for captured files and for files of the file system. */
 #pragma once
 
 #include <dirent.h>
@@ -30,7 +30,7 @@
 int file_with(const char* name, const char* text);
 /* Prints size and bytes of the file of that name. */
 void show(const char* name);
-/* Prints the result of stat without the fields that may differ: numbers of inodes, blocks, times. */
+/* Prints the result of lstat without the fields that may differ: inode number, number of blocks, times. */
 void show_status(const char* name);
 /* Waits for a child. Returns its status as waitpid() does. */
 int ended(pid_t child);

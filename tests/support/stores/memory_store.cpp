@@ -39,7 +39,7 @@ class MemoryFile final : public File {
   RangeLock lock_range(const LockRequest& wanted) override {
     const auto& [offset, length, exclusive, barred, patience] = wanted;
     const bool waits = barred != OnConflict::refuse;
-    const Looks looks;
+    const Backoff looks;
     inode();
     if (inode_->locks.lock(offset, length, exclusive, waits ? patience : std::chrono::milliseconds(0)))
       return held_until(

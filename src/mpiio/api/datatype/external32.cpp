@@ -12,14 +12,16 @@
 namespace sheaf::mpiio {
 namespace {
 
-// A number that is converted as a unit.
+// Conversion of a number. bytes: reverses the byte order. is_signed, is_unsigned: also change the size of an
+// integer. extended: also converts between long double and IEEE quadruple precision.
 enum class Kind : uint8_t { bytes, is_signed, is_unsigned, extended };
+// A number that is converted as a unit.
 struct Atom {
   Kind kind = Kind::bytes;
   int64_t native = 1;    // bytes in memory
   int64_t external = 1;  // bytes in the file
 };
-// The one or two numbers of a predefined type.
+// The numbers of a predefined type: two for complex types and for pairs such as MPI_FLOAT_INT, otherwise one.
 struct Atoms {
   Atom first;
   Atom second = {Kind::bytes, 0, 0};
@@ -110,17 +112,17 @@ void atom_from_file(const Atom& atom, const std::byte* from, std::byte* to) {
     std::memcpy(&quad, changed.data(), sizeof quad);
     const auto value = static_cast<long double>(quad);
     std::memset(to, 0, sizeof value);
-    std::memcpy(to, &value, 10);  // significant bytes of the format
+    std::memcpy(to, &value, 10);  // the x87 extended format has 10 significant bytes
     return;
   }
   convert_integer(atom.kind == Kind::is_signed, changed.data(), atom.external, to, atom.native);
 }
 
-// Traverses a signature and both streams in parallel.
+// Converts instances of a datatype from `from` to `to`, one predefined type after the other.
 struct Walk {
   const std::byte* from;
   std::byte* to;
-  int64_t left;  // remaining bytes of the file; only whole leaves are consumed
+  int64_t left;  // remaining bytes in file representation; an incomplete type at the end is ignored
   bool writes;
 
   void leaf(MPI_Datatype type, int64_t count) {

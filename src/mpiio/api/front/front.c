@@ -1,15 +1,16 @@
-/* api/mpiio/front: libsheaf_mpiio.so, the drop-in that is preloaded or linked. It contains only entry
- * points and is linked to no MPI library.
+/* mpiio/api/front: libsheaf_mpiio.so, the drop-in that is preloaded or linked. It contains only entry points
+ * and is linked to no MPI library.
  *
  * The first call detects the MPI library that the program has loaded (loaded_mpi.c). It then loads the
  * engine for that binary interface, sheaf/libsheaf_mpiio_<interface>.so in the directory of this file. The
  * loaded MPI library resolves the MPI symbols of the engine. Handles are never converted. If there is no
  * engine or it fails to load, calls go to the MPI library, and one message names the reason and the
- * missing file. A program may call entry points that its MPI library lacks. These are served by older
- * functions if possible, and fail otherwise (stand_in.c).
+ * missing file. A program may call entry points that its MPI library lacks. Such a call is forwarded to an
+ * older function with the same effect, or fails if there is none (stand_in.c).
  *
- * All arguments are integers or pointers of at most 64 bits, at most six. Every 64-bit ABI of Linux passes
- * them in registers, so an entry point forwards them without knowing their types. Thread-safe; local. */
+ * An entry point has at most six arguments. Each is an integer or a pointer of at most 64 bits. Every 64-bit
+ * ABI of Linux passes such arguments in registers, so an entry point forwards them without knowing their
+ * types. Thread-safe; local. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -34,15 +35,16 @@ static function functions[names];
 static atomic_int ready;
 static struct loaded_mpi mpi;
 
-/* Targets of functions that programs without files also call, and frequently, such as MPI_Wait. NULL until
- * the first call, and again after the engine is loaded. Both names of a function lead to the engine, or to
- * the MPI library before the engine is loaded. A profiling tool may follow this library in symbol order.
- * It defines the MPI_ name and calls the PMPI_ name, so the MPI_ name leads to the tool. */
+/* Cached targets of functions such as MPI_Wait, which programs call frequently and also without files. A
+ * target is NULL until the first call of its function. Loading the engine resets all targets to NULL. Both
+ * names of a function lead to the engine. They lead to the MPI library before the engine is loaded, and if
+ * there is no engine. If a profiling tool follows this library in symbol order, the MPI_ name leads to the
+ * tool instead. The tool then calls the PMPI_ name. */
 enum names_of_a_function { profiled, unprofiled };
 static _Atomic(function) shared[names][2];
 
-/* Stores the path of the engine for `interface`: in sheaf/ in the directory of this library. The library
- * may have been loaded under another name. */
+/* Stores the path of the engine for `interface`, which is in sheaf/ in the directory of this library. That
+ * directory is found after resolving links, because the library may be loaded through a link elsewhere. */
 static void name_of_engine(char* path, size_t size, const char* interface) {
   Dl_info self;
   char* const own = dladdr(texts, &self) && self.dli_fname ? realpath(self.dli_fname, NULL) : NULL;
@@ -113,7 +115,8 @@ static void begin(void) {
     for (int name = profiled; name <= unprofiled; ++name) atomic_store(&shared[i][name], NULL);
 }
 
-/* Prints one message and calls the file's error handler. */
+/* Rejects a call for which no function exists. The first such call of the process prints a message. For
+ * functions of files, calls the error handler of `file`. Returns the error code. */
 static word refuse(int number, word file) {
   static atomic_flag said = ATOMIC_FLAG_INIT;
   const word code = unsupported_operation(mpi.interface);

@@ -58,8 +58,8 @@ std::string_view without_links(const char* directory, char (&room)[PATH_MAX]) {
   return {room, size_t(n)};
 }
 
-// Returns `name` as an absolute path and resolves links in its first `fixed` bytes, which are directories.
-// Returns an empty string if it does not fit.
+// Returns `name` as an absolute path that lives in the table. Resolves symbolic links in the directories of
+// the first `fixed` bytes of `name`. Returns an empty string if the path is too long or the table is full.
 std::string_view absolute(std::string_view name, size_t fixed) {
   char start[PATH_MAX] = "";
   char full[2 * PATH_MAX];
@@ -71,7 +71,7 @@ std::string_view absolute(std::string_view name, size_t fixed) {
   if (strlen(start) + name.size() >= PATH_MAX) return {};
   const size_t size = size_t(snprintf(full, sizeof full, "%s%.*s", start, int(name.size()), name.data()));
   size_t directory = strlen(start) + fixed;
-  while (directory > 0 && full[directory - 1] != '/') --directory;  // back to its last `/`
+  while (directory > 0 && full[directory - 1] != '/') --directory;  // to just after the last `/`
   if (directory == 0) return {};
   full[directory - 1] = '\0';
   char real_name[PATH_MAX];
@@ -150,8 +150,8 @@ std::span<const Rule> rules() noexcept {
   if (ready.load(std::memory_order_acquire) != 2) {
     if (is_inside() || !environ) return {};
     read_rules(environ);
-    // Wait for another thread that is reading the rules. Programs have no second thread before their first
-    // call with a name.
+    // Another thread may still be reading the rules. Spinning suffices, because that is rare: programs
+    // usually make their first call with a name before they create a second thread.
     while (ready.load(std::memory_order_acquire) != 2) sched_yield();
   }
   return {table.rules.data(), table.n};
@@ -179,7 +179,7 @@ bool may_capture(const char* path) noexcept {
   const char* last = slash ? slash + 1 : path;
   if (!*last) last = last_component(path).data();
   return std::ranges::any_of(all, [last](const Rule& rule) {
-    size_t same = 0;  // patterns contain no NUL
+    size_t same = 0;  // stops at the NUL of `last`, because patterns contain none
     while (same < rule.last.size() && last[same] == rule.last[same]) ++same;
     return same == rule.last.size();
   });

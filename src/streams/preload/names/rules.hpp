@@ -1,5 +1,6 @@
-// streams/preload/names/rules: the rules in SHEAF_CAPTURE and SHEAF_VIEW. The first call that takes a name
-// reads them, into memory of this library. An allocator that opens files at startup may make that first call.
+// streams/preload/names/rules: the rules in SHEAF_CAPTURE and SHEAF_VIEW. The constructor of this library or
+// an earlier call with a file name parses them. That call may come from an allocator that opens files while
+// it starts, so the rules are stored in static memory.
 #pragma once
 
 #include <climits>
@@ -11,7 +12,7 @@
 namespace sheaf::posix {
 
 struct Rule {
-  std::string_view pattern;  // absolute. View: its directory, without a trailing `/`
+  std::string_view pattern;  // absolute; for a view, its directory without a trailing `/`
   std::string_view set;      // absolute; may contain \1 to \9
   std::string_view begin;    // common prefix of all captured names
   std::string_view last;     // common prefix of the last components of all captured names
@@ -23,7 +24,7 @@ struct Rule {
 // separated by `;` (`\;` denotes a semicolon in a name). Relative paths refer to the directory in which the
 // process starts. Never fails: invalid entries are ignored with a message on stderr.
 std::span<const Rule> rules() noexcept;
-// Reads the rules before the C library has initialized its environment.
+// Parses the rules from `environment`. For callers that may run before the C library has set `environ`.
 void read_rules(char* const* environment) noexcept;
 // Returns NAME=VALUE of SHEAF_CAPTURE or SHEAF_VIEW at process start; null if unset.
 const char* capture_variable(bool view) noexcept;
@@ -34,9 +35,12 @@ uint64_t rules_identity() noexcept;
 // Result of matching a canonical name against all rules.
 struct Match {
   const Rule* rule = nullptr;
-  std::string_view name;  // stream name within `path`; relative to the directory of the set if below it
+  // Stream name, a part of `path`: relative to the directory of the set if the path is below that directory,
+  // otherwise the whole path.
+  std::string_view name;
   size_t set_size = 0;
-  char set[PATH_MAX];  // absolute path with NUL; for a view its directory, which several may share
+  // Absolute path of the set, terminated by NUL. For a view, its directory, which several views may share.
+  char set[PATH_MAX];
 };
 bool match(std::string_view path, Match& found) noexcept;
 
@@ -44,7 +48,7 @@ bool match(std::string_view path, Match& found) noexcept;
 std::string_view last_component(std::string_view path) noexcept;
 
 // Returns whether a rule may capture the last component of `path` (may be null). Every call with a name
-// starts with this check, mostly for files that are not captured. It takes a few nanoseconds.
+// starts with this check, and most names are not captured. It therefore takes only a few nanoseconds.
 bool may_capture(const char* path) noexcept;
 
 }  // namespace sheaf::posix
