@@ -31,7 +31,7 @@ class Hosts:
         return done.stdout
 
     def launcher(self) -> list[str]:
-        """The command that starts tasks there, distributed round-robin over the hosts; the number of tasks
+        """Returns the command that starts tasks there, distributed round-robin over the hosts; the number of tasks
         and the program follow."""
         return [*self.script, "run", self.name, "mpirun"]
 

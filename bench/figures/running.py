@@ -136,7 +136,7 @@ class Runner:
             path.unlink()
 
     def here(self) -> str:
-        """The name, in titles of panels, of the place where MPI programs run."""
+        """Returns the name, in titles of panels, of the place where MPI programs run."""
         return f"three hosts on {self.file_system}" if self.file_system else "this machine"
 
     def partest(self, tasks: int, *words, more: dict | None = None) -> list[dict]:

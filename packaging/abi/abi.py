@@ -23,7 +23,7 @@ OPTIONS = ("--drop-private-types", "--exported-interfaces-only", "--no-corpus-pa
 
 
 def libraries(build: Path) -> dict[str, Path]:
-    """The public libraries that the build is configured for, there or not, by the names of descriptions."""
+    """Returns the public libraries that the build is configured for, existing or not, by the names of descriptions."""
     lib = build / "lib"
     cache = (build / "CMakeCache.txt").read_text().splitlines()
     compiler = [line for line in cache if line.startswith("CMAKE_Fortran_COMPILER:")]
@@ -46,7 +46,7 @@ def without_places(text: str) -> str:
 
 
 def describe(library: Path, symbols: list[str] | None = None) -> str:
-    """The description of a library, or of some of its symbols."""
+    """Returns the description of a library, or of some of its symbols."""
     with tempfile.TemporaryDirectory() as place:
         wanted, out = Path(place) / "symbols", Path(place) / "out.abixml"
         wanted.write_text("[abi_whitelist]\n" + "".join(f"  {name}\n" for name in symbols or interface(library)))
@@ -56,7 +56,7 @@ def describe(library: Path, symbols: list[str] | None = None) -> str:
 
 
 def difference(before: str, after: str) -> str:
-    """What abidiff says of two descriptions, empty if nothing has changed."""
+    """Returns the output of abidiff for two descriptions; empty if nothing has changed."""
     with tempfile.TemporaryDirectory() as place:
         files = [Path(place) / "before.abixml", Path(place) / "after.abixml"]
         for file, text in zip(files, (before, after)):

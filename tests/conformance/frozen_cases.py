@@ -332,7 +332,7 @@ def temporary(folder: Path, _: Tool) -> None:
 
 
 def other_files() -> list[Frozen]:
-    """Files made by tools, and files that a crash leaves at rare moments."""
+    """Returns files made by tools, and files that a crash leaves at rare moments."""
     dies = turns(3, SIZES, True) + lost(3)
     dies5 = turns(5, SIZES, True) + lost(5)
     return [

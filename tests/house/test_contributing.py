@@ -29,12 +29,12 @@ def make_targets():
 
 
 def values(yaml, key):
-    """The values of `key` on lines of their own in this project's YAML style, comments included."""
+    """Returns the values of `key` on lines of their own in this project's YAML style, comments included."""
     return re.findall(rf"^ *(?:- )?{key}: *(.*)$", yaml, re.M)
 
 
 def commands(workflow):
-    """The commands of a workflow's steps, for each value of a matrix."""
+    """Returns the commands of a workflow's steps, for each value of a matrix."""
     found = []
     for command in values(workflow.read_text(), "run"):
         matrix = re.search(r"\$\{\{ matrix\.(\w+) \}\}", command)

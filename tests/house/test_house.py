@@ -34,19 +34,19 @@ def tracked(*patterns):
 
 
 def ranks():
-    """The folders and their order, the lowest first, by cmake/Modules.cmake."""
+    """Returns the folders and their order in cmake/Modules.cmake, the lowest first."""
     lists = re.findall(r"^set\(SHEAF_\w+_FOLDERS\s([^)]*)\)", (TOP / "cmake/Modules.cmake").read_text(), re.M)
     names = [name for words in lists for name in words.split()]
     return {name: number for number, name in enumerate(names)}
 
 
 def modules():
-    """The modules, the lowest first, by cmake/Modules.cmake."""
+    """Returns the modules in cmake/Modules.cmake, the lowest first."""
     return re.search(r"^set\(SHEAF_SOURCE_MODULES\s([^)]*)\)", (TOP / "cmake/Modules.cmake").read_text(), re.M)[1].split()
 
 
 def included(path):
-    """The headers of src/ that a file includes."""
+    """Returns the headers of src/ that a file includes."""
     return [name for name in re.findall(r'#include "([^"]+)"', path.read_text()) if (SRC / name).is_file()]
 
 

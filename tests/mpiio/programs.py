@@ -16,13 +16,14 @@ DROP_IN = os.environ.get("SHEAF_DROP_IN", LIB)
 
 
 def interface_of(mpi):
-    """The binary interface of an engine: mpich2 is the second MPI of the build with that of mpich."""
+    """Returns the binary interface of an engine. mpich2 names a second MPI of the build with the interface of mpich."""
     kind = mpi.rstrip("0123456789")
     return "mpich" if kind == "intelmpi" else kind
 
 
 def yields(mpi):
-    """Waiting tasks of MPICH and its derivatives keep their cores: they get two tasks, or fewer cases."""
+    """Returns whether waiting tasks yield their cores. Those of MPICH and its derivatives do not, so tests use two
+    tasks, or fewer cases."""
     return interface_of(mpi) == "openmpi"
 
 

@@ -91,7 +91,7 @@ class Behaviour(Programs):
                     self.assertIn("all right", self.run_under(mpi, 2, [program, os.path.join(self.where, "file")]))
 
     def compiles(self, compiler, unit):
-        """Some MPIs have no Fortran, or modules of another compiler."""
+        """Returns whether `unit` compiles. Some MPIs have no Fortran, or modules of another compiler."""
         source = os.path.join(self.where, "unit.f90")
         with open(source, "w") as file:
             file.write(f"program unit\n{unit}\nend program\n")

@@ -29,7 +29,7 @@ STRIPED = [("openmpi", 3, 0.05, {}), ("openmpi", 2, 0.05, {"SHEAF_SFIO": "thread
 
 
 def under_mpis(runs):
-    """The runs of the table for available MPIs."""
+    """Returns the runs of the table for available MPIs."""
     return [(mpi, *run[1:]) for mpi in MPIS for run in runs
             if (run[0] == "openmpi") == yields(mpi) and os.path.exists(f"{BIN}/mpiio_differential_{mpi}")]
 

@@ -28,7 +28,7 @@ def needed(library):
 
 
 def library_of(mpi):
-    """The MPI library that programs of this MPI are linked to."""
+    """Returns the MPI library that programs of this MPI are linked to."""
     with tempfile.TemporaryDirectory() as where:
         source = os.path.join(where, "x.c")
         with open(source, "w") as file:

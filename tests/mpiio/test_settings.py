@@ -24,7 +24,7 @@ class Settings(Programs):
                             self.assertIn("is not understood, and ignored; expected", line)
 
     def used(self, mpi, arguments=(), **environment):
-        """The values that all tasks see in both opens."""
+        """Returns the values that all tasks see in both opens."""
         tasks = 3 if yields(mpi) else 2
         program = os.path.join(self.where, f"hints.{mpi}")
         if not os.path.exists(program):

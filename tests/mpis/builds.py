@@ -26,14 +26,14 @@ class Build:
     not_built: list[str]  # reasons that the configuration printed
 
     def environment(self, **more: str) -> dict[str, str]:
-        """The current environment without variables that change the library's behaviour."""
+        """Returns the current environment without variables that change the library's behaviour."""
         ours = ("SION_", "SHEAF_")
         own = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         path = f"{self.directory / 'mpi'}:{self.wrappers}:{own['PATH']}"
         return own | {"PATH": path, "SHEAF_BIN": str(self.directory / "bin")} | more
 
     def alone(self, mpi: Mpi) -> Path:
-        """The drop-in as built with this MPI alone."""
+        """Returns the drop-in as built with this MPI alone."""
         return self.directory / "alone" / mpi.built_as
 
 

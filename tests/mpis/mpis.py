@@ -86,7 +86,7 @@ def find(mpi: Mpi, environments: Path, install: bool, log: Log) -> None:
 
 
 def at_hand(build: Path, only: str, install: bool, log: Log) -> list[Mpi]:
-    """The requested MPIs with their availability. SHEAF_MPI_VENVS: directory of the environments."""
+    """Returns the requested MPIs with their availability. SHEAF_MPI_VENVS: directory of the environments."""
     environments = Path(os.environ.get("SHEAF_MPI_VENVS", build / "venv")).resolve()
     environments.mkdir(parents=True, exist_ok=True)
     beginnings = tuple(only.split(","))

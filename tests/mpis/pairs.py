@@ -27,7 +27,7 @@ class Program:
 
 
 def programs(mpis: list[Mpi], where: Path, build: Build, log: Log) -> list[Program]:
-    """Programs in C for each MPI, and in Python for each MPI that has mpi4py."""
+    """Builds a C program for each MPI. Returns these, and a Python program for each MPI that has mpi4py."""
     found = []
     for mpi in mpis:
         path = where / f"shared_file.{mpi.name}"
@@ -42,7 +42,7 @@ def programs(mpis: list[Mpi], where: Path, build: Build, log: Log) -> list[Progr
 
 def started(program: Program, where: Path, build: Build, log: Log, name: str,
             drop_in: Path | None) -> tuple[str, str, list[dict]]:
-    """The error (empty: none), the output, and the engine chosen for each MPI library."""
+    """Returns the error (empty: none), the output, and the engine chosen for each MPI library."""
     noted = where / "noted"
     noted.unlink(missing_ok=True)
     words = []
@@ -57,13 +57,13 @@ def started(program: Program, where: Path, build: Build, log: Log, name: str,
 
 
 def interface_of(library: str) -> str:
-    """The interface as the drop-in determines it: by the name of the file."""
+    """Returns the interface as the drop-in determines it: by the name of the file."""
     base = os.path.basename(library)
     return "abi" if base.startswith("libmpi_abi") else "openmpi" if ".so.40" in base else "mpich"
 
 
 def judged(drop_in: Path, said: str, choices: list[dict]) -> str:
-    """The error in the choice of the engine or in its message; empty: none."""
+    """Returns the error in the choice of the engine or in its message; empty: none."""
     lines = [line for line in said.splitlines() if line.startswith("sheaf mpiio")]
     if len(choices) != 1:
         return f"{len(choices)} engines were chosen"

@@ -53,7 +53,7 @@ class Log:
         print(f"[{time.monotonic() - self._began:5.0f} s] {text}", file=self._to, flush=True)
 
     def run(self, name: str, command: list[str], seconds: float = 3600, **how) -> tuple[int, str]:
-        """Exit code and complete output; 124 if it took longer than `seconds`."""
+        """Returns the exit code and complete output; 124 if it took longer than `seconds`."""
         path = self.directory / (re.sub(r"[^\w.+-]", "_", name) + ".log")
         with open(path, "w+", encoding="utf-8", errors="replace") as file:
             job = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
@@ -69,7 +69,7 @@ class Log:
 
 
 def passed(rows: list[Row]) -> bool:
-    """Whether no test failed and at least one ran."""
+    """Returns whether no test failed and at least one ran."""
     counts = [counts for row in rows for counts in row.suites.values()]
     return any(one.passed for one in counts) and not any(one.failed for one in counts)
 

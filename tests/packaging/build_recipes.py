@@ -53,7 +53,7 @@ def run(log: Path, *command: object, **environment: str) -> None:
 
 
 def tools(work: Path) -> Path:
-    """The directory of the programs of a virtual environment with EasyBuild and rattler-build."""
+    """Returns the directory of the programs of a virtual environment with EasyBuild and rattler-build."""
     complete = work / "venv" / "complete"
     if not complete.exists() or complete.read_text() != PACKAGES:
         run(work / "venv.log", sys.executable, "-m", "venv", work / "venv")

@@ -52,7 +52,7 @@ def words_of(comment: str) -> dict[str, str]:
 
 
 def blocks(page: str, text: str) -> list[Block]:
-    """Fenced and indented blocks; what is indented below an item of a list is none."""
+    """Returns fenced and indented blocks, except text that is indented below an item of a list."""
     found: list[Block] = []
     lines = text.split("\n")
     words: dict[str, str] = {}
@@ -84,7 +84,7 @@ def blocks(page: str, text: str) -> list[Block]:
 
 
 def framed(block: Block) -> str:
-    """The block in its frame; lines with #include stand where those of the frame do."""
+    """Returns the block in its frame. Its #include lines are moved to those of the frame."""
     frame = (FRAMES / block.frame).read_text()
     if block.frame.endswith(".sh"):
         return frame.replace("@SNIPPET@", session(block.text) if block.is_session else block.text)
@@ -95,7 +95,7 @@ def framed(block: Block) -> str:
 
 
 def session(text: str) -> str:
-    """A script that prints the commands of a session and their output as they stand in the text."""
+    """Returns a script that prints the commands of a session and their output as the page shows them."""
     script = ["set +e"]
     for command in commands(text):
         quoted = command.replace("'", "'\\''")
@@ -109,13 +109,14 @@ def commands(text: str) -> list[str]:
 
 
 def comparable(block: Block, output: str) -> list[str]:
-    """The lines of an output that must be as printed; if the block says that they are wrapped, its parts between commas, without blanks."""
+    """Returns the lines of an output that must be as printed. If the block is marked as wrapped, returns the parts
+    between commas, without blanks."""
     machine = tuple(word for word in block.words.get("except", "").split(",") if word)
     lines = [line.rstrip() for line in output.split("\n") if line.strip() and not line.startswith(machine)]
     return "".join("".join(lines).split()).split(",") if "wrapped" in block.words else lines
 
 
 def recipe(block: Block) -> list[str]:
-    """The lines `build:` and `run:` in the comment at the head of a frame."""
+    """Returns the lines `build:` and `run:` in the comment at the head of a frame."""
     frame = (FRAMES / block.frame).read_text()
     return re.findall(r"^.*\b(?:build|run): (.*?)(?: \*/)?$", frame, re.MULTILINE)

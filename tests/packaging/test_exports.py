@@ -36,7 +36,7 @@ class Exports(InstalledCase):
                 *(lib / mpi / f"lib{name}.so" for mpi in MPIS for name in of_mpi)]
 
     def needed(self) -> set[str]:
-        """The symbols that installed libraries and programs import from each other, by name and version."""
+        """Returns the symbols that installed libraries and programs import from each other, by name and version."""
         files = [path for path in self.prefix.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
         return set().union(*(symbols(path, "--undefined-only") for path in files))
 

@@ -39,7 +39,7 @@ NEEDS = {
 
 
 def stable(block: snippets.Block, output: str) -> list[str]:
-    """What must be as printed: not process numbers, names of hosts and times."""
+    """Returns the lines that must be as printed, with PIDs, host names and times replaced."""
     plain = re.sub(r"process\s+\d+\s+on\s+host\s+[^\s,]+,\s+since\s+\d+\s+s", "process 1 on host H, since 1 s", output)
     return snippets.comparable(block, plain)
 

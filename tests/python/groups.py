@@ -23,7 +23,7 @@ class ThreadGroup:
         self._shared["barrier"].wait()
 
     def _exchange(self, value):
-        """The values of all members, on each member."""
+        """Returns the values of all members, on each member."""
         self._shared["gathered"][self.rank] = value
         self.barrier()
         found = list(self._shared["gathered"])

@@ -181,7 +181,7 @@ if comm.rank == 0:
 
 
 def mpi4py_runs(mpi, directory):
-    """(launcher, environment) with which mpi4py works on this MPI; None if it does not. Provides MPICH's Debian
+    """Returns (launcher, environment) with which mpi4py works on this MPI; None if it does not. Provides MPICH's Debian
     library under the name that mpi4py expects."""
     launcher = shutil.which(f"mpirun.{mpi}") or (shutil.which("mpirun") if mpi == "openmpi" else None)
     if not launcher:
@@ -205,7 +205,7 @@ def mpi4py_runs(mpi, directory):
 
 
 def find_path_of(library):
-    """The path at which the linker finds the library."""
+    """Returns the path at which the linker finds the library."""
     listed = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
     return next(line.rpartition("=> ")[2] for line in listed.splitlines() if line.strip().startswith(library))
 

@@ -70,7 +70,7 @@ class Hosts:
         run("ip", "link", "delete", self.bridge)
 
     def received(self, name):
-        """Bytes that a host received over its network."""
+        """Returns bytes that a host received over its network."""
         out = run("cat", f"/sys/class/net/{self.prefix}{name}o/statistics/tx_bytes").stdout
         return int(out)
 

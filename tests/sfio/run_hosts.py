@@ -81,7 +81,7 @@ class SeveralHosts(unittest.TestCase):
         return said
 
     def until_it_ends(self, task, log, most):
-        """The exit code. None for a launch that has not ended `most` seconds after it printed that it works, or
+        """Returns the exit code. None for a launch that has not ended `most` seconds after it printed that it works, or
         SECONDS after its start."""
         start, end = time.monotonic(), None
         while (code := task.poll()) is None:
@@ -101,7 +101,7 @@ class SeveralHosts(unittest.TestCase):
         return (self.root / host / path).read_bytes()
 
     def names(self):
-        """The names of the program's listeners, and the disk from their point of view."""
+        """Returns the names of the program's listeners, and the disk from their point of view."""
         return ("", str(self.root / "disk")) if self.hosts else ("n0,n1", "")
 
     def test_a_listener_program_on_every_host(self):

@@ -32,7 +32,7 @@ def _one(rank, size, store, function, arguments, answers):
 
 
 def on_ranks(size, function, *arguments):
-    """The results of function(rank, size, *arguments) on all ranks. If a rank fails, fails with its traceback."""
+    """Returns the results of function(rank, size, *arguments) on all ranks, or fails with the traceback of a rank."""
     answers = _forked.Queue()
     with tempfile.TemporaryDirectory() as directory:
         processes = [

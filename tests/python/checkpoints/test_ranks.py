@@ -113,8 +113,8 @@ def test_a_fully_sharded_model_goes_on_with_another_number_of_ranks(path):
 
 
 def repeated(rank, size, path, caching):
-    """Number of positions that ranks send in saves with the same plan, with a grown object, and with a different
-    plan."""
+    """Returns the number of positions that ranks send in saves with the same plan, with a grown object, and with a
+    different plan."""
     SavePlanner._cached_save_plan.clear()
     writer, told = SheafWriter(path), []
     real = writer.write_data

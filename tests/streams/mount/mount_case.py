@@ -33,7 +33,7 @@ def why_not() -> str | None:
 
 
 def data(task: int, size: int) -> bytes:
-    """Bytes that differ between tasks and between positions."""
+    """Returns bytes that differ between tasks and between positions."""
     line = b"%08d of task %06d\n"
     return b"".join(line % (at, task) for at in range(size // 24 + 1))[:size]
 
@@ -44,7 +44,7 @@ def fuse_mounts(below: Path) -> list[str]:
 
 
 def attributes(path: Path) -> dict[str, str]:
-    """The attributes set by Sheaf, without "user.sheaf."."""
+    """Returns the attributes set by Sheaf, without "user.sheaf."."""
     return {name.removeprefix("user.sheaf."): os.getxattr(path, name).decode() for name in os.listxattr(path)}
 
 
@@ -84,7 +84,7 @@ class MountCase(ToolCase):
         self.succeed("sheaf", "umount", view)
 
     def written(self, name: str, sizes: list[int], **options: object) -> tuple[Path, list[bytes]]:
-        """A multifile with the given number of bytes in each task, and these bytes."""
+        """Writes a multifile with the given number of bytes in each task. Returns its path and the bytes."""
         path = self.dir / name
         streams = [data(task, size) for task, size in enumerate(sizes)]
         with sheaf.open(path, "w", tasks=len(sizes), **options) as f:

@@ -19,7 +19,7 @@ LARGE = 1 << 20
 
 
 def types(view: Path) -> list[str]:
-    """The types of the file systems mounted there, the topmost last."""
+    """Returns the types of the file systems mounted there, the topmost last."""
     lines = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     return [line[line.index("-") + 1] for line in lines if line[4] == str(view)]
 

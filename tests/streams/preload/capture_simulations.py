@@ -42,7 +42,7 @@ class OpenFoam(ProgramCase):
 
 
 def hydrogen() -> str:
-    """The bare Coulomb potential of hydrogen, in the format of Quantum ESPRESSO."""
+    """Returns the bare Coulomb potential of hydrogen, in the format of Quantum ESPRESSO."""
     step, first = 0.01875, -7.0
     radii = [math.exp(first + i * step) for i in range(431)]
     orbital = [2 * r * math.exp(-r) for r in radii]

@@ -96,7 +96,7 @@ class Faults(MountingCase):
     """For every n, the n-th call of a kind that a program makes on its container fails, or is its last one."""
 
     def steps(self, inject: str, *how: str) -> tuple[subprocess.CompletedProcess[str], bool]:
-        """The outcome of the program, and whether a fault was injected."""
+        """Returns the outcome of the program, and whether a fault was injected."""
         shutil.rmtree(self.work)
         self.work.mkdir()
         self.sheaf("run", "--keep-containers", "--capture", "cap.*:set.sion", "--", "sh", "-c", "echo > cap.first")
@@ -108,7 +108,7 @@ class Faults(MountingCase):
         return done, "(INJECTED)" in written or "SIGKILL" in written
 
     def contents(self, lacks: bool) -> dict[str, bytes]:
-        """lacks: the set is kept unchanged, because a file lacks bytes."""
+        """Returns the captured files. lacks: the set must be kept unchanged, because a file lacks bytes."""
         done = self.run_captured("sh", "-c", "for f in cap.*; do wc -c $f; cat $f; echo; done", check=False)
         self.check_gathering(done, lacks)
         shown = done.stdout.encode()
@@ -149,7 +149,7 @@ class Faults(MountingCase):
                 self.assertEqual(held, block(letter))
 
     def lacking(self, said: list[str]) -> set[str]:
-        """The files with a failed write that was not repeated."""
+        """Returns the files with a failed write that was not repeated."""
         lines = [line.split() for line in said if line.startswith("lacks ")]
         # Truncated to 10 bytes: missing bytes beyond that do not count.
         cut = {"cap.3"} if "done cut 3" in said else set()

@@ -14,7 +14,7 @@ from capture_case import BIN, SECONDS, CaptureCase
 
 
 def shared_memory(capture: bytes) -> list[str]:
-    """The shared memory of a job with this value of SHEAF_CAPTURE."""
+    """Returns the shared memory of a job with this value of SHEAF_CAPTURE."""
     number = 14695981039346656037
     for byte in capture + b"\n":
         number = (number ^ byte) * 1099511628211 % 2**64
