@@ -43,9 +43,9 @@ struct HostsOptions {
   bool opens_revalidate = true;
   // If true, a host discards its cache when it acquires a global lock, and flushes it at the release
   bool locks_revalidate = true;
-  // The first call with a name that the host knew before another host removed it fails with ESTALE
+  // If true, the first call of a host with a name that another host has removed fails with ESTALE
   bool names_get_stale = true;
-  // The first open or status of a name that the host missed before fails with ENOENT again
+  // If true, a host that did not find a name gets ENOENT once more after the file was created
   bool absence_is_kept = false;
 
   int64_t page_of(int host) const {
@@ -80,7 +80,7 @@ class SimulatedHosts {
 
 // Thread-safe. Files may outlive the store, and the store may outlive the SimulatedHosts. lock() throws io
 // with ENOLCK if the option `locks` is none. After a host removes a file, its own tasks can use the file
-// until they close it. Requests of other hosts to the server for that file fail with ESTALE.
+// until they close it. With close_to_open, requests of other hosts for that file fail with ESTALE.
 class HostsStore final : public Store {
  public:
   HostsStore(const SimulatedHosts& hosts, int host, int64_t task);
