@@ -1,8 +1,8 @@
 #!/bin/sh
-# archive.sh OUT.a WORKDIR "PART|PART... PART..." LDFLAGS OBJECT...: the static library that is installed. What every program needs is
-# one object; parts (names of unity groups) that only some programs use are further ones, those divided by | together. Inline functions
-# and the tables of sections and names are there once for each of them, which takes a third off the size. AR, LD, OBJCOPY in the
-# environment: the tools to use, for another architecture.
+# archive.sh OUT.a WORKDIR "PART|PART... PART..." LDFLAGS OBJECT...: joins objects into the installed static library OUT.a.
+# A PART is the name of a unity group that only some programs use. Parts joined by | form one object, and the remaining objects,
+# which every program needs, form another. Joining removes repeated inline functions, section tables and symbol tables, a third of
+# the size. For another architecture, the environment variables AR, LD and OBJCOPY select the tools.
 set -eu
 : "${AR:=ar}" "${LD:=ld}" "${OBJCOPY:=objcopy}"
 out=$1 work=$2 parts=$3 flags=$4
@@ -20,7 +20,7 @@ done
 for list in "$work"/*.list; do
   $LD -r $flags --force-group-allocation -T "$script" -o "${list%.list}.o" $(cat "$list")
 done
-# Programs of MPI without threads do not link OpenMP; only the calls for hybrid programs, in the same object, use it.
+# The object also contains the calls for hybrid programs, which use OpenMP. MPI programs without threads do not link OpenMP.
 case $out in
 */libsheaf_mpi.a) $OBJCOPY -w --weaken-symbol='omp_*' --weaken-symbol='GOMP_*' --weaken-symbol='__kmpc_*' "$work/sheaf.o" ;;
 esac

@@ -1,9 +1,10 @@
 #!/bin/sh
-# exports.sh OUT VERSION OBJECT... -- USER...: writes the version script of a shared library made of these
-# objects. The C and Fortran names that the objects show are its interface, node SHEAF_1. Of the private names
-# that they show, those of C++ and those that begin with sheaf_private_, only those that the companions of the
-# same build use, whose objects follow the dashes, in a node of this very version: nothing else can be linked
-# with them. NM, READELF in the environment: the tools to use, for another architecture.
+# exports.sh OUT VERSION OBJECT... -- USER...: writes to OUT the version script of a shared library made of
+# OBJECTs. The C and Fortran symbols that they export form the public interface, node SHEAF_1. Private symbols
+# are those of C++ and those that begin with sheaf_private_. The library exports a private symbol only if a
+# USER needs it, an object of another library of the same build. The node of these symbols is named after
+# VERSION, so that libraries of other versions cannot be linked with them. For another architecture, the
+# environment variables NM and READELF select the tools.
 set -eu
 : "${NM:=nm}" "${READELF:=readelf}"
 out=$1 version=$2

@@ -1,15 +1,15 @@
 #!/bin/sh
-# Makes one static archive that serves several MPIs:
+# Makes one static archive for programs of several MPIs:
 #
 #   mpi_dispatch.sh OUT.a WORKDIR openmpi:OBJECT,OBJECT,... mpich:OBJECT,OBJECT,...
 #
-# The two names are those of binary interfaces, whichever MPIs the objects were compiled with. The MPIs
-# differ in their ABI, but build systems ask for one -lsionmpi_64. So the archive holds the objects compiled
-# for each MPI, with the C names of the interface made its own (sion_paropen_mpi becomes
-# sheaf_openmpi_sion_paropen_mpi) and all other names local, and for every C name a jump to one of the two.
-# Which one is decided by the MPI that the program is linked with: ompi_mpi_comm_world exists in Open MPI
-# alone. What one MPI has and the other lacks is made weak where it is used, so that it may stay open in a
-# program of the other MPI. So is OpenMP, for programs without it.
+# `openmpi` and `mpich` denote binary interfaces, whichever MPIs the objects were compiled with. The MPIs
+# differ in their ABI, but build systems link a single -lsionmpi_64. The archive therefore contains the objects
+# for both. In each variant, the C names of the interface get a prefix (sion_paropen_mpi becomes
+# sheaf_openmpi_sion_paropen_mpi), and all other names become local. Under each C name, the archive contains a
+# jump to one of the variants, selected at run time: the symbol ompi_mpi_comm_world exists only in Open MPI.
+# References to functions of one MPI alone become weak, so that they may remain undefined in programs of the
+# other MPI. References to OpenMP become weak for programs without it.
 set -eu
 out=$1 work=$2
 shift 2
@@ -21,7 +21,7 @@ objects_of() { echo "${1#*:}" | tr ',' ' '; }
 members=""
 for variant; do
   mpi=${variant%%:*}
-  # Sections of inline functions leave their groups, which the linker would merge with those of the other variant.
+  # Dissolves the section groups of inline functions, which the linker would merge with those of the other variant.
   ld -r --force-group-allocation -o "$work/$mpi.o" $(objects_of "$variant")
   nm -g --defined-only "$work/$mpi.o" | awk '$2 == "T" && $3 !~ /^_Z/ { print $3 }' | sort -u >"$work/$mpi.names"
   awk -v mpi="$mpi" '{ print $1, "sheaf_" mpi "_" $1 }' "$work/$mpi.names" >"$work/$mpi.renames"
@@ -59,5 +59,5 @@ esac
 } >"$work/jumps.s"
 as -o "$work/jumps.o" "$work/jumps.s"
 ar qcs "$out" "$work/jumps.o" $members
-# Names that nothing outside an object needs would take a tenth of it.
+# Removes names that are needed only within an object, a tenth of its size.
 strip --strip-unneeded "$out"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# tarball.sh WORK OUT [OPTION...]: builds OUT/sheaf-<version>-linux-<machine>.tar.zst in WORK, for the MPIs in
-# MPIS (Open MPI and MPICH), with further options of CMake: unpacked anywhere, programs find their libraries,
-# pkg-config and CMake the directory they are in. Then tries it at two places.
+# tarball.sh WORK OUT [OPTION...]: builds OUT/sheaf-<version>-linux-<machine>.tar.zst in WORK. MPIS lists the
+# compiler wrappers of the MPIs (default: Open MPI and MPICH), and each OPTION is passed to CMake. The tarball
+# can be unpacked in any directory: programs find their libraries, and pkg-config and CMake files find the
+# installation. Tests the result in two directories.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 top=$(readlink -f "$here/..")
@@ -14,7 +15,7 @@ version=$(sed -n 's/^#define SHEAF_VERSION_STRING "\(.*\)"$/\1/p' "$top/include/
 name=sheaf-$version-linux-$(uname -m)
 rm -rf "$work/stage"
 cmake --install "$work/build" --prefix "$work/stage/$name" >/dev/null
-# A prefix that was written down would be wrong elsewhere.
+# The installed files must not contain the build directory, because the tarball may be unpacked elsewhere.
 if found=$(grep -rlF "$work" "$work/stage/$name"); then
   printf 'tarball.sh: these files name the directory of the build:\n%s\n' "$found" >&2
   exit 1

@@ -1,4 +1,4 @@
-# Completion of bash for sheaf: commands, options and files; what there is comes from the help itself.
+# Completion of bash for sheaf: commands, options and files. The help output of the commands supplies the lists.
 _sheaf() {
   local word=${COMP_WORDS[COMP_CWORD]} command=
   [ "$COMP_CWORD" -gt 1 ] && command=${COMP_WORDS[1]}

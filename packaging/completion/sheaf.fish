@@ -1,4 +1,4 @@
-# Completion of fish for sheaf: commands, options and files; what there is comes from the help itself.
+# Completion of fish for sheaf: commands, options and files. The help output of the commands supplies the lists.
 function __sheaf_commands
     sheaf --help 2>/dev/null | sed -n '/^Subcommands:/,$s/^  \([a-z]*\)  *\(.*\)/\1\t\2/p'
 end

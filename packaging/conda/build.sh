@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds and installs Sheaf in $PREFIX, for the MPI that $mpi names (nompi, mpich, openmpi); of several in PATH its own wrapper.
+# Builds Sheaf for the MPI named by $mpi (nompi, mpich, openmpi), with that MPI's own wrapper, and installs it in $PREFIX.
 set -eu
 case $mpi in
 nompi) wrapper=none ;;

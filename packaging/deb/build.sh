@@ -1,7 +1,7 @@
 #!/bin/sh
-# build.sh WORK OUT: builds the Debian packages of these sources, in a clean root below WORK without network,
-# and puts them in OUT, those with debug information in OUT/dbgsym. Then lintian. Sources are the files that
-# git knows, as they are now.
+# build.sh WORK OUT: builds the Debian packages of these sources in a clean root directory below WORK, without
+# network access. Stores the packages in OUT, those with debug information in OUT/dbgsym, and checks them with
+# lintian. The sources are the files of the working tree that git does not ignore.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 top=$(readlink -f "$here/../..")
@@ -17,7 +17,7 @@ needed=$(sed -n '/^Build-Depends:/,/^[^ ].*:/{s/^Build-Depends://p;t;/^ /p}' "$t
 root=$work/root
 rm -rf --one-file-system "$root"
 mkdir -p "$root"
-trap '[ $? != 0 ] || rm -rf --one-file-system "$root"' EXIT  # one in which a build has failed is kept
+trap '[ $? != 0 ] || rm -rf --one-file-system "$root"' EXIT  # kept after a failed build
 tar -C "$root" -xpf "$work/build-root.tar" --exclude=./dev
 mkdir -p "$root/dev" "$root/build/sheaf"
 git -C "$top" ls-files -z --cached --others --exclude-standard | (cd "$top" && xargs -0 ls -d 2>/dev/null) |
@@ -35,7 +35,7 @@ chown -R "$(stat -c %u:%g "$top")" "$out"
 echo "in $out:"
 (cd "$out" && ls -1 ./*.deb ./*.dsc dbgsym/*.deb)
 if command -v lintian >/dev/null; then
-  # No bug of Debian asks for these packages: they are not uploaded there.
+  # These packages are not uploaded to Debian, so no bug report requests them.
   (cd "$out" && ln -sf dbgsym/*.deb . &&
      lintian --fail-on error,warning --tag-display-limit 0 --suppress-tags initial-upload-closes-no-bugs ./*.changes; code=$?
    find . -maxdepth 1 -type l -delete; exit $code) && echo "lintian: no errors, no warnings"

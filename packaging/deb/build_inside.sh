@@ -1,6 +1,6 @@
 #!/bin/sh
-# build_inside.sh JOBS: what build.sh runs in the clean root: the packages of /build/sheaf, built as an
-# ordinary user.
+# build_inside.sh JOBS: builds the packages of /build/sheaf as an ordinary user. Run by build.sh in the clean
+# root directory.
 set -eu
 useradd --no-create-home --home-dir /build builder
 chown -R builder: /build

@@ -1,7 +1,7 @@
 #!/bin/sh
-# clean_root.sh OUT.tar VARIANT [PACKAGE...]: makes an archive of a fresh root of this Debian with mmdebstrap,
-# where packages come from as on this machine. VARIANT buildd has compilers, minbase next to nothing. An
-# archive less than a week old with the same packages stays.
+# clean_root.sh OUT.tar VARIANT [PACKAGE...]: makes an archive of a new root directory of this Debian release
+# with mmdebstrap, using the package sources of this host. VARIANT buildd contains compilers, minbase only
+# essential packages and apt. Reuses an archive with the same packages that is less than a week old.
 set -eu
 out=$1 variant=$2
 shift 2
@@ -13,7 +13,7 @@ mkdir -p "$(dirname "$out")"
 . /etc/os-release
 settings=$(mktemp)
 trap 'rm -f "$settings"' EXIT
-# Proxies, and whether the dates of lists count.
+# Copies the proxy settings, and those for the validity dates of package lists.
 apt-config dump | grep -E '^Acquire::((https?|ftp)::Proxy|Check-|Retries)' >"$settings" || true
 rm -f "$out"
 echo "clean_root.sh: $variant root of $VERSION_CODENAME with $# packages beyond that, $out"

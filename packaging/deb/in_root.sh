@@ -1,7 +1,7 @@
 #!/bin/sh
-# in_root.sh [--no-network] [--beside] ROOT COMMAND [ARG...]: runs a command in the root directory ROOT, or
-# beside it, in the root of this machine; in both cases with processes, devices and mounts in ROOT that end
-# with the command. Needs to be root.
+# in_root.sh [--no-network] [--beside] ROOT COMMAND [ARG...]: runs a command in the root directory ROOT. With
+# --beside, the command keeps the root directory of this host. In both cases ROOT has separate processes and
+# mounts, which end with the command. Requires root privileges.
 set -eu
 network="" enter="chroot"
 while :; do
