@@ -26,7 +26,7 @@ namespace sheaf {
 
 enum class Choice : uint8_t { automatic, enable, disable };
 
-// The hints that are plain values; tasks exchange them as bytes.
+// Hints with values of fixed size. Task 0 broadcasts this struct as bytes.
 struct HintValues {
   int64_t aggregators = 0;  // cb_nodes; 0: automatic
   int64_t buffer_size = 0;  // cb_buffer_size, bytes of an aggregator's buffer; 0: automatic
@@ -53,7 +53,7 @@ struct HintValues {
 struct SHEAF_EXPORT Hints : HintValues {
   std::string config_list;  // cb_config_list, as given
   std::string file_system;  // not a hint, but reported with the hints in use; empty: unknown
-  // Not a hint either: ranks of the aggregators, separated by blanks.
+  // Ranks of the aggregators, separated by blanks. Not a hint, but reported with the hints in use.
   std::string aggregator_list{};
 
   // Sets one hint. Unknown keys and invalid values are ignored and return false, as MPI requires.
@@ -61,11 +61,12 @@ struct SHEAF_EXPORT Hints : HintValues {
   // Returns a description of the valid values of a key. Returns null for unknown keys and for keys that
   // accept any value.
   static const char* expected(std::string_view key);
-  // Local. Applies the environment of this process. Invalid values leave warnings (base/setting).
+  // Local. Applies the hints in the environment of this process. Invalid values leave warnings
+  // (base/setting).
   void apply_environment();
   // Returns the number of aggregators that config_list allows on a host; negative: unlimited. Entries are
-  // "host", "host:n", "host:*", and the same with * for all hosts without an own entry. An entry without a
-  // number allows 1, a missing entry 0.
+  // "host", "host:n" and "host:*". An entry with * instead of a host name applies to all hosts without an
+  // entry of their own. An entry without a number allows 1 aggregator. A host without any entry has none.
   int64_t allowed_on(std::string_view host) const;
   // Returns all hints with their values, as text.
   std::vector<std::pair<std::string, std::string>> words() const;

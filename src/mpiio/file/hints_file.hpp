@@ -1,4 +1,5 @@
-// mpiio/file/hints_file: hints that a user or a site gives to all programs in a text file, in ROMIO's format.
+// mpiio/file/hints_file: reads hints from a text file in ROMIO's format. A user or a site provides the file,
+// and its hints apply to all programs.
 //
 // Each line has a key, blanks, and the value up to the end of the line. '#' starts a comment. If a key occurs
 // twice, the first valid line counts, as in ROMIO.
@@ -9,12 +10,13 @@
 
 namespace sheaf {
 
-// The environment variable that names the file. If it is not set, the site's file is read if it exists.
+// Environment variable with the path of the file of hints. If the variable is not set, the file `site_hints`
+// is read, unless it does not exist.
 inline constexpr const char* hints_variable = "ROMIO_HINTS";
 inline constexpr const char* site_hints = "/etc/romio-hints";
 
-// Local; for the one task that sends the hints to the others. Applies the hints of the file. Unknown keys are
-// ignored. Invalid values and an unreadable file are ignored with a warning (base/setting).
+// Applies the hints of the file to `hints`. Unknown keys are ignored. Invalid values and an unreadable file
+// are ignored with a warning (base/setting). Local; only the task that broadcasts the hints calls it.
 void take_hints_file(Store& store, Hints& hints);
 
 }  // namespace sheaf

@@ -9,9 +9,9 @@
 
 namespace sheaf::mpiio {
 
-// Returns the type map of this task's elements. `numbers` holds the arguments of MPI_Type_create_darray:
-// tasks, rank and number of dimensions; then for each dimension its elements, distributions, distribution
-// arguments and tasks; then the order.
+// Returns the type map of this task's elements. `numbers` holds the arguments of MPI_Type_create_darray: the
+// number of tasks, the rank and the number of dimensions; the elements of all dimensions; the distributions
+// of all dimensions; their distribution arguments; their numbers of tasks; and the order.
 layout::TypeMap build_darray(const std::vector<int64_t>& numbers, const layout::TypeMap& element);
 
 }  // namespace sheaf::mpiio
