@@ -21,7 +21,7 @@ class Errhandling : private NonCopyable {
  public:
   ~Errhandling();
 
-  // All methods are local. They return MPI_SUCCESS or an error class.
+  // All methods are local. set() and get() return MPI_SUCCESS or an error class.
 
   // Sets the handler of `file`, or of files opened later if `file` is MPI_FILE_NULL.
   int set(MPI_Errhandler handler, MPI_File file);

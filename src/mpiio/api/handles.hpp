@@ -3,7 +3,7 @@
 // A C handle is the address of an OpenFile. Calls look a handle up in the table and never dereference it, so
 // invalid handles are detected. Fortran numbers start at first_fortran_handle, so that they do not collide
 // with the numbers that the MPI library gives to shadows (errhandlers.hpp). The handle of a shadow denotes
-// the file that it belongs to.
+// the file for which the shadow was opened.
 #pragma once
 
 #include <mpi.h>
@@ -85,7 +85,7 @@ MPI_File register_file(FilePointer file);
 FilePointer find_file(MPI_File handle);
 // Removes the handle. The file is destroyed when its last user releases it.
 void unregister_file(MPI_File handle);
-// register_shadow makes the handle of a shadow denote `file`; forget_shadow ends this.
+// register_shadow makes the handle of a shadow denote `file`; forget_shadow removes this entry.
 void register_shadow(MPI_File shadow, MPI_File file);
 void forget_shadow(MPI_File shadow);
 

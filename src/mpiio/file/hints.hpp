@@ -9,7 +9,7 @@
 // - SHEAF_CB_NODES, SHEAF_CB_BUFFER_SIZE, SHEAF_CB_WRITE, SHEAF_CB_READ, SHEAF_DS_WRITE,
 //   SHEAF_DS_READ: as the keys above
 // - SHEAF_BLOCK_SIZE=BYTES: file domains begin and end at multiples of BYTES (Blue Gene/L paper, section 3.4)
-// - SHEAF_IOTASKS=K: at most K tasks of a host read or write the file at once; as the hint sheaf_iotasks
+// - SHEAF_IOTASKS=K: at most K tasks of a host read or write the file at once (hint sheaf_iotasks)
 // - SHEAF_MPIIO_OFF=WORD,...: switches optimisations off for measurements: shared (no shared memory: every
 //   task counts as a host), overlap (rounds one by one, no read-ahead), reuse (a new plan for every call)
 #pragma once
@@ -46,7 +46,7 @@ struct HintValues {
   // romio_cb_write and romio_cb_read count as enabled, even if they are set otherwise.
   bool no_independent = false;
 
-  // Optimisations; false: switched off for measurements.
+  // Optimisations; false switches one off for measurements.
   bool shared = true, overlap = true, reuse = true;
 };
 
@@ -64,9 +64,10 @@ struct SHEAF_EXPORT Hints : HintValues {
   // Local. Applies the hints in the environment of this process. Invalid values leave warnings
   // (base/setting).
   void apply_environment();
-  // Returns the number of aggregators that config_list allows on a host; negative: unlimited. Entries are
-  // "host", "host:n" and "host:*". An entry with * instead of a host name applies to all hosts without an
-  // entry of their own. An entry without a number allows 1 aggregator. A host without any entry has none.
+  // Returns the number of aggregators that config_list allows on a host; a negative number means no limit.
+  // Entries are "host", "host:n" and "host:*". An entry with * instead of a host name applies to all hosts
+  // without an entry of their own. An entry without a number allows 1 aggregator. A host without any entry
+  // has none.
   int64_t allowed_on(std::string_view host) const;
   // Returns all hints with their values, as text.
   std::vector<std::pair<std::string, std::string>> words() const;

@@ -17,8 +17,8 @@ namespace sheaf {
 
 namespace {
 
-constexpr int64_t max_bytes =
-    1 << 20;  // a longer file is rejected with a warning, since no file of hints is that long
+// Maximum size of the file. No file of hints is that long, so a longer file is rejected with a warning.
+constexpr int64_t max_bytes = 1 << 20;
 
 std::string read_text(Store& store, const std::string& path) {
   const auto file = store.open(path, Access::read);

@@ -23,8 +23,8 @@ namespace sheaf {
 
 class SharedPointer {
  public:
-  // Local; accesses no file. `tasks` is the number of tasks of the file. `id` is the same on all of them and
-  // differs between opens.
+  // Creates an object without accessing files. Local. `tasks` is the number of tasks of the file. `id` is the
+  // same on all of them and differs between opens.
   SharedPointer(Store& store, const std::string& path, uint64_t id, int64_t tasks, const AcrossHosts& across);
 
   // Returns the pointer and advances it by `bytes`. Thread-safe; excludes other tasks. Throws the error of

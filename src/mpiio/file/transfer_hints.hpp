@@ -22,9 +22,9 @@ exchange::CollectiveOptions collective_options(const Hints& hints, bool writes);
 Hints resolved(const Hints& hints, const exchange::Collective::Chosen& chosen, int64_t block,
                FileSystem kind);
 
-// Replaces `file` by a decorator that keeps the number of tasks that transfer at once below the limit of the
-// hints. Has no effect without such a limit, or if this task has not opened a file. If this task cannot
-// acquire the slots, sets `problem`. Collective over `comm` if the hints set a limit. Must be called before
+// Replaces `file` by a decorator that lets at most the number of tasks transfer at once that the hints allow.
+// Has no effect without such a limit, or if this task has not opened a file. If this task cannot acquire the
+// slots, sets `problem`. Collective over `comm` if the hints set a limit. Must be called before
 // AcrossHosts::wrap(), because the exchange must find that decorator outermost
 // (exchange/transfer/non_coherent_file.hpp).
 void limit_transfers(Comm& comm, Store& store, const Hints& hints, std::shared_ptr<File>& file,

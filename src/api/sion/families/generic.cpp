@@ -61,7 +61,7 @@ void place_as_given(Comm& comm, const GivenPlace& given, ParallelWriteRequest& r
   request.nfiles = place.numfiles;
 }
 
-// Creates the means of collective calls on a physical file. Its tasks form a group that the program has
+// Creates the means of collective calls on a physical file whose tasks form a group that the program has
 // created.
 class Means {
  public:

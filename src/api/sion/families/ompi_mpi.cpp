@@ -30,7 +30,7 @@ struct Given {
 };
 
 // Places tasks in physical files. The number of files counts processes, so all threads of a process use the
-// same file. Only a table places every task individually, so this function then changes nothing.
+// same file. Only a table places every task individually; the function then changes nothing.
 void place_processes(Comm& comm, ParallelWriteRequest& request, const OpenMode& mode, int threads,
                      const std::function<std::unique_ptr<Comm>(Comm&)>& local) {
   if (mode.file_policy == FilePolicy::table) return;
@@ -90,23 +90,22 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
     const auto place = [&](Comm& comm, ParallelWriteRequest& request, const OpenMode& mode) {
       place_processes(comm, request, mode, threads, local);
     };
-    const int sid =
-        open_parallel(hybrid_comm(std::move(processes), std::move(team)),
-                      {.function = function,
-                       .fname = fname,
-                       .file_mode = file_mode,
-                       .numfiles = given.numfiles_at ? &numfiles : nullptr,
-                       .has_local = given.has_local,
-                       .has_group = given.has_group,
-                       .local = local,
-                       .chunksize = chunksize,
-                       .fsblksize = fsblksize,
-                       .globalrank = globalrank,
-                       .fileptr = fileptr,
-                       .newfname = newfname,
-                       .may_collect = master,  // only the first thread of a process may be a collector
-                       .shares = true,
-                       .place = place});
+    const int sid = open_parallel(hybrid_comm(std::move(processes), std::move(team)),
+                                  {.function = function,
+                                   .fname = fname,
+                                   .file_mode = file_mode,
+                                   .numfiles = given.numfiles_at ? &numfiles : nullptr,
+                                   .has_local = given.has_local,
+                                   .has_group = given.has_group,
+                                   .local = local,
+                                   .chunksize = chunksize,
+                                   .fsblksize = fsblksize,
+                                   .globalrank = globalrank,
+                                   .fileptr = fileptr,
+                                   .newfname = newfname,
+                                   .may_collect = master,  // only master threads collect
+                                   .shares = true,
+                                   .place = place});
     if (sid < 0) return sid;
     // Only the master sets a variable that the threads share.
     if (numFiles && (master || numFiles != given.numfiles_at)) *numFiles = numfiles;

@@ -86,8 +86,8 @@ int step_of(int ntasks) {
   return ntasks > 128 ? 32 : ntasks > 64 ? 16 : ntasks > 16 ? 8 : ntasks;
 }
 
-// Calls one barrier for each turn before that of this task, or, if `before` is false, for its own turn and
-// each following one.
+// Calls barriers so that groups of tasks proceed in turns. If `before` is true, calls one barrier for each
+// turn before that of this task. Otherwise calls one for the turn of this task and for each later turn.
 int take_turns(const char* function, int sid, bool before) {
   Comm* comm = comm_of(sid);
   return guarded(function, comm ? comm->rank() : -1, SION_NOT_SUCCESS, [&] {

@@ -21,7 +21,7 @@
 namespace sheaf::api {
 
 // Creates a Comm over the current OpenMP team and returns the Comm of this thread. Collective over the team.
-// If it fails, it throws on all threads.
+// On failure throws on all threads.
 inline std::unique_ptr<Comm> meet_team() {
   std::shared_ptr<ThreadTeam> team;
   const int size = omp_get_num_threads();

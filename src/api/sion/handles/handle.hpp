@@ -66,7 +66,7 @@ class Handle : private NonCopyable {
       gate;  // set if SIGTERM flushes the handle: calls enter the gate in begin_call(), and no windows exist
   bool hints = false;                  // the environment asked for file-system hints (SION_HINTS)
   std::unique_ptr<AtomicName> atomic;  // null: the file has its final name
-  // Set on the first task of a multifile open for writing; null if it could not be acquired.
+  // Set on the first task of a multifile open for writing; null if ownership is not available.
   std::shared_ptr<Ownership> ownership;
   const int64_t process = forks();      // process that opened the handle
   const bool keeps_journal;             // flushed data are recorded in a journal
@@ -140,11 +140,11 @@ class Handle : private NonCopyable {
 // throws and leaves the handle with the caller.
 SHEAF_EXPORT int add_handle(std::unique_ptr<Handle>& handle);
 
-// Returns the handle of a sid, or null if the sid is invalid. The function is inline because it is on the
-// fast path.
 inline constexpr int max_handles = 1 << 16;
 extern SHEAF_EXPORT std::atomic<Handle*> handle_table[max_handles];
 
+// Returns the handle of a sid, or null if the sid is invalid. The function is inline because it is on the
+// fast path.
 inline Handle* find_handle(int sid) {
   if (static_cast<unsigned>(sid) >= static_cast<unsigned>(max_handles)) return nullptr;
   return handle_table[sid].load(std::memory_order_acquire);

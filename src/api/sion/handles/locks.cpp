@@ -15,7 +15,7 @@ struct LockCallbacks {
 
 namespace {
 
-// Set once; a lock cannot be removed.
+// The registered lock. It is set at most once and never removed.
 std::atomic<const LockCallbacks*> registered{nullptr};
 
 bool register_lock(int lock(void*), int unlock(void*), void* data) {

@@ -4,8 +4,8 @@
 // mode fileptr=stream), and for compressed multifiles, because their physical files hold frames.
 //
 // Output is unbuffered unless the program sets a buffer, so each fprintf reaches the library at once as one
-// request. An output stream always appends; an input stream may seek anywhere in the stream of its task.
-// Positions are those in the stream of the task; without the word fileptr=stream they are those of
+// request. An output stream always appends; an input stream may seek anywhere in the stream of its task. With
+// the word fileptr=stream, positions are offsets in the stream of the task. Without it, they are those of
 // sion_get_position.
 #pragma once
 

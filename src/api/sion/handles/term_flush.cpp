@@ -44,8 +44,8 @@ void Gate::leave() {
   end_flush();
 }
 
-// Ends a flush: shuts the gate while the gates are being shut, otherwise opens it. If open_gates() ran in
-// between, opens the gate again.
+// Ends a flush. Leaves the gate shut if all gates are being shut, otherwise opens it. If open_gates() ran in
+// between, opens the gate as well.
 void Gate::end_flush() {
   state_ = shutting ? shut : free;
   state_.notify_all();
@@ -69,7 +69,7 @@ void Gate::close() {
   }
 }
 
-// Flushes the handle, including stdio buffers, while it holds the lock of the program's stream. Returns false
+// Flushes the handle, including stdio buffers, while holding the lock of the program's stream. Returns false
 // without flushing if the program is writing to the stream.
 bool Gate::flush_apart() {
   FILE* const stream = handle_->own_stream();

@@ -22,8 +22,8 @@ struct Dimension {
 TypeMap share_of(const Dimension& d, const TypeMap& inner) {
   const int64_t first = d.coordinate * d.block;
   const int64_t round = d.tasks * d.block;
-  const int64_t mine = std::max<int64_t>(
-      0, d.elements - first);  // elements from the task's first one to the end of the dimension
+  // Elements from the task's first one to the end of the dimension.
+  const int64_t mine = std::max<int64_t>(0, d.elements - first);
   const int64_t whole = mine / round + (mine % round >= d.block ? 1 : 0);  // full blocks
   const int64_t rest = mine % round < d.block ? mine % round : 0;          // elements of a partial last block
   const std::array<int64_t, 2> counts = {whole > 0 ? 1 : 0, rest > 0 ? 1 : 0};

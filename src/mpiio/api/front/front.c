@@ -131,8 +131,8 @@ static word refuse(int number, word file) {
   return code;
 }
 
-/* Calls the replacement of a function that both the engine and the MPI library lack, or rejects the call
- * if no replacement exists or a count does not fit an int. */
+/* Calls the replacement of a function that both the engine and the MPI library lack. Rejects the call if
+ * no replacement exists or a count does not fit an int. */
 static word call_other(int number, const word* words) {
   const struct stand_in other = stand_in_of(texts[number]);
   const int fits = other.count < 0 || (words[other.count] >= INT_MIN && words[other.count] <= INT_MAX);

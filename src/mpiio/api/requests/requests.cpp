@@ -46,8 +46,9 @@ MPI_Request start_request(const char* function, const FilePointer& file, Worker*
       outcome->result = class_of_current(function);
       outcome->message = last_message();
     }
-    job = nullptr;  // destructors of captured objects may call MPI, and after completion the program may
-                    // finalize
+    // Destroys the captured objects first. They may call MPI, which the program may finalize as soon as the
+    // request is complete.
+    job = nullptr;
     if (outcome->released) return;
     if (worker && outcome->result == MPI_SUCCESS) no_longer_watch(*outcome);
     if (!worker && outcome->result != MPI_SUCCESS) watch(outcome);
