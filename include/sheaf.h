@@ -18,7 +18,7 @@ extern "C" {
  * valid until the next failing call of the thread. */
 const char* sheaf_last_error(void);
 
-/* Returns the kind of the error whose message sheaf_last_error returns: "invalid_argument", "wrong_mode",
+/* Returns the kind of the error that sheaf_last_error describes: "invalid_argument", "wrong_mode",
  * "not_found", "permission", "io", "no_space", "not_a_multifile", "unsupported", "damaged", "unclosed",
  * "out_of_range", "mismatch" or "foreign"; "ok" if no call has failed. The string is static. Sets
  * *errno_value to the errno of the failed system call, or to 0 if no system call failed. Sets *task to

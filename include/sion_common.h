@@ -44,7 +44,7 @@ size_t sion_fwrite(const void* data, size_t size, size_t nitems, int sid);
 
 /* Reads up to size*nitems bytes from the stream of the current task, across chunk boundaries. Returns the
  * number of complete items read, which is smaller than nitems only at the end of the stream. Advances the
- * position by the bytes of these items. */
+ * position by the complete items. */
 size_t sion_fread(void* data, size_t size, size_t nitems, int sid);
 
 /* Append formatted text to the stream of the current task, for every kind of handle open for writing.

@@ -48,7 +48,7 @@ int sion_parreinit_mpi(int sid, sion_int64 chunksize);
  *
  * Writing:
  * - In: *numFiles > 0 and *nlocaltasks >= 0, the number of tasks of this process.
- * - In: for each of these tasks (*globalranks)[i] (0..M-1 over all processes), (*chunksizes)[i],
+ * - In: for each task of this process (*globalranks)[i] (0..M-1 over all processes), (*chunksizes)[i],
  *   (*mapping_filenrs)[i] and (*mapping_lranks)[i] (0..n-1 in each file). The arrays are not changed.
  * - In: *fsblksize as in sion_paropen_mpi.
  * - Out: *fsblksize, the block size of the file of the first local task.
@@ -87,10 +87,11 @@ int sion_endof_transaction_mpi(int sid);
 size_t sion_coll_fwrite_mpi(const void* data, size_t size, size_t nitems, int sid);
 size_t sion_coll_fread_mpi(void* data, size_t size, size_t nitems, int sid);
 
-/* Create and release the arguments of sion_file_check_par_cb_mpi. Local.
- * sion_file_check_par_args_init_mpi returns NULL on failure. The caller releases its result with
- * sion_file_check_par_args_free_mpi. */
+/* Arguments of sion_file_check_par_cb_mpi. */
 typedef struct _sion_file_check_par_args_mpi_struct sion_file_check_par_args_mpi;
+
+/* Creates the arguments. Local. Returns NULL on failure. The caller releases the result with
+ * sion_file_check_par_args_free_mpi, which returns 1. */
 sion_file_check_par_args_mpi* sion_file_check_par_args_init_mpi(const char* file_mode, MPI_Comm gComm,
                                                                 int numfiles, MPI_Comm lComm);
 int sion_file_check_par_args_free_mpi(sion_file_check_par_args_mpi* args);

@@ -10,7 +10,7 @@ using namespace sheaf::fortran;
 namespace {
 
 // Returns the communicator of `handle` on the master thread, the only thread that may call MPI. Returns
-// MPI_COMM_NULL on other threads, whose communicators are ignored.
+// MPI_COMM_NULL on other threads, since sion_paropen_ompi ignores their communicators.
 MPI_Comm communicator(MPI_Fint handle) {
   int initialized = 0;
   if (omp_get_thread_num() == 0) MPI_Initialized(&initialized);

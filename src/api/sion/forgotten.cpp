@@ -164,7 +164,7 @@ bool is_complete(const Group& group) {
   return !team || std::ssize(group) == thread_team_size(*team);
 }
 
-// Returns the multifiles whose tasks can communicate until MPI ends; serial multifiles are excluded. The
+// Returns the multifiles of tasks that can communicate until MPI ends; serial multifiles are excluded. The
 // order is the same on all tasks, so that tasks with several multifiles wait for them in the same order.
 std::vector<Group> parallel_groups() {
   std::vector<Group> groups;

@@ -30,8 +30,8 @@ void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
   // gaps. Otherwise ConcurrentOpeners determines whether other handles write.
   how.fills_gaps = how.independent.sieving == exchange::Sieving::always;
   apply(how.independent, writes);
-  // If every transfer is published on its own, aggregators keep no windows in a cache, and several of them
-  // may read parts of one unit. Whole host pages remain with one aggregator.
+  // If every transfer is published on its own, aggregators keep no windows in a cache, and several
+  // aggregators may read parts of one unit. Whole host pages remain with one aggregator.
   if (caches()) how.unit = writes || !at_once() ? unit : std::min(unit, exchange::max_host_page);
 }
 

@@ -357,8 +357,8 @@ class OpenFile final : public SharedFile {
       const std::lock_guard lock(mutex_);
       statistics_.add(one);
     }
-    // A call fails with invalid_argument if this task or another one passed invalid arguments. Such a call
-    // has written nothing.
+    // A call fails with invalid_argument if this or another task passed invalid arguments. Such a call has
+    // written nothing.
     const bool refused = failed && failed->code() == Code::invalid_argument;
     if (writes && !refused) failed ? unwritten_.add(access, *failed) : unwritten_.remove(access);
     if (failed) throw *failed;

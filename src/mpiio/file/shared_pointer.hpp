@@ -24,7 +24,7 @@ namespace sheaf {
 class SharedPointer {
  public:
   // Creates an object without accessing files. Local. `tasks` is the number of tasks of the file. `id` is the
-  // same on all of them and differs between opens.
+  // same on all tasks and differs between opens.
   SharedPointer(Store& store, const std::string& path, uint64_t id, int64_t tasks, const AcrossHosts& across);
 
   // Returns the pointer and advances it by `bytes`. Thread-safe; excludes other tasks. Throws the error of

@@ -61,8 +61,8 @@ void place_as_given(Comm& comm, const GivenPlace& given, ParallelWriteRequest& r
   request.nfiles = place.numfiles;
 }
 
-// Creates the means of collective calls on a physical file whose tasks form a group that the program has
-// created.
+// Creates the means of collective calls on a physical file. The means use the group that the program has
+// created for the tasks of the file.
 class Means {
  public:
   Means(const GenericApi& api, void* all) : api_(api), all_(all) {}

@@ -20,7 +20,7 @@ class Contents : private NonCopyable {
   explicit Contents(MPI_Datatype type);
   ~Contents();
 
-  // Returns true for a structure, whose parts may have different types.
+  // Returns true for a structure. Its parts may have different types.
   bool is_structure() const;
 
   int combiner = MPI_COMBINER_NAMED;

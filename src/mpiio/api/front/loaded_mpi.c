@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Paths of loaded libraries whose names look like those of an MPI library. */
+/* Paths of loaded libraries that have the name of an MPI library. */
 struct candidates {
   int count;
   char* paths[32];
@@ -26,7 +26,7 @@ static int collect(struct dl_phdr_info* info, size_t size, void* into) {
   return all->count == (int)(sizeof all->paths / sizeof *all->paths);
 }
 
-/* Returns the path of the file that defines the MPI functions, or NULL if there is none. Other
+/* Returns the path of the file that defines the MPI functions, or NULL if no loaded file does. Other
  * candidates, such as bindings of other languages, only depend on this file. */
 static const char* definer(void* handle) {
   Dl_info where;

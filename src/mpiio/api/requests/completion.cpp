@@ -1,7 +1,7 @@
 // All MPI calls that complete requests (MPI 3.1, section 3.7; MPI 4.1 adds MPI_Request_get_status_all and its
 // variants). Each calls the function of the MPI library, then passes errors of nonblocking calls on files to
-// the error handlers of these files (outcome.hpp). While no request is watched, a call only calls the
-// function of the library.
+// the error handlers of the files (outcome.hpp). While no request is watched, a call only calls the function
+// of the library.
 #include <utility>
 #include <vector>
 
