@@ -1,6 +1,6 @@
-/* mio.h: the header name used by programs of the SFIO paper; includes sfio.h. Such programs start in
- * _main(), after the library has started MPI and the listeners (link sheaf_sfio_main). rank() returns
- * their number among the compute tasks. */
+/* mio.h: the header name used by programs of the SFIO paper; includes sfio.h. Such a program defines
+ * _main() and is linked with sheaf_sfio_main. The library starts MPI and the listeners and then calls
+ * _main(). rank() returns the number of the calling task among the compute tasks. */
 #ifndef MIO_H
 #define MIO_H
 

@@ -57,13 +57,13 @@ const char* sfio_listener_name(int number);
 
 /* Opens a striped file for reading and writing; creates it if it does not exist. Collective over the
  * compute tasks. `stripe_unit` is in bytes; 0 selects that of the existing file, or 64 KiB for a new one.
- * Starts a session over MPI_COMM_WORLD if necessary. Returns NULL on all tasks if the open fails on
- * any task. It also fails if a subfile is missing or too short, or if `name` or `stripe_unit` do not match
- * the file. */
+ * Starts a session over MPI_COMM_WORLD if necessary. Fails if a subfile is missing or too short, or if
+ * `name` or `stripe_unit` do not match the file. Returns NULL on all tasks if the open fails on any task. */
 MFILE* sfio_mopen(const char* name, int stripe_unit);
 
 /* Closes the file and releases `f` in any case. Collective. Fails on all tasks if a write of any task
- * failed, unless the task later wrote the same bytes or the file was truncated before them. */
+ * failed, unless the task later wrote the same bytes or the file was truncated to a size that excludes
+ * them. */
 int sfio_mclose(MFILE* f);
 
 /* Truncates the logical file to `size` bytes or extends it with zeros. Collective. */
@@ -78,10 +78,11 @@ int sfio_mcreate(const char* name);
 
 /* --- data: local, blocking --- */
 
-/* Transfer one block. The forms without `c` send one message for each stripe unit; the forms with `c` send
- * one for each listener. They return the number of bytes transferred. A read returns fewer than requested
- * only at the end of the file and fills the rest of the buffer with zeros. Return -1 on error: the parts
- * of the other listeners are complete then, the rest is undefined. */
+/* Transfer one block. The forms without `c` send one message for each stripe unit; the forms with `c`
+ * send one for each listener. They return the number of bytes transferred. A read returns fewer than
+ * requested only at the end of the file and fills the rest of the buffer with zeros. They return -1 on
+ * error. If a listener fails, the other listeners still complete their parts; the contents of the failed
+ * part are undefined. */
 int64_t sfio_mwrite(MFILE* f, int64_t offset, const void* buffer, size_t size);
 int64_t sfio_mread(MFILE* f, int64_t offset, void* buffer, size_t size);
 int64_t sfio_mwritec(MFILE* f, int64_t offset, const void* buffer, size_t size);
@@ -97,10 +98,10 @@ int64_t sfio_mreadb(MFILE* f, unsigned blocks, const int64_t offsets[], void* co
 /* --- data: collective, blocking --- */
 
 /* Collective over the compute tasks, each with its own data or none (size 0, no blocks). Tasks start at
- * different listeners, so that the load is even. When a write returns, every task can read the data. Where
- * data of several tasks overlap, either may win. Return the same values as the local forms. If anything
- * fails on one task, including its arguments, all tasks return -1 after the remaining transfers have
- * ended. */
+ * different listeners, so that the load is even. When a write returns, every task can read the data.
+ * Where data of several tasks overlap, either may win. Return the same values as the local forms. If the
+ * call fails on one task, for example because of invalid arguments, all tasks return -1 after the
+ * remaining transfers have ended. */
 int64_t sfio_mwritec_all(MFILE* f, int64_t offset, const void* buffer, size_t size);
 int64_t sfio_mreadc_all(MFILE* f, int64_t offset, void* buffer, size_t size);
 int64_t sfio_mwriteb_all(MFILE* f, unsigned blocks, const int64_t offsets[], const void* const buffers[],
@@ -110,11 +111,12 @@ int64_t sfio_mreadb_all(MFILE* f, unsigned blocks, const int64_t offsets[], void
 
 /* --- data: local, nonblocking --- */
 
-/* A transfer in flight, started by the calls below, which return 0 or -1 and store it in *request. The
- * library uses the buffers until it completes. Transfers progress in every call
- * for the same file or request; messages already sent complete on their own. */
+/* A transfer in flight. */
 typedef struct sfio_request sfio_request;
 
+/* Start a transfer, store it in *request and return 0, or -1 on error. The library uses the buffers until the
+ * transfer completes. Transfers progress in every call for the same file or request; messages already sent
+ * complete without further calls. */
 int sfio_iwritec(MFILE* f, int64_t offset, const void* buffer, size_t size, sfio_request** request);
 int sfio_ireadc(MFILE* f, int64_t offset, void* buffer, size_t size, sfio_request** request);
 int sfio_iwriteb(MFILE* f, unsigned blocks, const int64_t offsets[], const void* const buffers[],
@@ -138,8 +140,8 @@ int64_t sfio_wait(sfio_request** request);
  * descriptor. Returns NULL if memory is exhausted. */
 void* sfio_malloc(size_t bytes);
 
-/* Releases memory of sfio_malloc(). Local. No transfer using it may be in flight. NULL is allowed. Returns
- * 0, or -1 if `memory` is not such memory. */
+/* Releases memory of sfio_malloc(). Local. No transfer that uses the memory may be in flight. NULL is
+ * allowed. Returns 0, or -1 if `memory` was not allocated by sfio_malloc(). */
 int sfio_free(void* memory);
 
 /* --- information and errors --- */
@@ -155,19 +157,19 @@ typedef struct {
 /* Fills `stat`. Local. Returns 0 or -1. */
 int sfio_mstat(MFILE* f, sfio_stat_t* stat);
 
-/* Returns the number of requests and bytes of data between this task and the listeners since the session
- * began. Local. */
+/* Sets *messages and *bytes to the number of requests and of bytes of data that this task and the
+ * listeners have exchanged since the session began. Local. */
 void sfio_traffic(int64_t* messages, int64_t* bytes);
 
 /* Returns how many bytes of data were not sent in messages, because listeners accessed memory of
  * sfio_malloc() directly. Local. */
 int64_t sfio_lent_bytes(void);
 
-/* Error counts since the last query: failed system calls on all listeners, and calls of sfio.h that fail
- * without one (bad arguments, a closed file, an ended session, a lost listener). The latter count under the
- * kind of the call: mopen, mclose, mcreate, mdelete, mchsize, none, mwrite..., mread... (and mstat). merror
- * returns the counts of this task, merrora those of all tasks. A collective call that all tasks refuse
- * together counts once. */
+/* Indices into the error counts of a query. Failed system calls count under the name of the call, on all
+ * listeners. Calls of sfio.h that fail without a failed system call (bad arguments, a closed file, an
+ * ended session, a lost listener) count under the kind of the call, in this order: mopen, mclose,
+ * mcreate, mdelete, mchsize, none, mwrite..., mread... (and mstat). A collective call that all tasks
+ * reject together counts once. */
 enum {
   SFIO_OPEN,
   SFIO_CLOSE,
@@ -179,13 +181,17 @@ enum {
   SFIO_READ,
   SFIO_ERRORS
 };
+
+/* Fill `ioerr` with the error counts since the last query and reset the counts. sfio_merror reports the
+ * rejected calls of this task, sfio_merrora those of all tasks. sfio_prioerrora prints the counts. Return 0
+ * or -1. */
 int sfio_merror(unsigned long ioerr[SFIO_ERRORS]);  /* local */
 int sfio_merrora(unsigned long ioerr[SFIO_ERRORS]); /* collective: the same values on all tasks */
 int sfio_prioerrora(void); /* collective: prints on standard output of compute task 0 */
 
 /* --- names of the paper --- */
-/* The calls equal the sfio_ forms above. Those without a result report errors only by the printed message
- * and sheaf_last_error(). */
+/* The calls equal the sfio_ forms above. Calls without a return value report errors only by the printed
+ * message and sheaf_last_error(). */
 #ifndef SFIO_NO_SHORT_NAMES
 MFILE* mopen(const char* name, int stripeUnitSz);
 void mclose(MFILE* f);

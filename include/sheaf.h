@@ -18,11 +18,11 @@ extern "C" {
  * valid until the next failing call of the thread. */
 const char* sheaf_last_error(void);
 
-/* Returns the kind of that error: "invalid_argument", "wrong_mode", "not_found", "permission", "io",
- * "no_space", "not_a_multifile", "unsupported", "damaged", "unclosed", "out_of_range", "mismatch" or
- * "foreign"; "ok" if no call has failed. The string is static. Sets *errno_value to the errno of the
- * failed system call, or 0 if there was none. Sets *task to the task concerned, or -1 if it is unknown.
- * Both pointers may be NULL. */
+/* Returns the kind of the error that sheaf_last_error describes: "invalid_argument", "wrong_mode",
+ * "not_found", "permission", "io", "no_space", "not_a_multifile", "unsupported", "damaged", "unclosed",
+ * "out_of_range", "mismatch" or "foreign"; "ok" if no call has failed. The string is static. Sets
+ * *errno_value to the errno of the failed system call, or to 0 if no system call failed. Sets *task to
+ * the task that the error concerns, or to -1 if that task is unknown. Both pointers may be NULL. */
 const char* sheaf_last_error_kind(int* errno_value, int* task);
 
 /* Selects whether failing calls also print their message on stderr (default: yes). Applies to the whole
@@ -35,12 +35,12 @@ int sheaf_print_errors(int on);
  * be inside another call on the multifile. Does not accept handles of MPI opens. Returns 1, or 0 on error. */
 int sheaf_abandon(int sid);
 
-/* Registers an optional callback in addition to those of sion_generic.h. It gathers `nbytes` bytes of each
- * task of the group into `all` on every task, in rank order, and returns 0 for success. Collective
- * calls then use only this callback to agree: two callback calls for each agreement instead of seven. Every
- * task then holds the contributions of all tasks, so it suits groups of up to some thousand tasks
- * (docs/api-generic.md). Local. Returns 1, or 0 if the id is invalid or the callback is NULL or already
- * registered. */
+/* Registers an optional callback in addition to those of sion_generic.h. The callback gathers `nbytes`
+ * bytes of each task of the group into `all` on every task, in rank order, and returns 0 for success. In
+ * collective calls, tasks then reach each agreement by two calls of this callback instead of seven
+ * callback calls. Every task receives the contributions of all tasks, so the callback suits groups of up
+ * to some thousand tasks (docs/api-generic.md). Local. Returns 1, or 0 if the id is invalid or the
+ * callback is NULL or already registered. */
 int sheaf_generic_register_allgather_cb(int aid, int allgather_cb(const void* mine, void* all, void* cg,
                                                                   long long nbytes));
 
@@ -66,9 +66,9 @@ sheaf_stream* sheaf_stream_open(sheaf_set* set, const char* name, const char* mo
  * which is smaller than `bytes` only at the end of the stream. */
 long long sheaf_stream_read(sheaf_stream* stream, void* data, unsigned long long bytes, long long offset);
 /* Writes `bytes` bytes at `offset`. With mode "a" or offset -1, appends them to the end of the stream as
- * one unit. Returns the number of bytes stored, which survive the death of the process. The number is
- * smaller than `bytes` if space runs out, and -1 if no byte was stored. Until the missing bytes are
- * written, sheaf_stream_sync, sheaf_stream_close and sheaf_set_gather fail. */
+ * one unit. Returns the number of bytes stored, which survive the death of the process. If space runs
+ * out, returns a number smaller than `bytes`, or -1 if no byte was stored. Until the program has written
+ * the missing bytes, sheaf_stream_sync, sheaf_stream_close and sheaf_set_gather fail. */
 long long sheaf_stream_write(sheaf_stream* stream, const void* data, unsigned long long bytes,
                              long long offset);
 /* Returns the size of the stream in bytes. */
@@ -77,8 +77,8 @@ long long sheaf_stream_size(sheaf_stream* stream);
  * written data durable on the device. Both return 0. */
 int sheaf_stream_truncate(sheaf_stream* stream, long long size);
 int sheaf_stream_sync(sheaf_stream* stream);
-/* Closes the stream and publishes its data: other hosts see them when they next open the stream. Returns
- * 0. The stream is released even if the call fails. */
+/* Closes the stream and publishes its data, which other hosts see when they next open the stream.
+ * Releases the stream even if the call fails. Returns 0. */
 int sheaf_stream_close(sheaf_stream* stream);
 
 /* Remove or rename a stream; renaming replaces an existing stream `to`. Both return 0. */

@@ -13,10 +13,12 @@ extern "C" {
 
 /* --- metadata --- */
 
-/* Metadata of a multifile as of the time it was opened. `path` names physical file 0 of a set or any
- * single physical file. If `checksums` is 0, checksums of metadata are not verified. Open returns NULL on
- * error. The caller releases the result with sheaf_metadata_close, which accepts NULL. */
+/* Metadata of a multifile as of the time it was opened. */
 typedef struct sheaf_metadata sheaf_metadata;
+
+/* Reads the metadata of a multifile. `path` names physical file 0 of a set or any single physical file. If
+ * `checksums` is 0, checksums of metadata are not verified. Returns NULL on error. The caller releases the
+ * result with sheaf_metadata_close, which accepts NULL. */
 sheaf_metadata* sheaf_metadata_open(const char* path, int checksums);
 void sheaf_metadata_close(sheaf_metadata* metadata);
 
@@ -38,8 +40,8 @@ typedef struct sheaf_multifile_info {
 /* Fills `info`. Returns 1, or 0 on error. */
 int sheaf_metadata_info(const sheaf_metadata* metadata, sheaf_multifile_info* info);
 
-/* Returns the path of physical file number `file`, or NULL if it does not exist. Valid until the metadata
- * are closed. */
+/* Returns the path of physical file number `file`, or NULL if it does not exist. The string is valid
+ * until the metadata are closed. */
 const char* sheaf_metadata_path(const sheaf_metadata* metadata, int file);
 
 typedef struct sheaf_task_info {
@@ -69,10 +71,12 @@ typedef struct sheaf_chunk {
 long long sheaf_metadata_chunks(const sheaf_metadata* metadata, long long task, long long first,
                                 long long count, sheaf_chunk* chunks);
 
-/* Calls visit(user, task, name, modified) for each task in order if the tasks have names (docs/format.md,
- * section 14.5). Stops when `visit` returns a non-zero value. `name` is valid during the call; `modified`
- * is in nanoseconds since 1970. Returns the number of calls, 0 if the tasks have no names, or -1 on error. */
+/* Callback for the name of one task. `name` is valid during the call; `modified` is in nanoseconds since
+ * 1970. A non-zero return value ends the iteration. */
 typedef int (*sheaf_name_visit)(void* user, long long task, const char* name, long long modified);
+
+/* Calls visit(user, task, name, modified) for each task in order if the tasks have names (docs/format.md,
+ * section 14.5). Returns the number of calls, 0 if the tasks have no names, or -1 on error. */
 long long sheaf_metadata_names(const sheaf_metadata* metadata, sheaf_name_visit visit, void* user);
 
 /* --- operations on whole multifiles --- */
@@ -83,41 +87,46 @@ long long sheaf_metadata_names(const sheaf_metadata* metadata, sheaf_name_visit 
 typedef int (*sheaf_progress)(void* user, long long done, long long total);
 
 /* Callback that reports a result about one physical file.
- * - Verification passes "complete", "unclosed", "damaged", "unreadable" or "foreign" as `state`, and
- *   "note" for a remark that is no error.
+ * - Verification passes "complete", "unclosed", "damaged", "unreadable" or "foreign" as `state`.
+ *   `message` describes a problem; it is NULL for a file without one. For a remark that is no error,
+ *   verification passes "note".
  * - Repair passes the source of the recovered sizes ("complete", "journal", "nothing", "table", "holes")
- *   with a NULL message. It passes "unknown" with a description for what could not be determined. */
+ *   with a NULL message. For sizes that it could not determine, repair passes "unknown" with a
+ *   description. */
 typedef void (*sheaf_finding)(void* user, const char* path, const char* state, const char* message);
 
 /* Verifies the consistency of all metadata and, if `data` is 1, of the data (docs/tools/sheaf-verify.md).
- * `path` may also name a set of containers or one of its containers; the set gives one report, under `path`.
- * Here and below, callbacks may be NULL. Returns 1 if the multifile is sound, 0 if a problem was reported,
- * -1 on error. */
+ * `path` may also name a set of containers or one of its containers; `finding` then receives one report
+ * for the set, under `path`. In this and the following calls, callbacks may be NULL. Returns 1 if the
+ * multifile is sound, 0 if a problem was reported, -1 on error. */
 int sheaf_verify(const char* path, int data, sheaf_progress progress, sheaf_finding finding, void* user);
 
-/* Completes an unclosed multifile in place, or writes a complete copy to `copy_to` if that is not NULL
- * (docs/tools/sheaf-repair.md). Fails if a running job is writing the multifile; detecting this can take
- * up to 25 s. Returns 1, or 0 on error. */
+/* Flags of the operations below. */
 #define SHEAF_REPLACE 1  /* replace existing outputs */
 #define SHEAF_DRY_RUN 2  /* report only, change nothing */
 #define SHEAF_BY_HOLES 4 /* use holes even if there is a journal */
 #define SHEAF_FORCE 8    /* proceed even if a job may be writing the multifile or a part is missing */
+
+/* Completes an unclosed multifile in place. If `copy_to` is not NULL, writes a complete copy to that path
+ * instead (docs/tools/sheaf-repair.md). Fails if a running job is writing the multifile; detecting the job
+ * can take up to 25 s. Returns 1, or 0 on error. */
 int sheaf_repair(const char* path, const char* copy_to, int flags, sheaf_progress progress,
                  sheaf_finding finding, void* user);
 
-/* Writes each stream to a file named `prefix` followed by the task number in `digits` digits. Selects the
- * `ntasks` tasks in `tasks`, or all tasks if `ntasks` is -1. Returns 1, or 0 on error; a failing call
- * leaves no file. */
 #define SHEAF_GLOBAL_RANKS 16     /* number the files by the stored global ranks */
 #define SHEAF_IGNORE_CHECKSUMS 32 /* accept data with wrong checksums */
+
+/* Writes each stream to a file named `prefix` followed by the task number in `digits` digits. Selects the
+ * `ntasks` tasks in `tasks`, or all tasks if `ntasks` is -1. Returns 1, or 0 on error; a failing call leaves
+ * no file. */
 int sheaf_split(const char* path, const char* prefix, int digits, const long long* tasks, long long ntasks,
                 int flags, sheaf_progress progress, void* user);
 
-/* Writes a copy with one chunk for each task. `block_size` <= 0 selects the block size of the input.
- * `words` is NULL or words of an open mode that set the compression and the number of physical files
- * (default 1), for example "compress=zstd:3,shuffle=8,files=4". Returns 1, or 0 on error; a failing call
- * leaves no file. */
 #define SHEAF_DECOMPRESS 64 /* write compressed streams uncompressed */
+
+/* Writes a copy with one chunk for each task. `block_size` <= 0 selects the block size of the input. `words`
+ * is NULL or words of an open mode that set the compression and the number of physical files (default 1), for
+ * example "compress=zstd:3,shuffle=8,files=4". Returns 1, or 0 on error; a failing call leaves no file. */
 int sheaf_defrag(const char* path, const char* output, int block_size, const char* words, int flags,
                  sheaf_progress progress, void* user);
 

@@ -1,6 +1,6 @@
-/* sion.h: the only header that a client of the SION interface needs. It includes the MPI, OpenMP and
- * hybrid parts according to the macros MPI_VERSION (mpi.h was included before), SION_MPI, SION_OMP and
- * SION_OMPI. */
+/* sion.h: the only header that a client of the SION interface needs. It includes sion_mpi.h if SION_MPI
+ * is defined, sion_omp.h if SION_OMP is defined, and sion_ompi.h if SION_OMPI is defined. If mpi.h was
+ * included before, it includes sion_mpi.h and sion_ompi.h. */
 #ifndef SION_H
 #define SION_H
 

@@ -38,19 +38,19 @@ extern "C" {
 
 /* Appends size*nitems bytes to the stream of the current task. A request that fits into a chunk is stored
  * in one chunk; a larger one continues in further chunks. Returns nitems, or 0 on error or for size 0. A
- * failing call has written nothing. Until it is repeated with the same bytes, flush and close fail
- * (docs/api-sion.md, "What write, flush and close promise"). */
+ * failing call has written nothing. Until the program repeats the call with the same bytes, flush and
+ * close fail (docs/api-sion.md, "What write, flush and close promise"). */
 size_t sion_fwrite(const void* data, size_t size, size_t nitems, int sid);
 
 /* Reads up to size*nitems bytes from the stream of the current task, across chunk boundaries. Returns the
- * number of complete items read, which is smaller than nitems only at the end of the task. Advances the
- * position by the bytes of these items. */
+ * number of complete items read, which is smaller than nitems only at the end of the stream. Advances the
+ * position by the complete items. */
 size_t sion_fread(void* data, size_t size, size_t nitems, int sid);
 
-/* Like fprintf and vfprintf, with the stream of the current task as output. The formatted text is appended
- * as one request of sion_fwrite, for every kind of handle open for writing. Returns the number of bytes
- * written. Returns a negative value if the handle is invalid or not open for writing, the format is
- * invalid, or I/O fails; nothing is written then. Not part of the original library. */
+/* Append formatted text to the stream of the current task, for every kind of handle open for writing.
+ * Arguments are as in fprintf and vfprintf. The text is appended like one request of sion_fwrite. Return
+ * the number of bytes written. Return a negative value and write nothing if the handle is invalid or not
+ * open for writing, the format is invalid, or I/O fails. Not part of the original library. */
 int sion_fprintf(int sid, const char* format, ...) SION_PRINTS(2, 3);
 int sion_vfprintf(int sid, const char* format, va_list arguments) SION_PRINTS(2, 0);
 
@@ -93,33 +93,34 @@ sion_int64 sion_get_bytes_read(int sid);
  * with the position unchanged. */
 int sion_seek(int sid, int rank, int currentblocknr, sion_int64 posinblk);
 
-/* Like sion_seek. Unless `fileptr` is NULL, sets *fileptr to the stdio stream of the physical file of the
- * task, or to NULL in posix mode. */
+/* Moves to a position as sion_seek does. Unless `fileptr` is NULL, sets *fileptr to the stdio stream of
+ * the physical file of the task, or to NULL in posix mode. */
 int sion_seek_fp(int sid, int rank, int currentblocknr, sion_int64 posinblk, FILE** fileptr);
 
 /* --- information --- */
 
-/* Returns properties of all tasks of a serial handle: chunk sizes, global ranks, numbers of blocks, and
+/* Stores properties of all tasks of a serial handle: chunk sizes, global ranks, numbers of blocks, and
  * block sizes (index ntasks*block + task). The library owns the arrays until the close. In write mode
- * *maxblocks and *start_of_varheader are -1. For parallel handles the array pointers are set to NULL.
- * Returns 1 or 0. */
+ * *maxblocks and *start_of_varheader are set to -1. For parallel handles the array pointers are set to
+ * NULL, and *maxblocks and *start_of_varheader to -1. Returns 1 or 0. */
 int sion_get_locations(int sid, int* ntasks, int* maxblocks, sion_int64* globalskip,
                        sion_int64* start_of_varheader, sion_int64** sion_chunksizes,
                        sion_int64** sion_globalranks, sion_int64** sion_blockcount,
                        sion_int64** sion_blocksizes);
 
-/* Returns for the current task: its block, the offset in the block, the number of blocks and, despite the
- * parameter name, the sizes of its blocks. Returns 1 or 0. */
+/* Stores the block of the current task, the offset in this block, the number of its blocks and, despite
+ * the parameter name, the sizes of its blocks. Returns 1 or 0. */
 int sion_get_current_location(int sid, int* currentblock, sion_int64* currentpos, int* maxchunks,
                               sion_int64** chunksizes);
 
-/* Returns the offset in the physical file and the block number of the position of every task. Serial
- * handles only. Returns 1 or 0. */
+/* Stores two arrays with the position of every task: its offset in the physical file and its block
+ * number. Accepts serial handles only. Returns 1 or 0. */
 int sion_get_current_locations(int sid, int* ntasks, sion_int64** sion_currentpos,
                                sion_int64** sion_currentblocknr);
 
-/* Returns a pair (file, local rank) for each task of a set of files. For a single file sets *mapping_size
- * to -1. Returns 1 or 0. */
+/* Stores an array with a pair (file, local rank) for each task of a set of files. If the handle has no
+ * such mapping, as for a single file, sets *mapping_size to -1 and leaves *mapping unchanged. Returns 1
+ * or 0. */
 int sion_get_mapping(int sid, int* mapping_size, sion_int32** mapping, int* numfiles);
 
 int sion_get_number_of_files(int sid); /* number of physical files; -1 if invalid */
@@ -127,7 +128,7 @@ int sion_get_filenumber(int sid);      /* number of the physical file of the cur
 int sion_is_serial_opened(int sid);    /* 1 or 0; -1 if invalid */
 int sion_using_hints(int sid);         /* 1 if SION_HINTS was 1 at the open, else 0; -1 if invalid */
 int sion_get_sizeof(int sid, int* numbytes, int* numfds); /* bytes in use, physical files open; 1, or -1 */
-/* Returns the versions of the library and of its file format, and 1. */
+/* Stores the versions of the library and of its file format. Returns 1. */
 int sion_get_version(int* main_version, int* sub_version, int* patch_level, int* fileformat_version);
 int sion_is_thread_safe(void);           /* 1: threads may share handles */
 int sion_get_keyval_mode(int sid);       /* SION_KEYVAL_...; SION_KEYVAL_UNKNOWN if invalid */
@@ -138,9 +139,11 @@ char* sion_keyval_type_to_str(int type); /* static string */
 /* In multifiles written with the word keyval, the stream of a task is a sequence of records (key, value).
  * A key may have several records. Its values are read in the order in which they were written. Every key
  * has its own read position, which sion_seek does not change. sion_fread_key_iterator_next moves the
- * position of a key to the start of the record that it returns. Records are found by scanning the stream
- * as far as a call requires. In a key-value multifile open for reading, sion_seek always succeeds in
- * selecting a task. See docs/api-keyval.md. */
+ * position of a key to the start of the record that the call returns. A call scans the stream only until
+ * it has found the records that it needs. In a key-value multifile open for reading, sion_seek succeeds
+ * whenever it selects a task. See docs/api-keyval.md. */
+
+/* Totals of one key. */
 typedef struct _sion_key_stat_struct {
   uint64_t key;
   sion_int64 num_blocks; /* number of records of the key */
@@ -153,15 +156,16 @@ typedef struct _sion_key_stat_struct {
  * invalid or `size` is 0. A failing call has written nothing. */
 size_t sion_fwrite_key(const void* data, uint64_t key, size_t size, size_t nitems, int sid);
 
-/* Reads up to nitems complete items at the position of the key, at most those left in its current record.
- * The next call then continues with the next record of the key. Empty records are skipped. Returns the
- * number of items read. Returns 0 on error, if the key is unknown or has no more data, or if less than one
- * item is left in the record. */
+/* Reads up to nitems complete items at the position of the key, but no items beyond the end of the
+ * current record. A following call continues with the next record of the key. Empty records are skipped.
+ * Returns the number of items read. Returns 0 on error, if the key is unknown or has no more data, or if
+ * less than one item is left in the record. */
 size_t sion_fread_key(void* data, uint64_t key, size_t size, size_t nitems, int sid);
 
-/* Iterate over all records of the current task in write order. The next call returns key and length of the
- * next record and moves the position of the key to its start. Returns 1; 0 at the end or on error. A reset
- * leaves the positions of the keys unchanged. */
+/* Iterate over all records of the current task in write order. sion_fread_key_iterator_next stores the
+ * key and the length of the next record and moves the position of the key to the start of this record. It
+ * returns 1, or 0 at the end or on error. sion_fread_key_iterator_reset restarts the iteration and leaves
+ * the positions of the keys unchanged. */
 int sion_fread_key_iterator_reset(int sid);
 int sion_fread_key_iterator_next(int sid, uint64_t* key, size_t* size);
 
@@ -172,19 +176,19 @@ int sion_fread_key_iterator_next(int sid, uint64_t* key, size_t* size);
  * - (SION_CURRENT_BLK, SION_CURRENT_POS);
  * - (SION_ABSOLUTE_POS, offset in the concatenated values of the key).
  *
- * Returns 1. Returns 0 with the position unchanged if no byte exists there. */
+ * Returns 1. If the key has no byte at this position, returns 0 and leaves the position unchanged. */
 int sion_seek_key(int sid, uint64_t key, int entrynum, sion_int64 posinentry);
 
 /* Reads the headers of all records of the current task. Returns 1 or 0. */
 int sion_key_full_scan(int sid);
 
-/* Iterate over the keys of the current task known so far, in order of first appearance. Return 1; 0 at the
- * end (*keyptr = 0). */
+/* Iterate over the keys of the current task that have been scanned so far, in order of first appearance.
+ * Return 1. At the end, sion_key_list_iterator_next sets *keyptr to 0 and returns 0. */
 int sion_key_list_iterator_reset(int sid);
 int sion_key_list_iterator_next(int sid, uint64_t* keyptr);
 
-/* Returns the number of records and bytes of a key in the part scanned so far. Returns 1, or 0 with both
- * set to 0 if the key was not found. */
+/* Stores the number of records and bytes of a key in the part of the stream that was scanned so far.
+ * Returns 1. If the key was not found, stores 0 for both and returns 0. */
 int sion_key_get_stat(int sid, uint64_t key, sion_key_stat_t* stat);
 
 /* --- FILE* and descriptors --- */
@@ -196,24 +200,28 @@ int sion_get_fd(int sid);   /* descriptor in posix mode; -1 in ansi mode or if i
  * or 0. */
 int sion_set_fp_closed(int sid);
 
-/* Sends all further transfers through `fp`, which is closed with the handle. */
+/* Sends all further transfers through `fp`. The library closes `fp` when the handle is closed. If a
+ * second stream is registered already, prints a warning and keeps that stream. Returns 1, or 0 on error. */
 int sion_set_second_fp(int sid, FILE* fp);
 
-/* Returns to the stdio stream of the library; the second one stays open. */
+/* Resumes transfers through the stdio stream of the library. The second stream stays open. Returns 1 or
+ * 0. */
 int sion_unset_second_fp(int sid);
 
 /* Gives the stdio stream a buffer of one file-system block. Returns 1 or 0. */
 int sion_optimize_fp_buffer(int sid);
 
-/* Physical files used by this task, for handles opened with `buddy` (docs/api-collective.md); NULL for
- * other handles. `roles` selects entries by SION_ROLE_* bits. `sizes` holds the payload of this task in
- * bytes. `flag` is unused. The caller frees the result with sion_free_io_info. */
+/* The physical files that a task uses. */
 typedef struct _sion_io_stat_struct {
   int nfiles;
   const char** names;
-  size_t* sizes;
-  int* roles;
+  size_t* sizes; /* payload of this task in each file, in bytes */
+  int* roles;    /* SION_ROLE_* bits */
 } sion_io_stat_t;
+
+/* Return the physical files that this task uses, for a handle opened with `buddy` (docs/api-collective.md),
+ * or NULL for other handles. `roles` selects entries by SION_ROLE_* bits. `flag` is unused. The caller frees
+ * the result with sion_free_io_info. */
 sion_io_stat_t* sion_get_io_info(int sid); /* with roles COLLECTOR | WRITER | NOWRITER */
 sion_io_stat_t* sion_get_io_info_by_spec(int sid, int roles, int flag);
 int sion_free_io_info(sion_io_stat_t* info); /* returns 1 */
@@ -229,9 +237,9 @@ int _sion_close_sid(int sid);                /* same as sion_close */
  * - SION_DUP_RANK: access to task `rank` only.
  * - SION_DUP_RANK_KEY: access to key `key` of task `rank` only.
  *
- * For a parallel handle `rank` is ignored, as it has one task. For a mapped handle a rank of another
- * process, -1 or SION_CURRENT_RANK selects the current task. The duplicate must be released before `sid`
- * is closed. Returns the handle, or -1. */
+ * A parallel handle has one task, so `rank` is ignored. For a mapped handle a rank of another process, -1
+ * or SION_CURRENT_RANK selects the current task. The duplicate must be released before `sid` is closed.
+ * Returns the handle, or -1. */
 int sion_dup(int sid, int mode, int rank, uint64_t key);
 int sion_dedup(int sid); /* releases a duplicate: 1; 0 if `sid` is not a duplicate; -1 if invalid */
 
@@ -239,7 +247,7 @@ int sion_dedup(int sid); /* releases a duplicate: 1; 0 if `sid` is not a duplica
 
 int sion_get_endianness(void);            /* byte order of this machine: 1 big, 0 little */
 int sion_get_file_endianness(int sid);    /* byte order of the user data: 1 big, 0 little; -1 if invalid */
-int sion_endianness_swap_needed(int sid); /* 1 if the two byte orders differ */
+int sion_endianness_swap_needed(int sid); /* 1 if the two byte orders differ or `sid` is invalid, else 0 */
 
 /* Copies n items of `size` bytes; reverses the bytes of each item unless do_swap is 0. `target` may equal
  * `source`. */
@@ -248,9 +256,10 @@ void sion_swap(void* target, void* source, int size, int n, int do_swap);
 /* --- locks --- */
 
 /* Registers a lock that the library holds in addition to its own while an open or a close changes the
- * handle table. Each callback is called once during registration; their return values are ignored. Returns
- * 1, or 0 if a lock is already registered, which remains in use. OpenMP and hybrid opens register a lock
- * of the library. */
+ * handle table. The registration calls each callback once. The library ignores the return values of the
+ * callbacks. Returns 1. Returns 0 if a callback is NULL or a lock is already registered; the registered
+ * lock remains in use. OpenMP and hybrid opens register a lock without effect, after which programs
+ * cannot register one. */
 int sion_lock_register_lock_callbacks(int lock(void*), int unlock(void*), void* lock_data);
 int sion_lock_user_callbacks_defined(void); /* 1 if a lock is registered, else 0 */
 

@@ -70,7 +70,7 @@
 #define SION_MAX_FSBLOCKSIZE 32 * 1024 * 1024
 #define SION_DEFAULT_FSBLOCKSIZE 2 * 1024 * 1024
 
-#define MAXCHUNKS 100 /* limit of the original library; not a limit here */
+#define MAXCHUNKS 100 /* limit of the original library; Sheaf has no limit */
 #define SION_SERIAL_MASTER
 
 #endif

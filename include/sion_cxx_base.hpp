@@ -17,10 +17,10 @@ class SION_Base {
   SION_Base(const SION_Base&) {}
   ~SION_Base() { std::free(_sion_file_name); }
 
-  /* Owned by the object; NULL before a name is set. */
+  /* Returns the file name, or NULL before a name is set. The object owns the string. */
   char* getSionFileName() const { return _sion_file_name; }
 
-  /* Arguments of the open calls. Chunk sizes are in bytes. */
+  /* Set and return arguments of the open calls. Chunk sizes are in bytes. */
   void setMode(std::string mode) { _mode = mode; }
   std::string getMode() const { return _mode; }
   void setNumberOfFiles(int num_files) { _num_files = num_files; }
@@ -32,22 +32,22 @@ class SION_Base {
   void setChunkSize(sion_int64 chunk_size) { _chunk_size = chunk_size; }
   sion_int64 getChunkSize() const { return _chunk_size; }
 
-  /* Arrays over all tasks for serial opens. The caller keeps ownership. */
+  /* Set and return arrays with an element for each task, for serial opens. The caller owns the arrays. */
   void setChunkSizes(sion_int64* chunk_sizes) { _chunk_sizes = chunk_sizes; }
   sion_int64* getChunkSizes() const { return _chunk_sizes; }
   void setGlobalRanks(int* global_ranks) { _global_ranks = global_ranks; }
   int* getGlobalRanks() const { return _global_ranks; }
 
-  /* Block size in bytes; -1 selects that of the file system. */
+  /* Set and return the block size in bytes; -1 selects that of the file system. */
   void setFileSystemBlockSize(sion_int32 fs_blk_size) { _fs_blk_size = fs_blk_size; }
   sion_int32 getFileSystemBlockSize() const { return _fs_blk_size; }
 
-  /* Return the number of items of the last read, and the handle. */
+  /* Return the number of items that the last read has read, the handle, and the result of the last call. */
   int getNumberOfSuccessfulReadElements() const { return _number_of_elements_sucessfully_read; }
   int getSid() const { return _sid; }
-  int getReturnCode() const { return _return_code; } /* result of the last call */
+  int getReturnCode() const { return _return_code; }
 
-  /* The calls of sion_common.h on the open multifile. */
+  /* Call the functions of sion_common.h on the open multifile. seek() keeps the current position. */
   void seek() { _return_code = sion_seek(_sid, SION_CURRENT_RANK, SION_CURRENT_BLK, SION_CURRENT_POS); }
   int getFileEndianness() const { return sion_get_file_endianness(_sid); }
   sion_int64 getBytesWritten() const { return sion_get_bytes_written(_sid); }

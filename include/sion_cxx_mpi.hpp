@@ -1,6 +1,6 @@
-/* sionlib::mpi::SIONFile: a multifile in an MPI program; include <mpi.h> first. Calls store their result
- * for getReturnCode() (open: the handle). open, close, and write and read of several items are collective.
- * The destructor does not close the multifile. */
+/* sionlib::mpi::SIONFile: a multifile in an MPI program; include <mpi.h> first. Calls store their result,
+ * which getReturnCode() returns; the result of open is the handle. open, close, and the forms of write
+ * and read for several items are collective. The destructor does not close the multifile. */
 #ifndef SION_CXX_MPI_HPP
 #define SION_CXX_MPI_HPP
 

@@ -1,6 +1,5 @@
-/* sionlib::serial::SIONFile: a multifile in a serial program. Calls store their result for getReturnCode()
- * (open: the handle; write and close: the result of the C call). The destructor does not close the
- * multifile. */
+/* sionlib::serial::SIONFile: a multifile in a serial program. Calls store the result of the C call, which
+ * getReturnCode() returns; the result of open is the handle. The destructor does not close the multifile. */
 #ifndef SION_CXX_SERIAL_HPP
 #define SION_CXX_SERIAL_HPP
 
@@ -23,8 +22,8 @@ class SIONFile : public SION_Base {
   }
   SIONFile(const SIONFile&) : SION_Base() {}
 
-  /* Calls sion_open. When reading, the library allocates the arrays that were not set; the caller owns
-   * them. */
+  /* Calls sion_open. When reading, the library allocates the arrays that the program has not set; the
+   * caller owns these arrays. */
   void open() {
     _sid = sion_open(_sion_file_name, _mode.c_str(), &_num_tasks, &_num_files, &_chunk_sizes, &_fs_blk_size,
                      &_global_ranks, &_file_ptr);

@@ -1,10 +1,11 @@
 /* Multifiles in programs with their own communication. The program registers callbacks with an API object,
  * then opens multifiles on groups of tasks, which it identifies by opaque pointers (docs/api-generic.md).
  *
- * Callbacks return 0 for success; any other value is a failure and ends the call that they serve. Every
- * task gets the error as far as the callbacks can still transfer it. All later collective calls on the
- * multifile fail at once. `dtype` is _SION_INT32, _SION_INT64 or _SION_CHAR; counts are in elements. The
- * thread that called the library calls the callbacks, in the same order on all tasks of a group. */
+ * Callbacks return 0 for success. Any other value is a failure, and the library call that needed the
+ * callback fails. The library passes the error to every task that the callbacks can still reach. All
+ * later collective calls on the multifile fail at once. `dtype` is _SION_INT32, _SION_INT64 or
+ * _SION_CHAR; counts are in elements. The library calls callbacks on the thread that called the library,
+ * in the same order on all tasks of a group. */
 #ifndef SION_GENERIC_H
 #define SION_GENERIC_H
 
@@ -24,45 +25,49 @@ int sion_generic_free_api(int aid);
 
 /* --- registration of callbacks ---
  *
- * Local. Return 1, or 0 if the id is invalid or the callback is NULL or already registered. */
+ * The calls are local. They return 1, or 0 if the id is invalid or the callback is NULL or already
+ * registered. */
 
-/* Callback that creates the group of the lsize tasks of physical file `filenumber` of `numfiles` and
- * stores it in *lcg. This task is grank of gsize in the parent group gcg, and lrank in the new group.
- * Called once for each open, collectively over gcg. */
+/* Registers the callback that creates the group of the lsize tasks of physical file `filenumber` of
+ * `numfiles` and stores it in *lcg. This task is grank of gsize in the parent group gcg, and lrank in the
+ * new group. The callback is called once for each open, collectively over gcg. */
 int sion_generic_register_create_local_commgroup_cb(int aid,
                                                     int create_lcg_cb(void** lcg, void* gcg, int grank,
                                                                       int gsize, int lrank, int lsize,
                                                                       int filenumber, int numfiles));
-/* Callback that releases such a group. Called once for each multifile when it is closed. */
+/* Registers the callback that releases a group created by the callback above. It is called once for each
+ * multifile when the multifile is closed. */
 int sion_generic_register_free_local_commgroup_cb(int aid, int free_lcg_cb(void* lcg));
-/* Callback that returns when all tasks of the group have called it. */
+/* Registers the callback that returns when all tasks of the group have called it. */
 int sion_generic_register_barrier_cb(int aid, int barrier_cb(void* cg));
-/* Callback that broadcasts nelem elements from task `root` to all tasks. */
+/* Registers the callback that broadcasts nelem elements from task `root` to all tasks. */
 int sion_generic_register_bcastr_cb(int aid,
                                     int bcastr_cb(void* data, void* cg, int dtype, int nelem, int root));
-/* Callback that gathers nelem elements of each task into `out` of task `root`, in rank order. */
+/* Registers the callback that gathers nelem elements of each task into `out` of task `root`, in rank
+ * order. */
 int sion_generic_register_gatherr_cb(int aid, int gatherr_cb(void* in, void* out, void* cg, int dtype,
                                                              int nelem, int root));
-/* Callback like gatherr with a different nelem on each task; counts[rank] is valid at `root`. */
+/* Registers a callback like gatherr with a different nelem on each task; counts[rank] is valid at `root`. */
 int sion_generic_register_gathervr_cb(int aid, int gathervr_cb(void* in, void* out, void* cg, int dtype,
                                                                int* counts, int nelem, int root));
-/* Callback that scatters `in` of task `root`: nelem elements to `out` of each task, in rank order. */
+/* Registers the callback that scatters `in` of task `root`: nelem elements to `out` of each task, in rank
+ * order. */
 int sion_generic_register_scatterr_cb(int aid, int scatterr_cb(void* in, void* out, void* cg, int dtype,
                                                                int nelem, int root));
-/* Callback like scatterr with a different nelem on each task; counts[rank] is valid at `root`. Note the
- * argument order: the receive buffer comes first. */
+/* Registers a callback like scatterr with a different nelem on each task; counts[rank] is valid at
+ * `root`. The receive buffer is the first argument of the callback. */
 int sion_generic_register_scattervr_cb(int aid,
                                        int scattervr_cb(void* recvdata, void* senddata, void* cg, int dtype,
                                                         int* counts, int nelem, int root));
 
-/* Optional callback that returns the name of a physical file, allocated with malloc. For file 0 it should
- * return `fname` itself. Local. Returns 0, or -1 if the id is invalid or the callback is already
- * registered. */
+/* Registers an optional callback that returns the name of a physical file, allocated with malloc. For
+ * file 0 the callback should return `fname` itself. Local. Returns 0, or -1 if the id is invalid or the
+ * callback is NULL or already registered. */
 int sion_generic_register_get_multi_filename_cb(int aid, char* get_multi_filename_cb(const char* fname,
                                                                                      int filenumber));
 
-/* Optional callbacks that transfer data between a collector and its senders in collective I/O, and that
- * tell whether a task may be a collector. */
+/* Register optional callbacks for collective I/O. The first two transfer data between a collector and its
+ * senders. The third returns whether a task may be a collector. */
 int sion_generic_register_gather_and_execute_cb(
     int aid, int gather_execute_cb(const void* data, sion_int64* spec, int spec_len, sion_int64 fsblksize,
                                    void* lcg, int collector, int firstsender, int lastsender, int sid,
@@ -99,8 +104,8 @@ size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid);
 size_t sion_coll_fread(void* data, size_t size, size_t nitems, int sid);
 
 /* Closes the multifile; in write mode completes the files. Collective. Returns 1, -1 if the handle is
- * invalid, 0 on any other error. It returns 0 on all tasks if a failed write of any task was not repeated;
- * the files are incomplete then. */
+ * invalid, 0 on any other error. If a failed write of any task was not repeated, returns 0 on all tasks
+ * and leaves the files incomplete. */
 int sion_generic_parclose(int sid);
 
 /* Changes the chunk size of this task, in bytes. Write mode only, before the first write. Collective.

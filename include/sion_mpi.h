@@ -1,5 +1,5 @@
 /* Multifiles in MPI programs: every process is one task. Unless marked local, calls are collective over
- * the communicator given at open and return the same outcome on every task. */
+ * the communicator of the open. They succeed or fail on all tasks alike. */
 #ifndef SION_MPI_H
 #define SION_MPI_H
 
@@ -34,12 +34,12 @@ int sion_paropen_mpi(const char* fname, const char* file_mode, int* numFiles, MP
                      FILE** fileptr, char** newfname);
 
 /* Closes the multifile; in write mode completes the files. Returns 1, -1 if the handle is invalid, 0 on
- * any other error. It returns 0 on all tasks if a failed write of any task was not repeated; the files are
- * incomplete then. */
+ * any other error. If a failed write of any task was not repeated, returns 0 on all tasks and leaves the
+ * files incomplete. */
 int sion_parclose_mpi(int sid);
 
-/* Changes the chunk size of this task, in bytes. Write mode only, before the first write. Returns 1, 0 or
- * -1 as above. */
+/* Changes the chunk size of this task, in bytes. Write mode only, before the first write. Returns 1, -1
+ * if the handle is invalid, 0 on any other error. */
 int sion_parreinit_mpi(int sid, sion_int64 chunksize);
 
 /* Opens a multifile with mapped access: every process accesses several tasks, each at any place (file,
@@ -48,10 +48,10 @@ int sion_parreinit_mpi(int sid, sion_int64 chunksize);
  *
  * Writing:
  * - In: *numFiles > 0 and *nlocaltasks >= 0, the number of tasks of this process.
- * - In: for each of these tasks (*globalranks)[i] (0..M-1 over all processes), (*chunksizes)[i],
+ * - In: for each task of this process (*globalranks)[i] (0..M-1 over all processes), (*chunksizes)[i],
  *   (*mapping_filenrs)[i] and (*mapping_lranks)[i] (0..n-1 in each file). The arrays are not changed.
  * - In: *fsblksize as in sion_paropen_mpi.
- * - Out: *fsblksize, that of the first local task.
+ * - Out: *fsblksize, the block size of the file of the first local task.
  *
  * Reading works with any number of processes.
  * - In: *nlocaltasks >= 0 selects the tasks (*globalranks)[i]; -1 distributes the tasks blockwise.
@@ -87,15 +87,17 @@ int sion_endof_transaction_mpi(int sid);
 size_t sion_coll_fwrite_mpi(const void* data, size_t size, size_t nitems, int sid);
 size_t sion_coll_fread_mpi(void* data, size_t size, size_t nitems, int sid);
 
-/* Arguments of sion_file_check_par_cb_mpi. Local. init returns NULL on failure; the caller releases the
- * result with free. */
+/* Arguments of sion_file_check_par_cb_mpi. */
 typedef struct _sion_file_check_par_args_mpi_struct sion_file_check_par_args_mpi;
+
+/* Creates the arguments. Local. Returns NULL on failure. The caller releases the result with
+ * sion_file_check_par_args_free_mpi, which returns 1. */
 sion_file_check_par_args_mpi* sion_file_check_par_args_init_mpi(const char* file_mode, MPI_Comm gComm,
                                                                 int numfiles, MPI_Comm lComm);
 int sion_file_check_par_args_free_mpi(sion_file_check_par_args_mpi* args);
 
-/* Checks without messages whether the multifile can be opened. Returns 1 or 0. The signature is that of a
- * callback of checkpoint managers. */
+/* Checks without messages whether the multifile can be opened. Returns 1 or 0. Checkpoint managers can
+ * use the function as a callback. */
 int sion_file_check_par_cb_mpi(char* fname, void* args);
 
 #ifdef __cplusplus

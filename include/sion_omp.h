@@ -1,9 +1,9 @@
 /* Multifiles in OpenMP programs: every thread of a team is one task, and all tasks share one physical
  * file.
  *
- * Collective over the current team: all its threads must call, outside worksharing, critical and single
- * regions. Outside a parallel region the team is one thread. Collective calls return the same outcome on
- * every thread. */
+ * All calls are collective over the current team. All threads of the team must make the call, outside
+ * worksharing, critical and single regions. Outside a parallel region the team is one thread. Calls
+ * succeed or fail on all threads alike. */
 #ifndef SION_OMP_H
 #define SION_OMP_H
 
@@ -31,10 +31,10 @@ extern "C" {
 int sion_paropen_omp(const char* fname, const char* file_mode, sion_int64* chunksize, sion_int32* fsblksize,
                      int* globalrank, FILE** fileptr, char** newfname);
 
-/* Closes the multifile; in write mode completes the file. Returns 1, or 0 on error. It returns 0 on all
- * threads if a failed write of any thread was not repeated; the file is incomplete then. If a thread
- * passes an invalid handle, or the team size differs from that at open, all threads get 0 at once and
- * nothing is closed. */
+/* Closes the multifile; in write mode completes the file. Returns 1, or 0 on error. If a failed write of
+ * any thread was not repeated, returns 0 on all threads and leaves the file incomplete. If a thread
+ * passes an invalid handle, or the team size differs from that at the open, returns 0 on all threads
+ * without closing. */
 int sion_parclose_omp(int sid);
 
 #ifdef __cplusplus

@@ -35,7 +35,7 @@ int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, si
                    int* rank, FILE** fileptr);
 
 /* Closes a handle of sion_open or sion_open_rank; in write mode completes the file. Returns 1, or 0 on
- * error. It also returns 0 if a failed write was not repeated; the file is incomplete then. */
+ * error. If a failed write was not repeated, returns 0 and leaves the file incomplete. */
 int sion_close(int sid);
 
 #ifdef __cplusplus

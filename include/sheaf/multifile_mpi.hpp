@@ -1,5 +1,5 @@
 // sheaf/multifile_mpi: multifiles in MPI programs; every process is one task. Opening and closing are
-// collective over the communicator and throw on all tasks or on none.
+// collective over the communicator. If they fail, they throw on all tasks.
 //
 //   sheaf::mpi::MultifileWriter out("data.sion", MPI_COMM_WORLD, {.chunk_size = bytes_per_task});
 //   out.write(std::span(particles));
@@ -25,10 +25,10 @@ struct WriteOptions {
 
 // Properties of the multifile as found or chosen by an open call.
 struct Opened {
-  int files = 0;
-  std::int64_t chunk_size = 0;
-  int block_size = 0;
-  int task = -1;
+  int files = 0;                // number of physical files
+  std::int64_t chunk_size = 0;  // bytes, of this task
+  int block_size = 0;           // bytes
+  int task = -1;                // number of this task
 };
 
 namespace detail {

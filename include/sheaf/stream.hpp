@@ -1,6 +1,6 @@
 // sheaf/stream: the stream of one task in an open multifile, for C++20. The classes of sheaf/multifile.hpp
-// and sheaf/multifile_mpi.hpp derive from it. Header-only, on top of the C interface; calls of both
-// interfaces may be mixed on one handle.
+// and sheaf/multifile_mpi.hpp derive from the classes of this header. They call the C interface; a program
+// may use both interfaces on one handle.
 //
 // A failing call throws sheaf::Error with the message of the library. The message also goes to stderr unless
 // sheaf_print_errors(0) was called. Streams can be moved but not copied. Only one thread at a time may use a
@@ -49,9 +49,9 @@ inline std::string mode(const char* direction, const std::string& words) {
   return words.empty() ? direction : std::string(direction) + "," + words;
 }
 
-// Owns a handle and closes it with the matching call. A collective handle is not closed while an exception
-// unwinds the stack, because the other tasks may never reach the close. It is abandoned then, and the
-// multifile remains unclosed.
+// Owns a handle and closes it with the matching call. While an exception unwinds the stack, the destructor
+// does not close a collective handle, because the other tasks may never reach the close. The handle and the
+// multifile then stay open.
 class Handle {
  public:
   using Close = int (*)(int);
@@ -102,15 +102,15 @@ class Stream {
   int handle() const { return handle_.sid(); }
   bool is_open() const { return handle() >= 0; }
 
-  // Closes the multifile; the file of a writer is complete afterwards. Collective if the open was. Repeated
-  // calls have no effect. The destructor closes as well, but ignores failures.
+  // Closes the multifile; the file of a writer is complete afterwards. The call is collective if the open was
+  // collective. Repeated calls have no effect. The destructor closes as well, but ignores failures.
   void close() { handle_.close(); }
 
   // Returns the number of physical files.
   int files() const { return sion_get_number_of_files(handle()); }
   // Returns the offset in the physical file, in bytes.
   std::int64_t position() const { return sion_get_position(handle()); }
-  // Returns whether the byte order of the data differs from that of this machine.
+  // Returns true if the byte order of the data differs from that of this host.
   bool swapped() const { return sion_endianness_swap_needed(handle()) == 1; }
 
  protected:
@@ -161,8 +161,8 @@ class OutputStream : public Stream {
 // The stream of one task of a multifile open for reading.
 class InputStream : public Stream {
  public:
-  // Reads whole records and returns their number. The number is smaller than requested only at the end of the
-  // task.
+  // Reads whole records and returns their number, which is smaller than requested only at the end of the
+  // task's stream. Throws an Error on failure.
   template <Record T, std::size_t N>
   std::size_t read(std::span<T, N> records) {
     const std::size_t found =
@@ -200,7 +200,7 @@ class InputStream : public Stream {
     return records;
   }
 
-  // Returns true at the end of the task. At the end of a block, advances to the next block.
+  // Returns true at the end of the task's stream. At the end of a block, advances to the next block.
   bool at_end() { return sion_feof(handle()) != 0; }
 
   // Moves to byte `offset` of the stream of the task.
@@ -216,8 +216,8 @@ class InputStream : public Stream {
   using Stream::Stream;
 
  private:
-  // Returns the number of whole records left in the block, at least 1 because a record may cross the end of
-  // the block.
+  // Returns the number of whole records left in the block, but at least 1, because a record may cross the end
+  // of the block.
   template <class T>
   std::size_t records_in_block() const {
     const std::int64_t bytes = available_in_block();

@@ -83,8 +83,8 @@ SHEAF_ROUTINE(fsion_ensure_free_space, const int* sid, const sion_int64* bytes, 
 
 SHEAF_ROUTINE(fsion_flush, const int* sid, int* ierr) { *ierr = sion_flush(*sid); }
 
-// These are functions in Fortran. The FORTRAN 77 entry points return the value. The C functions that the
-// modules bind to store it in the last argument.
+// The following are functions in Fortran. The FORTRAN 77 entry points return the value. The modules bind to C
+// functions that store the value in the last argument.
 SHEAF_FORTRAN sion_int64 fsion_bytes_avail_in_block_(const int* sid) {
   return sion_bytes_avail_in_block(*sid);
 }
@@ -141,7 +141,7 @@ SHEAF_FORTRAN void sheaf_fortran_get_mapping(const int* sid, const Descriptor* m
   fsion_get_mapping_c_(sid, mapping->as<sion_int32>(), ierr);
 }
 
-// The arrays are returned as addresses.
+// Returns the addresses of the arrays as integers.
 SHEAF_ROUTINE(fsion_get_locations, const int* sid, int* ntasks, int* maxblocks, sion_int64* globalskip,
               sion_int64* start_of_varheader, sion_int64* sion_localsizes, sion_int64* sion_globalranks,
               sion_int64* sion_chunkcount, sion_int64* sion_chunksizes, int* ierr) {
@@ -168,8 +168,8 @@ SHEAF_ROUTINE(fsion_get_current_locations, const int* sid, int* ntasks, sion_int
   *sion_currentblocknr = address(blocks);
 }
 
-// Returns the file descriptor, despite the name. Streams through the library have none; sion_get_fd then
-// reports the reason.
+// Returns the file descriptor, despite the name. A stream through the library has no descriptor; sion_get_fd
+// then reports the reason.
 SHEAF_ROUTINE(fsion_get_fileno, const int* sid, int* filenumber) {
   FILE* stream = sion_get_fp(*sid);
   *filenumber = stream ? fileno(stream) : -1;

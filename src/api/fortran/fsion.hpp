@@ -28,7 +28,7 @@
   SHEAF_FORTRAN void name##_(__VA_ARGS__) __attribute__((alias(#name "_c_"))); \
   SHEAF_FORTRAN void name##_c_(__VA_ARGS__)
 
-// Defines the FORTRAN 77 aliases of a function with a data argument, one for each data type.
+// Defines the FORTRAN 77 aliases of a function with a data argument, one alias for each data type.
 #define SHEAF_F77_TYPES(name, target)     \
   SHEAF_ALIAS(name##_, target);           \
   SHEAF_ALIAS(name##_integer_, target);   \
@@ -92,7 +92,8 @@ class IntegerArgument {
   int value_;
 };
 
-// Runs an open call and catches exceptions, which must not reach Fortran.
+// Runs an open call and stores its result in *sid, or -1 if memory is exhausted. Exceptions must not reach
+// Fortran.
 template <class Body>
 void open(int* sid, Body&& body) {
   try {
@@ -102,8 +103,8 @@ void open(int* sid, Body&& body) {
   }
 }
 
-// A string argument with the length of its variable in characters. A null pointer means that the program does
-// not want the result.
+// A string argument that receives a result, with its length in characters. If `characters` is null, the
+// program does not request the result.
 struct Variable {
   char* characters = nullptr;
   int length = 0;

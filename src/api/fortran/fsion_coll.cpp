@@ -1,5 +1,5 @@
-// Collective reads and writes for Fortran. A count below one means no data. The call is still made, because
-// all tasks must take part.
+// Collective reads and writes for Fortran. If a count is 0 or negative, the task takes part in the call
+// without data, because all tasks must make the call.
 #include <algorithm>
 
 #include "api/fortran/fsion.hpp"

@@ -1,6 +1,6 @@
 // Reads, writes and byte swaps of data of any type for Fortran. FORTRAN 77 entry points take the address of
-// the data, under one name for each type; the modules pass a descriptor. Only size and nitems determine the
-// amount.
+// the data and have one name for each type. The modules pass a descriptor. In both cases only size and nitems
+// determine the number of bytes.
 #include "api/fortran/fsion.hpp"
 #include "sion.h"
 
@@ -8,8 +8,8 @@ using namespace sheaf::fortran;
 
 namespace {
 
-// Runs a transfer unless a count is negative. Sets the result once, at the end, because programs may pass one
-// variable for it and for an argument.
+// Runs a transfer unless `size` or `nitems` is 0 or negative; the result is 0 then. Sets *rc once, at the
+// end, because programs may pass the same variable for the result and for an argument.
 template <class Transfer>
 void transfer(const sion_int64* size, const sion_int64* nitems, sion_int64* rc, Transfer&& move) {
   const bool moves = *size > 0 && *nitems > 0;
@@ -36,7 +36,8 @@ SHEAF_F77_TYPED(fsion_read);
 SHEAF_ALIAS(fsion_fread_c_, fsion_read_c_);
 SHEAF_F77_TYPES(fsion_fread, fsion_read_c_);
 
-// The last argument is never set, as in the original library; FORTRAN 77 programs may pass anything there.
+// As in the original library, the last argument is never set, because FORTRAN 77 programs may pass any value
+// for it.
 SHEAF_ROUTINE(fsion_swap, void* target, void* source, const int* size, const int* n, const int* do_swap,
               int*) {
   sion_swap(target, source, *size, *n, *do_swap);

@@ -1,5 +1,5 @@
-// Fortran routines for calls that the original library offers only in C. They return properties of an open
-// multifile, copy its tables to arrays, and duplicate its handle.
+// Fortran forms of calls that the original library offers in C only. The calls return properties of an open
+// multifile and its tables as arrays, or create and release duplicates.
 #include <algorithm>
 #include <cstdint>
 
@@ -8,8 +8,8 @@
 
 using namespace sheaf::fortran;
 
-// Fortran functions. Their FORTRAN 77 entry points return the value. The C functions to which the modules
-// bind store it in their last argument.
+// The following are functions in Fortran. The FORTRAN 77 entry points return the value. The modules bind to C
+// functions that store the value in the last argument.
 SHEAF_FORTRAN sion_int64 fsion_bytes_avail_in_chunk_(const int* sid) {
   return sion_bytes_avail_in_chunk(*sid);
 }
@@ -29,8 +29,8 @@ SHEAF_ROUTINE(fsion_get_number_of_files, const int* sid, int* numfiles) {
   *numfiles = sion_get_number_of_files(*sid);
 }
 
-// Copies the tables of the multifile. `blocksizes` has the shape (ntasks, maxblocks); every other array has
-// `ntasks` elements. The caller gets both numbers from fsion_get_locations.
+// Fills the arrays of a multifile. The first three arrays have ntasks elements, and block_sizes has the shape
+// (ntasks, maxblocks). The caller gets ntasks and maxblocks from fsion_get_locations.
 SHEAF_ROUTINE(fsion_get_location_arrays, const int* sid, sion_int64* chunksizes, sion_int64* globalranks,
               sion_int64* blockcounts, sion_int64* blocksizes, int* ierr) {
   Locations found;

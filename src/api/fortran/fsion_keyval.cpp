@@ -6,7 +6,8 @@ using namespace sheaf::fortran;
 
 namespace {
 
-// Runs a transfer unless a count is negative. 0 items denote an empty record.
+// Runs a transfer unless `size` or `nitems` is negative; the result is 0 then. A count of 0 items is valid
+// and denotes an empty record.
 template <class Transfer>
 sion_int64 transfer(sion_int64 size, sion_int64 nitems, Transfer&& move) {
   if (size < 0 || nitems < 0) return 0;

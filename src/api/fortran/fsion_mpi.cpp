@@ -25,7 +25,8 @@ SHEAF_FORTRAN void sheaf_private_fortran_paropen_mpi(const char* fname, const ch
   });
 }
 
-// Does not set newfname, as in the original library, because FORTRAN 77 programs may pass a constant.
+// Opens a multifile. As in the original library, newfname is not set, because FORTRAN 77 programs may pass a
+// constant for it.
 SHEAF_ROUTINE(fsion_paropen_mpi, const char* fname, const char* file_mode, int* nfiles,
               const MPI_Fint* fgcomm, const MPI_Fint* flcomm, sion_int64* chunksizes, int* fsblksize,
               int* globalrank, char*, int* sid, int fname_length, int mode_length, int) {
@@ -34,7 +35,7 @@ SHEAF_ROUTINE(fsion_paropen_mpi, const char* fname, const char* file_mode, int* 
 }
 SHEAF_ALIAS(fsion_paropen_multi_mpi_c_, fsion_paropen_mpi_c_);
 
-// The caller provides the arrays, with an element for each local task.
+// Opens a multifile with mapped access. The caller provides arrays with an element for each local task.
 SHEAF_ROUTINE(fsion_paropen_mapped_mpi, const char* fname, const char* file_mode, int* nfiles,
               const MPI_Fint* fgcomm, int* nlocaltasks, int* globalranks, sion_int64* chunksizes,
               int* mapping_filenrs, int* mapping_lranks, int* fsblksize, int* sid, int fname_length,
@@ -50,7 +51,8 @@ SHEAF_ROUTINE(fsion_paropen_mapped_mpi, const char* fname, const char* file_mode
   });
 }
 
-// An empty array may have no address. Passes a dummy then, because the C call would allocate an array.
+// Opens a multifile with mapped access for the modules. An empty array may have no address. The C call would
+// then allocate an array, so the routine passes the address of a dummy.
 SHEAF_FORTRAN void sheaf_private_fortran_paropen_mapped_mpi(
     const char* fname, const char* file_mode, int* nfiles, const MPI_Fint* fgcomm, int* nlocaltasks,
     const Descriptor* globalranks, const Descriptor* chunksizes, const Descriptor* mapping_filenrs,

@@ -14,7 +14,7 @@ SHEAF_FORTRAN void sheaf_private_fortran_paropen_omp(const char* fname, const ch
   });
 }
 
-// Does not set newfname, because FORTRAN 77 programs may pass a constant.
+// Opens a multifile. newfname is not set, because FORTRAN 77 programs may pass a constant for it.
 SHEAF_ROUTINE(fsion_paropen_omp, const char* fname, const char* file_mode, sion_int64* chunksizes,
               int* fsblksize, int* globalranks, char*, int* sid, int fname_length, int mode_length, int) {
   sheaf_private_fortran_paropen_omp(fname, file_mode, chunksizes, fsblksize, globalranks, nullptr, sid,

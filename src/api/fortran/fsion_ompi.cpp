@@ -1,4 +1,4 @@
-// Hybrid calls for Fortran; compiled for every MPI library, like fsion_mpi.cpp, and with OpenMP.
+// Hybrid calls for Fortran. Compiled with OpenMP and, as fsion_mpi.cpp, for every MPI library.
 #include <mpi.h>
 #include <omp.h>
 
@@ -9,8 +9,8 @@ using namespace sheaf::fortran;
 
 namespace {
 
-// Returns the communicator on the master thread, the only one that may call MPI. Other threads' communicators
-// are ignored.
+// Returns the communicator of `handle` on the master thread, the only thread that may call MPI. Returns
+// MPI_COMM_NULL on other threads, since sion_paropen_ompi ignores their communicators.
 MPI_Comm communicator(MPI_Fint handle) {
   int initialized = 0;
   if (omp_get_thread_num() == 0) MPI_Initialized(&initialized);
@@ -34,7 +34,7 @@ SHEAF_FORTRAN void sheaf_private_fortran_paropen_ompi(const char* fname, const c
   });
 }
 
-// Does not set newfname, because FORTRAN 77 programs may pass a constant.
+// Opens a multifile. newfname is not set, because FORTRAN 77 programs may pass a constant for it.
 SHEAF_ROUTINE(fsion_paropen_ompi, const char* fname, const char* file_mode, int* nfiles,
               const MPI_Fint* fgcomm, const MPI_Fint* flcomm, sion_int64* chunksizes, int* fsblksize,
               int* globalranks, char*, int* sid, int fname_length, int mode_length, int) {

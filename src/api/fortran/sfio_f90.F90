@@ -124,8 +124,8 @@ module sfio_f90
       type(c_ptr), value :: request
       integer(c_int), intent(out) :: done
     end function
-    !> Allocates memory that listeners on the same host access directly, for c_f_pointer; c_null_ptr if memory
-    !> is exhausted.
+    !> Allocates memory that listeners on the same host access directly. The program associates a pointer with
+    !> it by c_f_pointer. Returns c_null_ptr if memory is exhausted.
     type(c_ptr) function sfio_malloc(bytes) bind(c, name='sfio_malloc')
       import :: c_ptr, c_size_t
       integer(c_size_t), value :: bytes
@@ -142,8 +142,8 @@ module sfio_f90
 
 contains
 
-  !> Starts a session. Collective over `all`. compute: communicator of the compute tasks; MPI_COMM_NULL on a
-  !> listener after the session.
+  !> Starts a session. Collective over `all`. Sets compute to the communicator of the compute tasks. On a
+  !> listener, returns when the session has ended, with compute = MPI_COMM_NULL.
   subroutine sfio_start(all, how, compute, ierr)
     integer, intent(in) :: all
     character(*), intent(in) :: how
@@ -160,7 +160,7 @@ contains
     sfio_comm = c_comm()
   end function
 
-  !> Opens a striped file. Collective over the compute tasks. stripe_unit: in bytes; 0 selects that of the
+  !> Opens a striped file. Collective over the compute tasks. stripe_unit is in bytes; 0 selects that of the
   !> file.
   subroutine mopen(name, stripe_unit, f, ierr)
     character(*), intent(in) :: name
@@ -197,7 +197,7 @@ contains
     ierr = c_create(trim(name)//c_null_char)
   end subroutine
 
-  !> Writes `size` bytes of `data`. moved: the number of bytes written, or -1.
+  !> Writes `size` bytes of `data`. Sets moved to the number of bytes written, or to -1.
   subroutine mwrite(f, offset, data, size, moved)
     type(c_ptr), intent(in) :: f
     integer(c_int64_t), intent(in) :: offset, size
@@ -230,7 +230,8 @@ contains
     moved = c_readc(f, offset, c_loc(data), int(size, c_size_t))
   end subroutine
 
-  !> Collective over the compute tasks; moved is -1 on all of them if the call fails on one.
+  !> Writes as mwritec does, collectively over the compute tasks. If the call fails on one task, sets moved to
+  !> -1 on all tasks.
   subroutine mwritec_all(f, offset, data, size, moved)
     type(c_ptr), intent(in) :: f
     integer(c_int64_t), intent(in) :: offset, size
@@ -247,7 +248,7 @@ contains
     moved = c_readc_all(f, offset, c_loc(data), int(size, c_size_t))
   end subroutine
 
-  !> The library uses `data` until sfio_wait: declare it asynchronous.
+  !> Starts a write. The library uses `data` until sfio_wait, so the program must declare it asynchronous.
   subroutine sfio_iwritec(f, offset, data, size, request, ierr)
     type(c_ptr), intent(in) :: f
     integer(c_int64_t), intent(in) :: offset, size
@@ -295,8 +296,8 @@ contains
     ierr = c_stat(f, stat)
   end subroutine
 
-  !> Returns the numbers of failed open, close, creat, unlink, ftruncate, lseek, write and read calls on all
-  !> listeners, and of refused calls, since the last query.
+  !> Stores, in this order, the numbers of failed open, close, creat, unlink, ftruncate, lseek, write and read
+  !> calls on all listeners since the last query. The numbers include rejected calls (sfio.h).
   subroutine merror(ioerr, ierr)
     integer(c_long), intent(out) :: ioerr(8)
     integer, intent(out) :: ierr

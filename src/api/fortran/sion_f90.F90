@@ -1,7 +1,8 @@
 ! The SION interface for Fortran: serial and common calls. docs/api-fortran.md lists arguments and results;
 ! include/sion_common.h and include/sion_serial.h describe the calls.
 !
-! Arguments without an intent accept a constant; if a variable is passed, a call with a result sets it.
+! Arguments without an intent accept a constant or a variable. A call that has a result for such an argument
+! sets the variable and leaves a constant unchanged.
 !
 ! Data arguments accept any type, kind and rank (type(*), dimension(..)); the compiler copies sections that
 ! are not contiguous. Array arguments also accept the first element of an array.
@@ -193,8 +194,8 @@ module sion_f90
       integer(c_int), intent(out) :: newsid
     end subroutine
 
-    ! Fills arrays of ntasks elements, and blocksizes of ntasks*maxblocks; fsion_get_locations returns the
-    ! two sizes.
+    ! Fills arrays of ntasks elements, and the array blocksizes of ntasks*maxblocks elements. The caller gets
+    ! ntasks and maxblocks from fsion_get_locations.
     subroutine fsion_get_location_arrays(sid, chunksizes, globalranks, blockcounts, blocksizes, ierr) &
       bind(C, name='fsion_get_location_arrays_c_')
       import :: c_int, c_int64_t
@@ -227,7 +228,7 @@ module sion_f90
       integer(c_int), intent(out) :: endianness
     end subroutine
 
-    ! These four set ierr only on failure.
+    ! The following four routines set ierr only on failure.
     subroutine fsion_get_chunksizes(sid, chunksizes, ierr) bind(C, name='sheaf_fortran_get_chunksizes')
       import :: c_int, c_int64_t
       integer(c_int), intent(in) :: sid
@@ -359,7 +360,7 @@ contains
     sion_currentblocknr = at_address(at(2), int(ntasks, c_int64_t))
   end subroutine
 
-  ! Returns a copy of n numbers at an address; an empty array if the address is 0.
+  ! Returns a copy of the n numbers at an address, or an empty array if the address is 0.
   function at_address(address, n) result(numbers)
     integer(c_int64_t), intent(in) :: address, n
     integer(c_int64_t), allocatable :: numbers(:)

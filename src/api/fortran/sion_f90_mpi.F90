@@ -77,7 +77,8 @@ contains
 #define PAROPEN_RANK globalrank
 #include "paropen_comm.inc"
 
-  ! The arrays have an element for each task of this process; reading fills them.
+  ! The arrays have an element for each task of this process. When the call opens a multifile for reading, it
+  ! fills the arrays.
   subroutine paropen_mapped_integer(fname, file_mode, nfiles, fgcomm, nlocaltasks, globalranks, &
                                     chunksizes, mapping_filenrs, &
                                     mapping_lranks, fsblksize, sid)

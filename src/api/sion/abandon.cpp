@@ -20,8 +20,8 @@ int sheaf_abandon(int sid) {
     const std::unique_ptr<AtomicName> unnamed = std::move(handle->atomic);
     const int32_t nfiles = handle->facts().nfiles;
     handle.reset();
-    // Every task removes the files, because a task that flushes after another task's removal recreates its
-    // journal.
+    // Every task removes the files. If one task alone removed them, another task could flush later and
+    // recreate its journal.
     for (int32_t k = 0; unnamed && k < nfiles; ++k) {
       const std::string name = format::physical_name(unnamed->temporary, k);
       remove_leftovers(*store, name);

@@ -12,8 +12,8 @@
 namespace sheaf::api {
 
 // An output array with three cases. If `to` is null, no array is returned. If *to is set, the caller's array
-// is filled. If *to is null, an array from malloc is handed to the caller by give(), after all steps have
-// succeeded.
+// is filled. If *to is null, the object allocates an array with malloc, which give() hands to the caller
+// after all steps of the open have succeeded.
 template <class T>
 class ArrayOut : private NonCopyable {
  public:

@@ -20,8 +20,8 @@ void report_overrun(const char* function, Handle& handle) {
 
 namespace {
 
-// Settles the program's stream, as get_handle() does, before a collective call. A failure must not keep this
-// task from the call, so it is reported and makes the close fail.
+// Settles the program's stream, as get_handle() does, before a collective call. If this fails, the task must
+// still take part in the call, so the error is reported, and the close fails later.
 void settle_stream(const char* function, Handle& handle) {
   begin_call(handle);
   if (!handle.plain) return;
@@ -29,11 +29,13 @@ void settle_stream(const char* function, Handle& handle) {
     report(function, *problem, handle.task(), 0);
 }
 
-// Synchronizes with the program's stream before a close. A failure makes the close fail.
+// Synchronizes with the program's stream before a close and reports writes beyond the chunk. A failure makes
+// the close fail.
 void report_last_overrun(const char* function, Handle& handle) {
   settle_stream(function, handle);
   if (!handle.writer) return;
-  // A close may wait for other tasks, and SIGTERM may arrive during the wait.
+  // A close may wait for other tasks. Commit first, so that the data are recorded if SIGTERM arrives during
+  // the wait.
   if (handle.gate) attempt([&] { handle.writes->commit(); });
   if (!handle.shared()) return;
   attempt([&] { handle.writer->flush(); });

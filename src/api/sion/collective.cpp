@@ -11,8 +11,8 @@ namespace {
 
 constexpr auto invalid = static_cast<size_t>(-1);
 
-// Validates the arguments. A task with invalid arguments takes part with `bytes` = 0, because the other tasks
-// wait for it.
+// Validates the arguments and sets `bytes`. A task with invalid arguments takes part in the call with `bytes`
+// = 0, because the other tasks wait for it.
 std::optional<Error> check_request(Handle& handle, const void* data, size_t size, size_t nitems,
                                    size_t& bytes) {
   return attempt([&] {

@@ -11,8 +11,9 @@ using namespace sheaf::api;
 
 namespace {
 
-// Creates the reader of a duplicate. `one`: for task `rank` only, or for the current task, because programs
-// with one task in each process may pass any rank.
+// Creates the reader of a duplicate. If `one` is true, the reader has access to task `rank` only. A rank that
+// is no task of the handle selects the current task, because programs with one task in each process may pass
+// any rank.
 std::unique_ptr<Reader> duplicate(Handle& handle, bool one, int64_t rank) {
   const bool parallel = handle.opened_by == OpenedBy::parallel || handle.opened_by == OpenedBy::mapped;
   if (!handle.reads || !parallel)

@@ -25,13 +25,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Seconds that a task waits in MPI_Finalize for other tasks with the same multifile open
-// (SHEAF_FINALIZE_WAIT). MPI_Finalize itself waits for all tasks without limit, so the timeout matters only
-// if tasks have abandoned a multifile.
+// Default of SHEAF_FINALIZE_WAIT: seconds that a task waits in MPI_Finalize for other tasks with the same
+// multifile open. MPI_Finalize itself waits for all tasks without limit, so the timeout takes effect only if
+// other tasks have abandoned the multifile.
 constexpr int64_t seconds_to_wait = 30;
-// Minimum wait for multifiles that follow one that has used up the time.
+// Minimum wait for each multifile. It applies after an earlier multifile has used up the time.
 constexpr milliseconds min_wait{500};
-// Maximum number of names in a warning; the others are counted.
+// Maximum number of names in a warning. Further names are only counted.
 constexpr size_t max_names = 8;
 
 // Outcome for a multifile that was left open.
@@ -139,7 +139,8 @@ void end_with_process() {
   tell("exit", left);
 }
 
-// Another thread does the work, so that signal handlers of the program do not interrupt it.
+// Flushes on another thread, so that signal handlers of the program do not interrupt the flush. If the thread
+// cannot be created, flushes on the calling thread.
 void at_exit() {
   if (!any_forgotten()) return;
   if (CallScope::any()) {
@@ -155,7 +156,7 @@ void at_exit() {
   if (attempt([&] { service_thread(work).join(); })) work();
 }
 
-// Handles of one multifile in this process: one, or those of all threads of its team.
+// Handles of one multifile in this process: a single one, or those of all threads of a team.
 using Group = std::vector<Forgotten>;
 
 bool is_complete(const Group& group) {
@@ -163,8 +164,8 @@ bool is_complete(const Group& group) {
   return !team || std::ssize(group) == thread_team_size(*team);
 }
 
-// Returns the multifiles over tasks that can communicate until MPI ends; excludes serial ones. The order is
-// the same on all tasks, so that tasks with several multifiles wait for them in the same sequence.
+// Returns the multifiles of tasks that can communicate until MPI ends; serial multifiles are excluded. The
+// order is the same on all tasks, so that tasks with several multifiles wait for them in the same order.
 std::vector<Group> parallel_groups() {
   std::vector<Group> groups;
   for (Forgotten& one : find_forgotten()) {
@@ -184,7 +185,7 @@ std::vector<Group> parallel_groups() {
   return groups;
 }
 
-// Closes the group, with one thread for each handle of a team. Returns whether all closes succeeded; failures
+// Closes the group, with one thread for each handle of a team. Returns true if all closes succeeded. Failures
 // are reported.
 bool close_group(const Group& group) {
   std::vector<int> results(group.size(), 0);

@@ -24,7 +24,7 @@ std::vector<long long> column(int ntasks, Value&& value) {
   return values;
 }
 
-// Fills the arrays of a file opened for reading, which remain constant until close.
+// Fills the arrays of a file opened for reading. The arrays remain constant until the close.
 void tabulate(Handle& handle, const Multifile& m) {
   Tables& tables = handle.tables;
   if (!tables.chunk_sizes.empty()) return;
@@ -65,7 +65,8 @@ void tabulate(Handle& handle, Writer& writer) {
   }
 }
 
-// Return the reader or writer if one process has access to all tasks; otherwise null.
+// whole() returns the metadata of a multifile open for reading, lone_writer() the writer of one open for
+// writing. Both return null unless this process has access to all tasks.
 const Multifile* whole(Handle& handle) { return handle.reads ? handle.reads->whole() : nullptr; }
 Writer* lone_writer(Handle& handle) {
   return handle.writes && handle.writes->is_alone() ? handle.writes.get() : nullptr;

@@ -38,7 +38,8 @@ std::vector<Entry> entries_of(Handle& handle) {
   return entries;
 }
 
-// Allocates one block of memory with the struct, the arrays and the names.
+// Returns a block of memory that holds the struct, the arrays and the names, so that one free() releases
+// everything.
 sion_io_stat_t* pack(std::vector<Entry> entries, int roles) {
   std::erase_if(entries, [roles](const Entry& entry) { return (entry.role & roles) == 0; });
   size_t bytes = sizeof(sion_io_stat_t);
@@ -73,8 +74,8 @@ sion_io_stat_t* sion_get_io_info(int sid) {
                                   SION_GET_IO_INFO_FLAG_NONE);
 }
 
-// Returns the name of a SION_ROLE_* value as a static string, "unknown" for other numbers. Exported but not
-// declared, as in the original library; programs declare it themselves.
+// Returns the name of a SION_ROLE_* value as a static string, or "unknown" for other numbers. As in the
+// original library, the function is exported but not declared in a header; programs declare it themselves.
 extern "C" __attribute__((visibility("default"))) char* _sion_buddy_role_to_str(unsigned int role);
 char* _sion_buddy_role_to_str(unsigned int role) {
   static char none[] = "SION_ROLE_NONE", other[] = "unknown";
@@ -87,7 +88,7 @@ char* _sion_buddy_role_to_str(unsigned int role) {
   return other;
 }
 
-// Exported but not declared; programs declare it themselves.
+// The function is exported but not declared in a header; programs declare it themselves.
 extern "C" __attribute__((visibility("default"))) sion_io_stat_t* sion_get_io_info_buddy(int sid, int roles,
                                                                                          int flag);
 sion_io_stat_t* sion_get_io_info_buddy(int sid, int roles, int flag) {

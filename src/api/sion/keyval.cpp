@@ -16,7 +16,7 @@ void require_keyval(bool keyval) {
                 "the multifile holds no key-value records; it has to be written with the word keyval");
 }
 
-// Returns the byte order of the current physical file; it may differ within a set.
+// Returns the byte order of the current physical file. The files of a set may have different byte orders.
 ByteOrder metadata_order(Handle& handle) {
   if (const Multifile* const all = handle.reads->whole())
     return all->file_of(handle.reads->task()).header.metadata_order;
@@ -56,7 +56,7 @@ Result on_keys(const char* function, int sid, Result failure, Body&& body) {
   });
 }
 
-// Like on_keys, for a body without a result: body(index).
+// Runs body(index), which has no result, as on_keys() does.
 template <class Body>
 int succeeds_on_keys(const char* function, int sid, Body&& body) {
   return on_keys(function, sid, SION_NOT_SUCCESS, [&](KeyvalIndex& index, auto) {
@@ -137,7 +137,7 @@ int sion_seek_key(int sid, uint64_t key, int entrynum, sion_int64 posinentry) {
   return on_keys("sion_seek_key", sid, SION_NOT_SUCCESS, [&](KeyvalIndex& index, auto hides) {
     bool found = false;
     if (hides(key)) {
-      // treated as absent
+      // The duplicate treats other keys as absent.
     } else if (entrynum == SION_ABSOLUTE_POS) {
       found = index.seek_joined(key, posinentry);
     } else if (entrynum != SION_CURRENT_BLK) {

@@ -61,7 +61,7 @@ OpenMode mode_with_environment(const char* file_mode) {
 
 namespace {
 
-// Returns whether physical file 0 of a multifile is marked as closed; also true if this cannot be determined.
+// Returns true if physical file 0 of a multifile is marked as closed, or if this cannot be determined.
 bool seems_closed(Store& store, const std::string& path) {
   bool closed = true;
   const auto problem = attempt([&] {
@@ -78,8 +78,8 @@ std::shared_ptr<Ownership> take_ownership(const std::shared_ptr<Store>& store, c
   if (!mode.writes()) return nullptr;
   OwnershipRequest request;
   request.steals = mode.steal;
-  // An append to an unclosed file fails. It must not invalidate a handle of this process that is writing the
-  // file, nor change the state left by a killed program.
+  // An append to an unclosed file fails. The failing call must not invalidate a handle of this process that
+  // is writing the file, and must not change the files that a killed program left.
   if (mode.append && !seems_closed(*store, path)) {
     if (look_at_lease(*store, path).holder != Holder::living)
       throw Error(Code::unclosed, "'" + path +
@@ -160,8 +160,8 @@ std::unique_ptr<Handle> open_parallel_to_append(std::unique_ptr<Comm> comm, cons
                                   mode);
 }
 
-// Prints how a file is accessed collectively (SION_COLLDEBUG): on its first task, and from level 3 on also on
-// each collector.
+// Prints how a file is accessed collectively, if SION_COLLDEBUG requests it. The first task of the file
+// prints one line. From level 3 on, each collector prints another line.
 template <class Opened>
 void report_collectors(Opened& opened, const std::string& path, const char* what, int level) {
   auto* const together = opened.collective();
@@ -225,15 +225,17 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
         store = store_for(call.fname, call.name_of != nullptr, call.shares);
         if (task == 0) ownership = take_ownership(store, call.fname, mode_with_environment(call.file_mode));
       });
-    // When reading or appending, the first two are results, so their initial values are ignored.
+    // When the call reads or appends, numfiles and fsblksize are results, so their initial values are
+    // ignored.
     int64_t same[3] = {};
     if (own.creates()) {
       same[0] = *call.numfiles;
       same[1] = *call.fsblksize;
       same[2] = *call.numfiles <= 0 && call.has_group;
     }
-    // Creating a stream or a name for the program, or a thread for SIGTERM: the only local steps left that
-    // can fail on one task.
+    // After the agreement, only a few local steps can fail on a single task: creating a stream or a name for
+    // the program, and creating a thread for SIGTERM. `has_extras` requests a second agreement after these
+    // steps.
     AnyTask any{.has_extras = call.fileptr || call.newfname,
                 .took_over = ownership && ownership->took_over(),
                 .is_local = ownership && ownership->is_local(),

@@ -19,15 +19,16 @@ void need(bool holds, const char* text);
 // Warns about unknown words of the open mode.
 void report_unknown_words(const char* function, const OpenMode& mode, int task);
 
-// Warns if the open mode and the file disagree on key-value records, and if the file was never closed. For
-// files opened for reading.
+// Reports properties of a file opened for reading. Warns if the open mode and the file disagree on key-value
+// records, and if the file was never closed.
 void report_found(const char* function, const OpenMode& mode, const Reader& reader, const std::string& path,
                   int task);
 
 // If `fileptr` is not null, sets *fileptr to the program's stream, or to NULL in posix mode.
 void give_stream(Handle& handle, FILE** fileptr);
 
-// Parses the open mode and adds the words of the environment, which only the first task reads.
+// Parses the open mode and adds the words of the environment. Only the first task calls it, so that the
+// environment of other tasks has no effect.
 OpenMode mode_with_environment(const char* file_mode);
 
 // Acquires the multifile `path` (multifile/journal/ownership) on the first task, before an open for writing
@@ -35,11 +36,12 @@ OpenMode mode_with_environment(const char* file_mode);
 // `foreign`.
 std::shared_ptr<Ownership> take_ownership(const std::shared_ptr<Store>& store, const std::string& path,
                                           const OpenMode& mode);
-// Stores the ownership in the handle until the close. Null on other tasks.
+// Stores the ownership in the handle until the close. `ownership` is null on all tasks but the first. No
+// effect on a handle open for reading.
 void keep_ownership(Handle& handle, std::shared_ptr<Ownership> ownership);
 
-// Warns, once per event, if the program wrote beyond the chunk of the current task through its own stream, as
-// far as the library has detected it (WriteStream::take_overrun).
+// Warns if the library has detected that the program wrote beyond the chunk of the current task through its
+// own stream (WriteStream::take_overrun). Warns once for each detection.
 void report_overrun(const char* function, Handle& handle);
 
 // Arguments of a parallel open, as in the C interface (sion_mpi.h).
@@ -69,13 +71,14 @@ struct ParallelOpen {
 };
 
 // Returns the store for the files of the multifile `fname`; it stays valid if the current directory changes.
-// `named`: the caller names the physical files. `shares`: all tasks of this process share one descriptor per
-// physical file.
+// If `named` is true, the caller names the physical files. If `shares` is true, all tasks of this process
+// share one descriptor per physical file.
 std::shared_ptr<Store> store_for(const char* fname, bool named, bool shares);
 
 // Performs the last steps of an open, which may fail on a single task: creates the program's stream, runs
-// `more`, and adds the handle to the table. Returns its sid. On failure throws on all tasks alike and
-// releases the handle. Collective over `comm` if `agrees`.
+// `more`, and adds the handle to the table. Returns the sid of the handle. On failure releases the handle and
+// throws. If `agrees` is true, the call is collective over `comm`, and a failure on one task makes it throw
+// on all tasks.
 int enter_opened(Comm& comm, bool agrees, std::unique_ptr<Handle> handle, FILE** stream,
                  const std::function<void(Handle&)>& more);
 
@@ -85,8 +88,8 @@ SHEAF_EXPORT int open_parallel(std::unique_ptr<Comm> comm, const ParallelOpen& c
 // Closes a handle opened by family `by`. Collective. Returns 1, -1 if the handle is invalid, 0 on any other
 // error.
 SHEAF_EXPORT int close_parallel(const char* function, int sid, OpenedBy by = OpenedBy::parallel);
-// Performs the common part of every close, including streams and the handle table. Throws on error.
-// Collective if the open was.
+// Performs the common part of every close, including streams and the handle table. Throws on error. The call
+// is collective if the open was collective.
 void close_handle(const char* function, int sid, Handle& handle);
 SHEAF_EXPORT int reinit_parallel(const char* function, int sid, long long chunksize);
 

@@ -83,7 +83,7 @@ std::unique_ptr<Handle> open_to_append(const char* fname, OpenMode mode, int* nt
   const auto store = any_store_for(fname);
   auto ownership = take_ownership(store, fname, mode);
   mode.is_local = ownership && ownership->is_local();
-  // The results for the caller are those of an open for reading.
+  // An append returns the same results as an open for reading.
   open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
   const MappedAppendRequest request{{fname, true, {}}, 0, ownership ? ownership->right() : nullptr};
   auto handle =

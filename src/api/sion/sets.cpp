@@ -1,5 +1,5 @@
-// The C functions of named streams (include/sheaf.h). Validates arguments, parses modes, and maps errors to
-// return values and errno.
+// Implements the C functions of named streams (include/sheaf.h). Validates arguments, parses modes, and maps
+// errors to return values and errno.
 #include <cerrno>
 #include <memory>
 #include <string>
@@ -35,7 +35,7 @@ struct sheaf_stream {
 namespace {
 
 // Runs body() and returns its result. If body() throws, reports the error, sets errno, and returns `failure`.
-// errno is part of the interface, so it is set to EIO if the error carries no value.
+// If the error has no errno value, sets errno to EIO, because callers rely on errno after a failure.
 template <class Result, class Body>
 Result with_errno(const char* function, Result failure, Body&& body) {
   int error = 0;
@@ -53,7 +53,7 @@ Result with_errno(const char* function, Result failure, Body&& body) {
   return result;
 }
 
-// Like with_errno, for a body without a result. Returns 0, or -1 on failure.
+// Runs a body without a result as with_errno() does. Returns 0, or -1 on failure.
 template <class Body>
 int succeeds_with_errno(const char* function, Body&& body) {
   return with_errno(function, -1, [&] {
@@ -62,7 +62,7 @@ int succeeds_with_errno(const char* function, Body&& body) {
   });
 }
 
-// Like with_errno, for a body that takes the stream. A null stream is an error.
+// Runs body(stream) as with_errno() does. A null `stream` is an error.
 template <class Result, class Body>
 Result on_stream(const char* function, const sheaf_stream* stream, Result failure, Body&& body) {
   return with_errno(function, failure, [&]() -> Result {

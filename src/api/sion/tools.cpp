@@ -1,4 +1,5 @@
-// The operations of the command line as calls, with callbacks for progress and findings.
+// Implements the operations of the command `sheaf` as C calls (sheaf_tools.h), with callbacks for progress
+// and findings.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -64,7 +65,8 @@ int64_t plain_bytes(const Multifile& m, int64_t task, const TaskRow& row) {
   return stream.sizes().total();
 }
 
-// Returns whether the operation overrides a job. Throws if a running job must not be overridden.
+// Returns true if the operation overrides a job that may be writing the file. Throws if a job is running and
+// `flags` do not contain SHEAF_FORCE.
 bool overrides_job(const char* path, int flags) {
   if (flags & SHEAF_FORCE) return look_at_lease(any_store(), path).holder != Holder::none;
   const LeaseView view = watch_lease(any_store(), path, lease_times(), [](const LeaseView&) {});

@@ -1,4 +1,4 @@
-// Calls that transfer data and positions of the current task.
+// Calls that transfer data of the current task, and calls that query and set its position.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -13,8 +13,8 @@ using namespace sheaf::api;
 
 namespace {
 
-// Returns the rank in the format of the original library after a function name, at least two characters wide:
-// "[ 0]".
+// Returns the rank in brackets, at least two characters wide: "[ 0]". The original library appends the rank
+// to function names in this format.
 std::string rank_in_brackets(int rank) {
   const std::string digits = std::to_string(rank);
   return "[" + std::string(digits.size() < 2 ? 1 : 0, ' ') + digits + "]";
@@ -97,7 +97,7 @@ int sion_ensure_free_space(int sid, sion_int64 bytes) {
     WriteStream& stream = get_writer(handle);
     const int64_t chunk_size = stream.geometry().size;
     if (bytes < 0 || bytes > chunk_size) {
-      // Message text of the original library, which scripts search for.
+      // This is the message text of the original library. Scripts search for it.
       report("sion_ensure_free_space" + rank_in_brackets(handle.task()),
              Error(Code::out_of_range, "could not write " + std::to_string(bytes) +
                                            " bytes, chunksize=" + std::to_string(chunk_size) +
@@ -182,7 +182,7 @@ void seek_in_writing(const char* function, Handle& handle, int rank, int block, 
                                     " cannot be chosen; use SION_CURRENT_BLK, SION_CURRENT_POS");
 }
 
-// Reports why a position relative to the end of the stream does not exist, with the message text of the
+// Reports why a position relative to the end of the stream does not exist. The message text is that of the
 // original library.
 void report_no_end_position(const char* function, const ReadStream& stream, sion_int64 position) {
   const std::string offset = std::to_string(position);
@@ -210,7 +210,7 @@ void seek_in_reading(const char* function, Handle& handle, int rank, int block, 
     found = stream.seek_block(block == SION_CURRENT_BLK ? stream.block() : block,
                               position == SION_CURRENT_POS ? stream.position() : position);
   }
-  // Keys have their own positions; programs that read keys seek only to select a task.
+  // Keys have their own positions, so programs that read keys seek only to select a task.
   if (found || handle.facts().keyval) return;
   if (block == SION_END_POS) report_no_end_position(function, stream, position);
   const std::string searched = block == SION_END_POS ? "error in searching end pos, returning  ... " : "";
@@ -221,7 +221,8 @@ void seek_in_reading(const char* function, Handle& handle, int rank, int block, 
 }
 
 int seek(const char* function, int sid, int rank, int block, sion_int64 position, FILE** fileptr) {
-  // A serial program has no rank, so SION_ERROR_MSG_RANK does not select its messages.
+  // A serial program has no rank. Its messages therefore name no task, and SION_ERROR_MSG_RANK does not
+  // filter them.
   Handle* const h = find_handle(sid);
   const auto task = [h] { return h && !h->is_serial() ? h->task() : Error::no_task; };
   return guarded(function, task, SION_NOT_SUCCESS, [&] {

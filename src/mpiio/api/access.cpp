@@ -11,8 +11,8 @@
 namespace sheaf::mpiio {
 namespace {
 
-// Size in bytes below which a nonblocking call transfers immediately, because enqueuing it for a thread costs
-// more.
+// Size in bytes from which a nonblocking call is enqueued for a thread. Smaller transfers run at once,
+// because enqueuing costs more than the transfer.
 constexpr int64_t worth_a_thread = 1 << 20;
 
 // Returns the position of the transfer in the view's stream; advances the file pointer if the call uses one.
@@ -39,8 +39,8 @@ std::shared_ptr<Transfer> prepare(OpenFile& file, const Call& call, const Buffer
   std::rethrow_exception(problem);
 }
 
-// Runs a collective call. Tasks compute ordered positions together, so a task with an error takes part in
-// that as well. Collective.
+// Runs a collective call. Collective. The tasks compute ordered positions together, so a task with an error
+// takes part in that computation with 0 bytes before the call fails on all tasks.
 int64_t carry_out(OpenFile& file, const Call& call, const Buffer& buffer) {
   Sequence& sequence = file.file->sequence();
   const bool ordered = call.pointer == Pointer::shared;
@@ -60,7 +60,8 @@ int64_t carry_out(OpenFile& file, const Call& call, const Buffer& buffer) {
   return transfer->together(sequence);
 }
 
-// Uses a thread for large transfers if threads are allowed.
+// Starts a noncollective transfer. Large transfers run on a thread if library threads may call MPI, other
+// transfers run before the call returns.
 void start_alone(OpenFile& file, const Call& call, MPI_File handle, const Buffer& buffer,
                  MPI_Request* request) {
   *request = MPI_REQUEST_NULL;
@@ -91,8 +92,8 @@ int access_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Stat
                  [&](OpenFile& file) { set_status(status, carry_out(file, call, buffer)); });
 }
 
-// Without threads that may communicate, each task transfers independently, because a nonblocking call must
-// not wait for other tasks.
+// Starts a collective transfer on the worker of the file. If library threads must not call MPI, each task
+// transfers independently instead, because a nonblocking call must not wait for other tasks.
 int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request) {
   return on_file(call.name, handle, [&](OpenFile& file) {
     if (!file.later) return start_alone(file, call, handle, buffer, request);
@@ -118,8 +119,7 @@ int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Reque
   });
 }
 
-// Performs the whole transfer. A split collective call may wait for other tasks in its begin call (MPI 3.1,
-// section 13.4.5).
+// Performs the whole transfer in the begin call, which may wait for other tasks (MPI 3.1, section 13.4.5).
 int begin_all(const Call& call, MPI_File handle, const Buffer& buffer, std::string_view family) {
   return on_file(call.name, handle, [&](OpenFile& file) {
     if (file.split) throw MpiError(MPI_ERR_OTHER, "a split collective call is not ended yet");

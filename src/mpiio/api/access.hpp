@@ -21,10 +21,11 @@ struct Call {
   MPI_Offset offset = 0;  // in etypes
 };
 
-// Perform noncollective accesses, blocking and nonblocking.
+// Perform (access_one) or start (start_one) a noncollective access.
 int access_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status);
 int start_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request);
-// Collective access, blocking, nonblocking and split. With the shared pointer: ordered access.
+// Perform (access_all), start (start_all) or split (begin_all, end_all) a collective access. With the shared
+// pointer, the access is ordered by rank.
 int access_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status);
 int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request);
 int begin_all(const Call& call, MPI_File handle, const Buffer& buffer, std::string_view family);

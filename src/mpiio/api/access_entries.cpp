@@ -11,8 +11,8 @@ void* plain(const void* address) { return const_cast<void*>(address); }
 
 }  // namespace
 
-// Entry points common to reads and writes. `C`: the suffix for large counts, or empty. `Memory`: void or
-// const void.
+// Defines the entry points that reads and writes have in common. `C` is the suffix for large counts, or
+// empty. `Memory` is void or const void.
 #define SHEAF_DATA_ACCESS(Verb, way, Memory, Number, C)                                                    \
   int PMPI_File_##Verb##_at##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t,             \
                                MPI_Status* s) {                                                            \

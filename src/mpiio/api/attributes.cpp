@@ -7,14 +7,15 @@ using namespace sheaf::mpiio;
 
 namespace {
 
-// Throws on all tasks alike, because the mode is the same on all. The tasks agree on invalid sizes
-// separately.
+// Throws if the file is open for reading only. All tasks have opened the file with the same mode, so all of
+// them throw. The tasks agree on invalid sizes separately.
 void require_writable(const OpenFile& file) {
   if ((file.amode & MPI_MODE_RDONLY) != 0)
     throw MpiError(MPI_ERR_READ_ONLY, "the file is open for reading only");
 }
 
-// Completes the nonblocking calls begun so far with the previous settings, on all tasks alike.
+// Completes the nonblocking calls that the program has begun, so that they run with the previous settings.
+// All tasks call it.
 void finish_begun(OpenFile& file) {
   if (file.worker) file.worker->drain();
   drain_independent_worker();

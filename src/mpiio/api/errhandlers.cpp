@@ -12,8 +12,8 @@
 namespace sheaf::mpiio {
 namespace {
 
-// Set while this thread opens or closes a shadow. Calls that the MPI library then makes on its own file are
-// passed through.
+// True while this thread opens or closes a shadow. The MPI library may then call entry points of the drop-in
+// on its own file; these pass the call to the MPI library.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool at_shadow = false;
 
 // Sets at_shadow during its lifetime.
@@ -23,8 +23,9 @@ class AtShadow : private NonCopyable {
   ~AtShadow() { at_shadow = false; }
 };
 
-// Error handlers that the program created in C, by handle. An entry is removed when the program has freed all
-// its references, because a new handler may then reuse the handle.
+// Functions of the handlers that the program created in C. `uses` counts the handles that the program has
+// received and must still free. When it reaches 0, the entry is removed, because the MPI library may give the
+// same handle to a new handler.
 struct Known {
   struct Made {
     MPI_File_errhandler_function* function;
@@ -45,7 +46,8 @@ MPI_File_errhandler_function* function_of(MPI_Errhandler handler) {
   return found == known().handlers.end() ? nullptr : found->second.function;
 }
 
-// Counts a reference that the program received. Restores the entry if the program had freed all references.
+// Counts one more handle that the program has received. Adds the entry again if the program had freed all
+// earlier handles.
 void add_use(MPI_Errhandler handler, MPI_File_errhandler_function* function) {
   const std::scoped_lock lock(known().mutex);
   ++known().handlers.try_emplace(handler, Known::Made{function, 0}).first->second.uses;
@@ -57,8 +59,9 @@ void drop_use(MPI_Errhandler handler) {
   if (found != known().handlers.end() && --found->second.uses == 0) known().handlers.erase(found);
 }
 
-// MPI_ERRORS_ABORT exists since MPI 4. MPICH 4.0 accepts it in no call, so its uses are not counted. Open MPI
-// defines an object for it since version 5. The symbol is looked up at run time to support older versions.
+// Returns true for MPI_ERRORS_ABORT, which exists since MPI 4. MPICH 4.0 accepts this handler in no call, so
+// its uses are not counted. Open MPI defines it as an object since version 5. The engine must load with older
+// versions too, so it looks the object up by name at run time.
 bool is_abort([[maybe_unused]] MPI_Errhandler handler) {
 #ifdef OPEN_MPI
   static void* const own = find_function("ompi_mpi_errors_abort");
@@ -74,7 +77,7 @@ bool is_fatal(MPI_Errhandler handler) { return handler == MPI_ERRORS_ARE_FATAL |
 
 std::mutex handler_of_self;
 
-// Sets a predefined error handler on MPI_COMM_SELF during its lifetime.
+// Replaces the error handler of MPI_COMM_SELF by a predefined one during its lifetime.
 class HandlerOfSelf : private NonCopyable {
  public:
   explicit HandlerOfSelf(MPI_Errhandler own) : lock_(handler_of_self) {
@@ -91,8 +94,9 @@ class HandlerOfSelf : private NonCopyable {
   MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
 };
 
-// Returns a handle to a predefined handler, which the caller frees. The MPI library must add the reference
-// that the caller will free. It does so when it returns the error handler of MPI_COMM_SELF.
+// Stores a handle to a predefined handler, which the caller frees. The MPI library counts such handles, so
+// only the library can issue one. It does so when the handler of an object is queried, for which
+// MPI_COMM_SELF serves.
 int borrow(MPI_Errhandler own, MPI_Errhandler* handler) {
   if (is_abort(own)) {
     *handler = own;
@@ -112,7 +116,7 @@ int borrow(MPI_Errhandler own, MPI_Errhandler* handler) {
   std::abort();
 }
 
-// Runs call(errors, file) for the error handler of a file; MPI_FILE_NULL denotes the default for files opened
+// Runs call(errors, file) for the error handler of `file`. MPI_FILE_NULL selects the handler of files opened
 // later.
 template <class Call>
 int on_errhandling(MPI_File file, Call call) {
@@ -145,8 +149,9 @@ int Errhandling::hold(MPI_Errhandler handler, MPI_File file) {
     }
     if (file != MPI_FILE_NULL) register_shadow(shadow_, file);
   }
-  // The library rejects handlers of other object types. MPICH 5 then calls the handler of MPI_COMM_SELF,
-  // which must not abort.
+  // The MPI library rejects a handler that was created for another type of object. MPICH 5 then calls the
+  // error handler of MPI_COMM_SELF, which by default ends the program. That handler is therefore replaced
+  // during the call.
   const HandlerOfSelf returns(MPI_ERRORS_RETURN);
   return SHEAF_REAL(File_set_errhandler)(shadow_, handler);
 }

@@ -1,11 +1,11 @@
 // mpiio/api/errhandlers: the error handler of a file.
 //
-// Predefined handlers are implemented here. A handler that the program created in C is a function recorded in
-// MPI_File_create_errhandler, which is called with the handle of this library. Other handlers can be called
-// only by the MPI library, on a file of its own; Open MPI's Fortran interface creates handlers without
-// passing through C. For these, an Errhandling opens a shadow: a file of the MPI library without data. The
-// shadow also keeps handlers alive after the program frees them. An Errhandling has at most one shadow, and
-// none before the program sets a handler.
+// Predefined handlers are implemented by this module. A handler that the program created in C is a function
+// that MPI_File_create_errhandler has recorded; the module calls the function with the handle of this
+// library. Only the MPI library can call other handlers, for example those of Open MPI's Fortran interface,
+// and only for a file of its own. For them an Errhandling opens a shadow: a file of the MPI library without
+// data. The shadow also keeps handlers alive after the program frees them. An Errhandling has at most one
+// shadow, and none before the program sets a handler.
 #pragma once
 
 #include <mpi.h>
@@ -21,15 +21,16 @@ class Errhandling : private NonCopyable {
  public:
   ~Errhandling();
 
-  // All methods are local. They return MPI_SUCCESS or an error class. `file`: the file with this handler, or
-  // MPI_FILE_NULL.
+  // All methods are local. set() and get() return MPI_SUCCESS or an error class.
+
+  // Sets the handler of `file`, or of files opened later if `file` is MPI_FILE_NULL.
   int set(MPI_Errhandler handler, MPI_File file);
-  // Returns a handle that the caller frees.
+  // Stores a handle that the caller frees.
   int get(MPI_Errhandler* handler) const;
 
   // Calls the handler with `handle`. `what` is the text for the message of a fatal error. Returns the code
-  // left by the handler, which the failing call returns; handlers created in Fortran receive a copy of the
-  // code.
+  // that the failing call must return. A handler created in C may change the code; handlers created in
+  // Fortran receive a copy.
   int call(MPI_File handle, int code, const char* what) const;
 
   // Copies the handler of `other` to `file`.

@@ -15,7 +15,7 @@ namespace sheaf::mpiio {
 namespace {
 
 constinit LastMessage message;
-// Error class returned by the call that stored `message`.
+// Error class that the call which stored `message` has returned.
 [[gnu::tls_model("initial-exec")]] constinit thread_local int message_class = MPI_SUCCESS;
 
 struct Class {
@@ -84,9 +84,9 @@ void remember_message(const std::string& text, int mpi_class) {
 
 using namespace sheaf::mpiio;
 
-// Returns the text of the MPI library, followed by the message of this thread's last failing call on a file
-// if `code` matches. The message is in brackets: codes are classes, so the code may also come from a later
-// call.
+// Returns the text of the MPI library. If `code` equals the code of this thread's last failing call on a
+// file, appends the message of that call in brackets. The brackets mark it as uncertain: codes are error
+// classes, so another call may have returned `code` since.
 extern "C" int PMPI_Error_string(int code, char* text, int* length) {
   const int result = SHEAF_REAL(Error_string)(code, text, length);
   if (result != MPI_SUCCESS || code != message_class || code == MPI_SUCCESS) return result;

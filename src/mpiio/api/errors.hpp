@@ -23,8 +23,8 @@ class MpiError : public Error {
   int mpi_class;
 };
 
-// Returns the error class of the current exception and stores its message for this thread. Call inside a
-// catch block.
+// Returns the error class of the current exception and stores the message of the exception for this thread.
+// Must be called inside a catch block.
 int class_of_current(const char* function);
 
 // Returns the message of the last error of this thread, or "" if there was none.
@@ -32,11 +32,11 @@ const char* last_message();
 // Stores `text` as the last message, for a call that returns `mpi_class`.
 void remember_message(const std::string& text, int mpi_class);
 
-// Prints the warnings that the call left in base/warnings.
+// Prints the warnings that the call of `function` has left in base/warnings.
 void print_warnings(const char* function);
 
-// Runs local(), then the collective call together(), even if local() throws, so that no other task blocks. If
-// both fail, rethrows the error of local().
+// Runs local(), then the collective call together(). together() runs even if local() throws, so that the
+// other tasks do not block. If both throw, rethrows the error of local().
 template <class Local, class Together>
 void in_step(Local&& local, Together&& together) {
   std::exception_ptr problem;
@@ -53,8 +53,8 @@ void in_step(Local&& local, Together&& together) {
   }
 }
 
-// Runs the body of a call. Passes an exception to the error handler of `file`, with the program's `handle`;
-// if `file` is null, to the handler of MPI_FILE_NULL. Returns the result of the call.
+// Runs the body of a call and returns the result of the call. If the body throws, calls the error handler of
+// `file` with the program's `handle`, or the handler of MPI_FILE_NULL if `file` is null.
 template <class Body>
 int call_for(const char* function, const OpenFile* file, MPI_File handle, Body&& body) {
   int result = MPI_SUCCESS;
@@ -69,7 +69,7 @@ int call_for(const char* function, const OpenFile* file, MPI_File handle, Body&&
   return errors.call(file ? handle : MPI_FILE_NULL, result, last_message());
 }
 
-// Runs body(OpenFile&) on the file of `handle`.
+// Runs body(OpenFile&) for the file of `handle` as call_for() does.
 template <class Body>
 int on_file(const char* function, MPI_File handle, Body&& body) {
   const FilePointer file = find_file(handle);

@@ -18,7 +18,7 @@ struct Table {
   std::shared_mutex mutex;
   std::unordered_map<MPI_File, FilePointer> open;
   std::unordered_map<MPI_File, MPI_File> shadows;
-  std::map<MPI_Fint, MPI_File> by_number;  // assigned so far
+  std::map<MPI_Fint, MPI_File> by_number;  // Fortran handles assigned so far
 };
 
 Table& table() {
@@ -26,7 +26,8 @@ Table& table() {
   return *one;
 }
 
-// Returns the file that a handle or the handle of its shadow denotes. Requires the lock.
+// Returns the file to which a handle belongs: `handle` itself, or the file of a shadow. The caller must hold
+// the lock of the table.
 MPI_File behind(MPI_File handle) {
   const auto shadow = table().shadows.find(handle);
   return shadow == table().shadows.end() ? handle : shadow->second;

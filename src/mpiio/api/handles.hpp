@@ -1,8 +1,9 @@
 // mpiio/api/handles: the table of open files by their C and Fortran handles.
 //
-// A C handle is the address of the OpenFile; it is looked up in the table, never dereferenced unchecked.
-// Fortran numbers start at first_fortran_handle, so that they do not collide with the numbers that the MPI
-// library gives to shadows (errhandlers.hpp). The handle of a shadow denotes the file that it belongs to.
+// A C handle is the address of an OpenFile. Calls look a handle up in the table and never dereference it, so
+// invalid handles are detected. Fortran numbers start at first_fortran_handle, so that they do not collide
+// with the numbers that the MPI library gives to shadows (errhandlers.hpp). The handle of a shadow denotes
+// the file for which the shadow was opened.
 #pragma once
 
 #include <mpi.h>
@@ -21,8 +22,8 @@
 
 namespace sheaf::mpiio {
 
-// Holds a datatype of the program while this object or a copy lives: a duplicate, unless the type is
-// predefined.
+// Holds a predefined datatype, or a duplicate of another datatype of the program. The duplicate is freed with
+// the last copy of this object.
 class KeptType {
  public:
   KeptType() = default;
@@ -63,27 +64,28 @@ struct OpenFile : private NonCopyable {
 
   std::shared_ptr<Store> store;  // file store, used until the file is destroyed
   std::unique_ptr<SharedFile> file;
-  // Sequence for nonblocking collectives; null if the program's MPI does not allow threads.
+  // Sequence for nonblocking collectives; null unless library threads may call MPI on all tasks.
   std::unique_ptr<Sequence> later;
-  // Thread that runs them; created on first use. Destroyed before the sequence and the file.
+  // Thread that runs nonblocking collectives; created on first use. Destroyed before the sequence and the
+  // file.
   std::unique_ptr<Worker> worker;
   MPI_Group group = MPI_GROUP_NULL;
   int amode = 0;
   Errhandling errors;
   ProgramView view;
   std::optional<SplitCall> split;
-  int number = 0;  // Fortran handle; 0: not assigned yet. Guarded by the table
+  int number = 0;  // Fortran handle; 0: not assigned yet. Guarded by the lock of the table
 };
 
 using FilePointer = std::shared_ptr<OpenFile>;
 
-// Calls on the table are local and thread-safe.
+// Adds a file to the table and returns its handle. All calls on the table are local and thread-safe.
 MPI_File register_file(FilePointer file);
-// Returns null if no open file has this handle, as for MPI_FILE_NULL.
+// Returns the file of `handle`, or null if no open file has this handle, as for MPI_FILE_NULL.
 FilePointer find_file(MPI_File handle);
-// Removes the handle. The file lives until its last user releases it.
+// Removes the handle. The file is destroyed when its last user releases it.
 void unregister_file(MPI_File handle);
-// register_shadow makes the handle of a shadow denote `file`; forget_shadow ends this.
+// register_shadow makes the handle of a shadow denote `file`; forget_shadow removes this entry.
 void register_shadow(MPI_File shadow, MPI_File file);
 void forget_shadow(MPI_File shadow);
 

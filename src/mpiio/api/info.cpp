@@ -31,7 +31,8 @@ MPI_Info info_of(const Hints& hints) {
   MPI_Info info = MPI_INFO_NULL;
   PMPI_Info_create(&info);
   for (const auto& [key, value] : hints.words()) {
-    // MPI refuses a longer value; only the list of aggregators can be that long.
+    // MPI rejects values of MPI_MAX_INFO_VAL bytes or more. Only the list of aggregators can be that long; it
+    // is cut after the last rank that fits.
     const std::string fitting(whole_words(value, MPI_MAX_INFO_VAL - 1));
     if (!fitting.empty()) PMPI_Info_set(info, key.c_str(), fitting.c_str());
   }

@@ -7,8 +7,8 @@
 
 namespace sheaf::mpiio {
 
-// Copies the recognized hints of `info` to `hints`; MPI_INFO_NULL has none. If `tells` is true, as on one
-// task, leaves a warning for each invalid value. Local.
+// Copies the recognized hints of `info` to `hints`. MPI_INFO_NULL holds no hints. If `tells` is true, leaves
+// a warning for each invalid value; callers set it on one task only. Local.
 void take_hints(MPI_Info info, Hints& hints, bool tells);
 
 // Returns a new info object with all hints in use. The caller frees it. Local.

@@ -1,7 +1,7 @@
 // mpiio/api/named_stores: the stores that hold the files of MPI-IO programs.
 //
-// By default these are the files of the operating system. A module above this one registers stores that also
-// accept names of its own, as sfio/api does for `sfio:`.
+// By default a store holds files of the operating system. A module that is layered above this one may
+// register stores that also accept names of its own, as sfio/api does for names with `sfio:`.
 #pragma once
 
 #include <mpi.h>
@@ -14,16 +14,17 @@
 namespace sheaf::mpiio {
 
 struct NamedStores {
-  // As posix_store().
+  // Replaces posix_store().
   Store& (*current)() = posix_store;
-  // As posix_store_here().
+  // Replaces posix_store_here().
   std::shared_ptr<Store> (*here)() = posix_store_here;
   // Prepares the use of `path`. Collective over `comm`; local if `comm` is MPI_COMM_NULL. Throws MpiError on
   // all tasks or on none.
   void (*prepare)(const std::string& path, MPI_Comm comm) = [](const std::string&, MPI_Comm) {};
 };
 
-// Replaces the stores. Called while the library is loaded, before any file is opened; not thread-safe.
+// Replaces the registered stores. Must be called while the library is loaded, before any file is opened. Not
+// thread-safe.
 void register_stores(const NamedStores& stores);
 
 const NamedStores& named_stores();

@@ -17,7 +17,8 @@
 namespace sheaf::mpiio {
 namespace {
 
-// Removes the prefix for the file system type that other implementations allow ("ufs:/data/x").
+// Returns the path in `name` without the prefix for a file system type that other implementations accept
+// ("ufs:/data/x").
 std::string path_of(const char* name) {
   if (!name || !*name) throw MpiError(MPI_ERR_BAD_FILE, "the file has no name");
   for (const char* const kind : {"ufs:", "nfs:", "xfs:", "testfs:", "lustre:", "gpfs:", "panfs:", "pvfs2:"})
@@ -42,8 +43,8 @@ SharedMode mode_of(int amode) {
           .append = has(MPI_MODE_APPEND)};
 }
 
-// Throws on all tasks if the arguments of one are invalid or the modes differ. Returns whether threads may
-// call MPI on all tasks. Collective.
+// Collective. Throws on all tasks if the arguments of one task are invalid or the modes differ. Otherwise
+// returns true if library threads may call MPI on all tasks.
 bool agree_on_opening(Comm& comm, const std::optional<MpiError>& problem, int amode) {
   std::array<int64_t, 4> facts = {problem ? problem->mpi_class : MPI_SUCCESS, amode, -int64_t{amode},
                                   threads_may_call_mpi() ? 0 : 1};

@@ -12,7 +12,7 @@ void refuse_sequential(const OpenFile& file) {
                    "files opened with MPI_MODE_SEQUENTIAL have no such pointer");
 }
 
-// Returns the target of a seek in bytes of the stream; `current` is the current position.
+// Returns the target of a seek in bytes of the view's stream. `current` is the current position.
 int64_t target_of(OpenFile& file, MPI_Offset offset, int whence, int64_t current) {
   const auto view = file.file->view();
   const int64_t etype = view->etype_size;

@@ -10,7 +10,8 @@ namespace {
 void* mpi_library = nullptr;
 }
 
-// Called once by the front library (front/front.c) before any function of this library.
+// Stores the handle of the program's MPI library. The front library (front/front.c) calls it once, before any
+// other function of this library.
 extern "C" SHEAF_EXPORT void sheaf_mpiio_begin(void* handle_of_mpi) { mpi_library = handle_of_mpi; }
 
 namespace sheaf::mpiio {

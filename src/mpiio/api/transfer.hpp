@@ -1,5 +1,5 @@
-// mpiio/api/transfer: one read or write of the program: converts its arguments to bytes of the view's stream
-// and back.
+// mpiio/api/transfer: one read or write of the program. Converts the arguments of the call to bytes of the
+// view's stream, and the result back to bytes of the program's memory.
 #pragma once
 
 #include <mpi.h>
@@ -22,21 +22,21 @@ struct Buffer {
   MPI_Datatype type = MPI_BYTE;
 };
 
-// The constructor copies all that the transfer needs from the file and the arguments, so the transfer may run
-// later and on another thread. The file and the memory must live until then.
+// A transfer that may run later and on another thread. The constructor copies from the file and the arguments
+// all that the transfer needs. The file and the memory must stay valid until the transfer has run.
 class Transfer {
  public:
   // Validates the arguments. Local. Throws MpiError for what the standard forbids: MPI_ERR_ACCESS,
-  // MPI_ERR_READ_ONLY, MPI_ERR_COUNT, MPI_ERR_TYPE, or MPI_ERR_IO for a partial etype. `later`: the program
-  // may free the datatype before the transfer runs.
+  // MPI_ERR_READ_ONLY, MPI_ERR_COUNT, MPI_ERR_TYPE, or MPI_ERR_IO for a partial etype. If `later` is true,
+  // the program may free the datatype before the transfer runs.
   Transfer(OpenFile& file, Way way, const Buffer& buffer, bool later = false);
 
   int64_t bytes() const { return memory_.type.size() * memory_.count; }  // in the view's stream
   // Sets the start of the transfer in the view's stream. Must precede alone() and together().
   void place(int64_t position) { position_ = position; }
 
-  // Run the transfer, alone() locally and together() collectively on a sequence of the file. Return the
-  // number of bytes in the program's memory.
+  // Run the transfer: alone() as a local transfer, together() as a collective one on a sequence of the file.
+  // Return the number of bytes in the program's memory.
   int64_t alone();
   int64_t together(Sequence& sequence);
 

@@ -13,7 +13,8 @@ layout::TypeMap map_in_file(MPI_Datatype type, const Datarep* datarep) {
   return datarep ? datarep->in_file(type) : type_map(type);
 }
 
-// Returns the displacement of the new view. `current`: the position in a sequential file.
+// Returns the displacement of the new view. `current` is the position of a file that is accessed
+// sequentially.
 MPI_Offset displacement_in(OpenFile& file, MPI_Offset given, int64_t current) {
   const bool sequential = file.is_sequential();
   if (sequential != (given == MPI_DISPLACEMENT_CURRENT))
@@ -48,7 +49,7 @@ std::pair<View, ProgramView> make_view(OpenFile& file, MPI_Offset displacement, 
 void set_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
               const char* datarep) {
   std::pair<View, ProgramView> made{{.displacement = -1},
-                                    {}};  // rejected by SharedFile::set_view unless replaced
+                                    {}};  // SharedFile::set_view rejects this view if make_view fails
   const int64_t current = file.is_sequential() ? file.file->shared_position() : 0;
   in_step([&] { made = make_view(file, displacement, current, etype, filetype, datarep); },
           [&] { file.file->set_view(made.first, SharedFile::Agreed::at_transfer); });
@@ -62,8 +63,8 @@ using namespace sheaf::mpiio;
 
 extern "C" {
 
-// Ignores the hints. They may differ between tasks or be given on some tasks only, and this call must not
-// wait for an agreement. Hints of MPI_File_open and MPI_File_set_info apply.
+// Sets the view and ignores the hints. They may differ between tasks or be given on some tasks only, and this
+// call must not wait for an agreement. The hints of MPI_File_open and MPI_File_set_info apply.
 int PMPI_File_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
                        const char* datarep, MPI_Info /*info*/) {
   return on_file("MPI_File_set_view", handle,

@@ -26,11 +26,12 @@ void AcrossHosts::apply(exchange::IndependentOptions& how, bool writes) const {
 }
 
 void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
-  // The program may state that no other handle writes (romio_ds_write); otherwise ConcurrentOpeners
-  // determines it.
+  // With romio_ds_write=enable the program states that no other handle writes, so collective writes may fill
+  // gaps. Otherwise ConcurrentOpeners determines whether other handles write.
   how.fills_gaps = how.independent.sieving == exchange::Sieving::always;
   apply(how.independent, writes);
-  // Without cached windows, any aggregator may read a part of a unit.
+  // If every transfer is published on its own, aggregators keep no windows in a cache, and several
+  // aggregators may read parts of one unit. Whole host pages remain with one aggregator.
   if (caches()) how.unit = writes || !at_once() ? unit : std::min(unit, exchange::max_host_page);
 }
 
@@ -54,7 +55,7 @@ AcrossHosts across_hosts(const FileSystemTraits& traits, Comm& comm) {
 
 std::shared_ptr<File> open_first(Store& store, const std::string& path, const SharedMode& mode,
                                  const Striping& wanted, FileSystemTraits& traits) {
-  // Must precede the query of the traits, which report the file's stripes.
+  // The file must be created before its traits are queried, because the traits report its stripes.
   const bool made = mode.create && wanted.is_wished() && store.make_in_stripes(path, wanted);
   attempt([&] { traits = store.traits(path); });
   const bool apart = traits.coherence == Coherence::close_to_open;

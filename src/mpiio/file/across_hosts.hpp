@@ -1,5 +1,5 @@
-// mpiio/file/across_hosts: consequences of having the tasks of a shared file on several hosts. Task 0
-// determines them once, and all tasks use them.
+// mpiio/file/across_hosts: adapts the access to a shared file to the hosts of its tasks. Task 0 determines
+// the traits of the file system once, and all tasks use them.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace sheaf {
 struct SharedMode;
 
 struct AcrossHosts : FileSystemTraits {
-  int hosts = 1;  // hosts of the file's tasks; always 1 where the tasks share a page cache anyway
+  int hosts = 1;  // hosts of the file's tasks; always 1 on file systems without separate page caches
 
   // Returns true if other hosts must revalidate before they see synced bytes.
   bool apart() const { return coherence == Coherence::close_to_open; }
@@ -34,27 +34,29 @@ struct AcrossHosts : FileSystemTraits {
   // Throws unsupported unless excludes().
   void require_locks(const std::string& path) const;
 
-  // Adapts the options: no write reads bytes in order to write them back where another task might write. In
-  // collective writes, each unit has one writer.
+  // Adapt the options. No write then reads bytes and writes them back where another task might write. In
+  // collective writes, each block of shared granularity gets a single writer.
   void apply(exchange::IndependentOptions& how, bool writes) const;
   void apply(exchange::CollectiveOptions& how, bool writes) const;
 
-  // Collective. Synchronizes the tasks before they close a striped file, where the last user of a subfile
-  // sets its length. Without I/O listeners every task is such a user, and none must set a length while others
-  // write. Returns the error of this task.
+  // Collective. Waits until all tasks are ready to close a striped file; has no effect on other files. The
+  // last user of a subfile sets the length of the subfile when it closes. Without I/O listeners every task is
+  // such a user, and a task must not set the length while others write. Returns the error of this task.
   std::optional<Error> meet_before_close(File& file, Comm& comm, bool writes) const;
 
   // Returns the file with the decorators that tasks on these hosts need.
   std::shared_ptr<File> wrap(std::shared_ptr<File> file) const;
 };
 
-// Collective where hosts do not share a page cache, else local.
+// Returns the traits with the number of hosts of `comm`. Collective if the hosts do not share a page cache,
+// else local.
 AcrossHosts across_hosts(const FileSystemTraits& traits, Comm& comm);
 
-// Local. Task 0 calls open_first(), which creates the file, striped as `wanted` if that is set, and
-// determines `traits` (unchanged on failure). The other tasks call open_next() on the existing file. On hosts
-// with separate page caches, both retry for up to 5 s, because a name that was just created or replaced may
-// not be visible yet.
+// Open the file. Local. Task 0 calls open_first(), which creates the file if `mode` requests it. A file
+// created with a set `wanted` is striped accordingly. open_first() also determines `traits`, which are
+// unchanged on failure. The other tasks call open_next() on the existing file. On hosts with separate page
+// caches, both functions retry for up to 5 s, because a name that was just created or replaced may not be
+// visible yet.
 std::shared_ptr<File> open_first(Store& store, const std::string& path, const SharedMode& mode,
                                  const Striping& wanted, FileSystemTraits& traits);
 std::shared_ptr<File> open_next(Store& store, const std::string& path, const SharedMode& mode, bool apart);

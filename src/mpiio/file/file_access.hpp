@@ -1,4 +1,5 @@
-// mpiio/file/file_access: checks of views, and the access that a transfer through a view makes.
+// mpiio/file/file_access: validates positions and views, and describes transfers through a view as accesses
+// for src/exchange.
 #pragma once
 
 #include <string>
@@ -8,9 +9,10 @@
 
 namespace sheaf {
 
-// These functions are local. They throw invalid_argument, or out_of_range if a number does not fit.
+// All functions of this header are local. They throw invalid_argument for an invalid argument, or
+// out_of_range for a number that does not fit its type.
 void require_position(int64_t position);
-// `reads`: the view is only read through, so its file type may overlap itself.
+// Validates a view. If `reads` is true, the view is only read through, so its file type may overlap itself.
 void require_usable(const View& view, bool reads);
 // Returns the access to the bytes of `memory` from stream byte `position`, with increasing file offsets
 // (mpiio/file/interleaved). `path` names the file in messages. The view and the memory must outlive the

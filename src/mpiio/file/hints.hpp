@@ -9,7 +9,7 @@
 // - SHEAF_CB_NODES, SHEAF_CB_BUFFER_SIZE, SHEAF_CB_WRITE, SHEAF_CB_READ, SHEAF_DS_WRITE,
 //   SHEAF_DS_READ: as the keys above
 // - SHEAF_BLOCK_SIZE=BYTES: file domains begin and end at multiples of BYTES (Blue Gene/L paper, section 3.4)
-// - SHEAF_IOTASKS=K: at most K tasks of a host read or write the file at once; as the hint sheaf_iotasks
+// - SHEAF_IOTASKS=K: at most K tasks of a host read or write the file at once (hint sheaf_iotasks)
 // - SHEAF_MPIIO_OFF=WORD,...: switches optimisations off for measurements: shared (no shared memory: every
 //   task counts as a host), overlap (rounds one by one, no read-ahead), reuse (a new plan for every call)
 #pragma once
@@ -26,7 +26,7 @@ namespace sheaf {
 
 enum class Choice : uint8_t { automatic, enable, disable };
 
-// The hints that are plain values; tasks exchange them as bytes.
+// Hints with values of fixed size. Task 0 broadcasts this struct as bytes.
 struct HintValues {
   int64_t aggregators = 0;  // cb_nodes; 0: automatic
   int64_t buffer_size = 0;  // cb_buffer_size, bytes of an aggregator's buffer; 0: automatic
@@ -46,14 +46,14 @@ struct HintValues {
   // romio_cb_write and romio_cb_read count as enabled, even if they are set otherwise.
   bool no_independent = false;
 
-  // Optimisations; false: switched off for measurements.
+  // Optimisations; false switches one off for measurements.
   bool shared = true, overlap = true, reuse = true;
 };
 
 struct SHEAF_EXPORT Hints : HintValues {
   std::string config_list;  // cb_config_list, as given
   std::string file_system;  // not a hint, but reported with the hints in use; empty: unknown
-  // Not a hint either: ranks of the aggregators, separated by blanks.
+  // Ranks of the aggregators, separated by blanks. Not a hint, but reported with the hints in use.
   std::string aggregator_list{};
 
   // Sets one hint. Unknown keys and invalid values are ignored and return false, as MPI requires.
@@ -61,11 +61,13 @@ struct SHEAF_EXPORT Hints : HintValues {
   // Returns a description of the valid values of a key. Returns null for unknown keys and for keys that
   // accept any value.
   static const char* expected(std::string_view key);
-  // Local. Applies the environment of this process. Invalid values leave warnings (base/setting).
+  // Local. Applies the hints in the environment of this process. Invalid values leave warnings
+  // (base/setting).
   void apply_environment();
-  // Returns the number of aggregators that config_list allows on a host; negative: unlimited. Entries are
-  // "host", "host:n", "host:*", and the same with * for all hosts without an own entry. An entry without a
-  // number allows 1, a missing entry 0.
+  // Returns the number of aggregators that config_list allows on a host; a negative number means no limit.
+  // Entries are "host", "host:n" and "host:*". An entry with * instead of a host name applies to all hosts
+  // without an entry of their own. An entry without a number allows 1 aggregator. A host without any entry
+  // has none.
   int64_t allowed_on(std::string_view host) const;
   // Returns all hints with their values, as text.
   std::vector<std::pair<std::string, std::string>> words() const;

@@ -17,7 +17,8 @@ namespace sheaf {
 
 namespace {
 
-constexpr int64_t max_bytes = 1 << 20;  // a longer file cannot be a file of hints
+// Maximum size of the file. No file of hints is that long, so a longer file is rejected with a warning.
+constexpr int64_t max_bytes = 1 << 20;
 
 std::string read_text(Store& store, const std::string& path) {
   const auto file = store.open(path, Access::read);
@@ -29,7 +30,8 @@ std::string read_text(Store& store, const std::string& path) {
   return text;
 }
 
-// `taken` holds the keys of the preceding lines.
+// Applies one line. Ignores the line if `taken` contains its key; otherwise adds the key of a valid line to
+// `taken`.
 void take_line(std::string_view line, const std::string& path, Hints& hints,
                std::set<std::string, std::less<>>& taken) {
   line = trimmed(line.substr(0, line.find('#')));

@@ -1,4 +1,5 @@
-// mpiio/file/hints_file: reads the default hints of a user or a site from a text file in ROMIO's format.
+// mpiio/file/hints_file: reads hints from a text file in ROMIO's format. A user or a site provides the file,
+// and its hints apply to all programs.
 //
 // Each line has a key, blanks, and the value up to the end of the line. '#' starts a comment. If a key occurs
 // twice, the first valid line counts, as in ROMIO.
@@ -9,12 +10,13 @@
 
 namespace sheaf {
 
-// Environment variable with the path of the file. The default path is site_hints, which may be missing.
+// Environment variable with the path of the file of hints. If the variable is not set, the file `site_hints`
+// is read, unless it does not exist.
 inline constexpr const char* hints_variable = "ROMIO_HINTS";
 inline constexpr const char* site_hints = "/etc/romio-hints";
 
-// Applies the hints of the file to `hints`. Ignores unknown keys. Ignores invalid values and an unreadable
-// file with a warning (base/setting). Local: one task calls it and broadcasts the result.
+// Applies the hints of the file to `hints`. Unknown keys are ignored. Invalid values and an unreadable file
+// are ignored with a warning (base/setting). Local; only the task that broadcasts the hints calls it.
 void take_hints_file(Store& store, Hints& hints);
 
 }  // namespace sheaf

@@ -1,5 +1,5 @@
-// mpiio/file/opening: the message that task 0 broadcasts when a file is opened. It is short enough for a
-// shared-memory barrier (comm/shm_barrier).
+// mpiio/file/opening: the message that task 0 broadcasts when a file is opened. The message fits into one
+// broadcast of a shared-memory barrier (comm/shm_barrier).
 #pragma once
 
 #include <cstdint>

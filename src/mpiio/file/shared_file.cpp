@@ -1,4 +1,4 @@
-// Opening, closing and file pointers; src/exchange performs the transfers.
+// Implements opening, closing and file pointers. src/exchange performs the transfers.
 #include "mpiio/file/shared_file.hpp"
 
 #include <algorithm>
@@ -79,11 +79,12 @@ class OpenFile final : public SharedFile {
     std::optional<Error> problem = across_.meet_before_close(*file_, comm(), mode_.write);
     if (const auto missing = incomplete()) problem = missing;
     attempt(problem, [&] { pointer_->close(); });
-    // Task 0, which has announced the handle, withdraws it after all tasks have closed.
+    // Task 0 has announced the handle to other openers and withdraws it after all tasks have closed. Until
+    // then task 0 keeps the file open and only publishes its writes.
     const bool closes_last = others_.is_announced();
     attempt(problem, [&] { closes_last ? bring_home() : file_->close(); });
     if (is_reported_) attempt(problem, [&] { report(comm(), store_, statistics(), path_, targets_); });
-    // Files can be removed only after all tasks have closed them.
+    // All tasks must have closed the file before task 0 removes it and the file of the shared pointer.
     int64_t used = pointer_->used();
     std::optional<Error> outcome = attempt([&] { agree(comm(), problem, std::span(&used, 1)); });
     if (closes_last) {
@@ -234,12 +235,14 @@ class OpenFile final : public SharedFile {
     hints_ = hints_in(told);
     per_host_ = hints_.allowed_on(host_name());
   }
-  // On task 0. Where locks fail, handles cannot see each other, and none fills gaps.
+  // Announces the handle to other openers. Called on task 0. Returns an error only if a lock was not granted
+  // in time (EAGAIN). After other errors of locks the handle is not announced, and writes fill gaps only if
+  // the hints request it.
   std::optional<Error> announce() {
     const auto problem = attempt([&] { others_.announce(file_); });
     return problem && problem->errno_value() == EAGAIN ? problem : std::nullopt;
   }
-  // Returns the error with which sync() and close() must fail.
+  // Returns the error that sync() and close() must throw, if any.
   std::optional<Error> incomplete() const {
     return mode_.delete_on_close ? std::nullopt : unwritten_.problem(path_, rank());
   }
@@ -249,7 +252,7 @@ class OpenFile final : public SharedFile {
           }));
     see_others();
   }
-  // Publishes this task's writes as a close would.
+  // Publishes this task's writes without closing the file.
   void bring_home() { across_.caches() ? exchange::to_server(*file_) : publish(*file_); }
 
   std::optional<Error> take_refused() {
@@ -307,7 +310,7 @@ class OpenFile final : public SharedFile {
     agree_with(comm(), rank() == 0 ? attempt(act) : std::nullopt, 0);
     see_others();
   }
-  // Requires that all tasks have synced. Makes their bytes visible to this task.
+  // Makes the bytes of all tasks visible to this task. Requires that all tasks have synced.
   void see_others() {
     if (Published* const apart = file_->traits().apart) return apart->published();
     if (across_.apart()) agree(comm(), attempt([&] { file_->renew(); }));
@@ -339,8 +342,8 @@ class OpenFile final : public SharedFile {
     how.block = block();
     return how;
   }
-  // Returns the result of transfer(tally) and counts the operation in `calls`, even if it throws. A failed
-  // write may have written any part of its bytes.
+  // Runs transfer(tally) and returns its result. Counts the operation in `calls`, even if the transfer
+  // throws. Records the bytes of a failed write, any part of which may be written.
   template <class Transfer>
   int64_t counted(const exchange::FileAccess& access, bool writes, int64_t Statistics::*calls,
                   Transfer transfer) {
@@ -354,7 +357,8 @@ class OpenFile final : public SharedFile {
       const std::lock_guard lock(mutex_);
       statistics_.add(one);
     }
-    // A call rejected for its arguments, or for those of another task, counts as no write.
+    // A call fails with invalid_argument if this or another task passed invalid arguments. Such a call has
+    // written nothing.
     const bool refused = failed && failed->code() == Code::invalid_argument;
     if (writes && !refused) failed ? unwritten_.add(access, *failed) : unwritten_.remove(access);
     if (failed) throw *failed;
@@ -369,7 +373,7 @@ class OpenFile final : public SharedFile {
   std::vector<std::string> targets_;  // statistics targets; task 0 only
   bool is_reported_ = false;          // task 0 has targets
   std::shared_ptr<File> file_;
-  mutable exchange::ConcurrentOpeners others_;  // on task 0
+  mutable exchange::ConcurrentOpeners others_;  // used on task 0
   bool is_announced_ = false;
   int64_t block_ = 4096;
   bool atomic_ = false;
@@ -377,7 +381,7 @@ class OpenFile final : public SharedFile {
   AcrossHosts across_;
   int64_t per_host_ = -1;  // maximum aggregators on this host by cb_config_list; negative: unlimited
   std::unique_ptr<SharedPointer> pointer_;
-  exchange::UnwrittenBytes unwritten_;  // of this task
+  exchange::UnwrittenBytes unwritten_;  // bytes of failed writes of this task
   int64_t shared_base_ = 0;             // start of the shared pointer
   mutable std::mutex mutex_;            // guards the members below
   Statistics statistics_;

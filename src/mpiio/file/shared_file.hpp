@@ -19,8 +19,8 @@
 // Errors: sheaf::Error. wrong_mode: for example, writing to a file opened for reading. not_found, permission,
 // no_space, io: as reported by the operating system. After an error, file pointers keep their advanced
 // positions. The contents of the range of a failed write are undefined. sync() and close() throw the error of
-// a failed write on all tasks. They do so until its task has written the same bytes, or the file has been
-// truncated before them.
+// a failed write on all tasks. They do so until the failing task has written the same bytes, or the file has
+// been truncated to a size that excludes these bytes.
 #pragma once
 
 #include <memory>
@@ -51,15 +51,15 @@ class Sequence;
 
 class SHEAF_EXPORT SharedFile {
  public:
-  // Collective over `comm`, which the file takes over. `store` must outlive the file. Task 0 creates the
-  // file. Throws on all tasks the error of the first failing one; io with EEXIST for an exclusive create if
-  // the path exists.
+  // Opens a file. Collective over `comm`, which the file takes over. `store` must outlive the file. Task 0
+  // creates the file if `mode` requests it. On failure throws the error of the first failing task on all
+  // tasks. An exclusive create of an existing path throws io with EEXIST.
   static std::unique_ptr<SharedFile> open(std::unique_ptr<Comm> comm, Store& store, const std::string& path,
                                           const SharedMode& mode, const Hints& hints = {});
   virtual ~SharedFile() = default;
 
-  // Collective. Closes the file even if it throws. Reports statistics (SHEAF_STATS) and removes the file if
-  // it was opened with delete_on_close.
+  // Collective. Closes the file, even if the call throws. Reports statistics (SHEAF_STATS). Removes the file
+  // if it was opened with delete_on_close.
   virtual void close() = 0;
 
   virtual int rank() const = 0;
@@ -85,7 +85,7 @@ class SHEAF_EXPORT SharedFile {
 
   // --- The view and the file pointers.
 
-  // When the tasks agree on an error of set_view().
+  // Time at which the tasks agree on an error of set_view().
   enum class Agreed : uint8_t { now, at_transfer };
   // Collective. Sets the view of this task and resets both pointers to 0. Throws invalid_argument for an
   // invalid view: displacement < 0, a file type without data, or a size that is no multiple of the etype. A
@@ -100,17 +100,17 @@ class SHEAF_EXPORT SharedFile {
   // Local. Returns the individual pointer and advances it by `bytes` (0: query only).
   virtual int64_t claim_individual(int64_t bytes) = 0;
   virtual void seek_individual(int64_t position) = 0;
-  // Local. Returns the pointer shared by all tasks and advances it by `bytes`. Excludes concurrent calls of
+  // Local. Returns the pointer shared by all tasks and advances it by `bytes`. Waits for concurrent calls of
   // other tasks.
   virtual int64_t claim_shared(int64_t bytes) = 0;
   // Collective. Returns the shared pointer after all tasks have entered the call.
   virtual int64_t shared_position() = 0;
   virtual void seek_shared(int64_t position) = 0;  // collective; the same position on all tasks
-  // Collective. Advances the shared pointer by the bytes of all tasks. Returns this task's position, in rank
-  // order.
+  // Collective. Advances the shared pointer by the sum of the tasks' `bytes`. Returns the position of this
+  // task's bytes, which follow the bytes of all lower ranks.
   virtual int64_t claim_ordered(Sequence& sequence, int64_t bytes) = 0;
 
-  // Local. Returns the bytes of the view's stream before the end of the file (MPI_SEEK_END).
+  // Local. Returns the number of bytes of the view's stream before the end of the file (MPI_SEEK_END).
   virtual int64_t end_of_stream(const View& view) = 0;
 
   // --- Transfers. They return the bytes transferred; reads stop at the end of the file.

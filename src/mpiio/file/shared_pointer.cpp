@@ -18,10 +18,11 @@ namespace sheaf {
 
 namespace {
 
-// A mutex: a file name that only one task can create. Waiting tasks poll with a backoff.
+// A mutex that spans hosts. The task that succeeds in creating a file of this name holds it and removes the
+// file to release it. Waiting tasks poll with a backoff.
 class NameLock : private NonCopyable {
  public:
-  // Throws io with errno EAGAIN if another task keeps the name longer than `patience`.
+  // Acquires the mutex. Throws io with errno EAGAIN if another task holds it for longer than `patience`.
   NameLock(Store& store, std::string path, std::chrono::milliseconds patience)
       : store_(store), path_(std::move(path)) {
     for (const Backoff looks;; looks.rest()) {
@@ -60,7 +61,8 @@ SharedPointer::SharedPointer(Store& store, const std::string& path, uint64_t id,
                              const AcrossHosts& across)
     : store_(store), data_(path), path_(beside(path, id)), id_(id), tasks_(tasks), across_(across) {}
 
-// Creates the file or opens an existing one. Another host may be creating it at the same moment.
+// Creates the sidecar file or opens an existing one. Retries on hosts with separate page caches, because
+// another host may be creating the file at the same moment.
 std::shared_ptr<File> SharedPointer::made_or_found() {
   const std::chrono::seconds patience = across_.apart() ? patience_with_names : std::chrono::seconds(0);
   return patiently(patience, [&](bool last) -> std::shared_ptr<File> {
@@ -78,7 +80,8 @@ std::shared_ptr<File> SharedPointer::made_or_found() {
   });
 }
 
-// The write of the identity may have failed half-way.
+// Returns the owner that the sidecar file names. A file with only a part of this open's identity has no owner
+// yet, because the write of the identity may have failed half-way.
 SharedPointer::Owner SharedPointer::owner_of(File& file) const {
   uint64_t found = 0;
   const size_t bytes = file.read_at(std::as_writable_bytes(std::span(&found, 1)), 0);
@@ -86,7 +89,7 @@ SharedPointer::Owner SharedPointer::owner_of(File& file) const {
   return found == 0 || std::memcmp(&found, &id_, bytes) == 0 ? Owner::nobody_yet : Owner::others;
 }
 
-// The first task writes the identity of the open into the first 8 bytes.
+// Opens the sidecar file. The first task that does so writes the identity of the open into the first 8 bytes.
 void SharedPointer::open() {
   if (file_) return;
   std::shared_ptr<File> file = across_.wrap(made_or_found());
@@ -102,7 +105,7 @@ void SharedPointer::open() {
   file_ = std::move(file);
 }
 
-// Calls `part` while no other task does the same.
+// Calls `part` while no other task runs a call on the 8 bytes at `at`.
 template <class Part>
 void SharedPointer::while_alone(File& file, int64_t at, Part part) {
   constexpr int64_t length = sizeof(int64_t);
@@ -141,8 +144,9 @@ void SharedPointer::set(int64_t position) {
   change([position](int64_t) { return position; });
 }
 
-// If any task has used the pointer, the file exists, even if this host does not see it yet, or its first use
-// failed. Writes nothing, since the failure may have been a write.
+// Removes the sidecar file unless it belongs to another open. If any task has used the pointer, the file may
+// exist although this host does not see it yet; made_or_found() then finds or creates it. Writes nothing,
+// because the failure of a first use may have been a failing write.
 void SharedPointer::remove(bool used) {
   if (!(used && across_.apart()) && !store_.status(path_).exists) return;
   std::shared_ptr<File> file;

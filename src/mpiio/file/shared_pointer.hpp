@@ -1,12 +1,13 @@
 // mpiio/file/shared_pointer: the file pointer shared by all tasks.
 //
-// It is stored in a small file beside the data, created on first use and removed at close. The file holds 8
-// bytes that identify the open, then 8 bytes per view that the file has had, updated under a lock. So any
-// task on any host can advance the pointer at any time, independently of the others. Setting a new view,
-// which starts at pointer 0, needs no communication.
+// The pointer is stored in a sidecar file, which is created on first use and removed at close. The sidecar
+// file holds 8 bytes that identify the open, then 8 bytes for each view since the open. Tasks update it under
+// a lock. Any task on any host can therefore advance the pointer at any time, independently of the others.
+// Setting a new view, which starts at pointer 0, needs no communication.
 //
-// Where locks do not reach all tasks, a task that changes the pointer creates a second file, with `.lock`
-// appended to the name, as a mutex. Only one task can create it.
+// Where locks do not exclude all other tasks, a second file, with `.lock` appended to the name, serves as a
+// mutex. A task creates this file before it changes the pointer, and removes it afterwards. Only one task at
+// a time succeeds in creating the file.
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,8 @@ namespace sheaf {
 
 class SharedPointer {
  public:
-  // Local; accesses no file. `id` is the same on all `tasks` of the file and differs between opens.
+  // Creates an object without accessing files. Local. `tasks` is the number of tasks of the file. `id` is the
+  // same on all tasks and differs between opens.
   SharedPointer(Store& store, const std::string& path, uint64_t id, int64_t tasks, const AcrossHosts& across);
 
   // Returns the pointer and advances it by `bytes`. Thread-safe; excludes other tasks. Throws the error of
@@ -36,10 +38,10 @@ class SharedPointer {
     ++views_;
   }
 
-  // Returns true if this task has used the pointer, or tried to, so that the file may exist.
+  // Returns true if this task has tried to use the pointer, so that the sidecar file may exist.
   bool used() const { return used_; }
-  // close() closes the file of this task. remove() is called by one task after all have closed; `used` is
-  // true if any task has used the pointer.
+  // close() closes this task's descriptor of the sidecar file. One task calls remove() after all tasks have
+  // called close(); `used` is true if any task has used the pointer.
   void close() {
     if (file_) file_->close();
     file_.reset();

@@ -10,7 +10,7 @@ namespace sheaf {
 
 namespace {
 
-// Returns the choice as a Sieving, or as a Way of collective transfers.
+// Converts a choice to the type `Wanted`: Sieving, or CollectiveOptions::Buffering.
 template <class Wanted>
 Wanted wanted(Choice choice) {
   return choice == Choice::enable    ? Wanted::always

@@ -9,8 +9,8 @@ namespace sheaf::api {
 
 namespace {
 
-// MPI_Finalize first deletes the attributes of MPI_COMM_SELF, while all of MPI still works (MPI 3.1, section
-// 8.7.1).
+// Called when MPI_Finalize deletes the attributes of MPI_COMM_SELF, which it does while all of MPI still
+// works (MPI 3.1, section 8.7.1).
 int on_finalize(MPI_Comm, int, void*, void*) {
   attempt(end_with_mpi);
   return MPI_SUCCESS;

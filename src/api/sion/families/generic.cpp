@@ -36,7 +36,7 @@ LocalGroup checked(const GivenPlace& given) {
   return place;
 }
 
-// Validates that the placements give every file the tasks 0 to lsize-1, and applies them. Collective.
+// Applies the placements after validating that every file has the tasks 0 to lsize-1. Collective.
 void place_as_given(Comm& comm, const GivenPlace& given, ParallelWriteRequest& request) {
   LocalGroup place;
   auto problem = attempt([&] { place = checked(given); });
@@ -61,7 +61,8 @@ void place_as_given(Comm& comm, const GivenPlace& given, ParallelWriteRequest& r
   request.nfiles = place.numfiles;
 }
 
-// Finds the means of collective calls on a file shared by the tasks of the program's own group.
+// Creates the means of collective calls on a physical file. The means use the group that the program has
+// created for the tasks of the file.
 class Means {
  public:
   Means(const GenericApi& api, void* all) : api_(api), all_(all) {}
@@ -72,8 +73,9 @@ class Means {
     return means;
   }
 
-  // Returns the means for a write. Returns none if the tasks of a single file are ordered differently in the
-  // local group than in the whole group: collective calls cannot use such a group. Collective.
+  // Returns the means for a write. Returns no means if a single file holds all tasks and the local group
+  // orders them differently from the whole group, because collective calls cannot use such a group.
+  // Collective.
   CollectiveMeans find_for(Comm& comm, const ParallelWriteRequest& request) {
     int64_t differ = request.nfiles == 1 && request.local->rank() != comm.rank();
     comm.all_max(std::span(&differ, 1));
@@ -91,8 +93,8 @@ class Means {
   std::shared_ptr<GenericMover> mover_;
 };
 
-// Switches collectors off if a task lacks the callbacks that move data. Buddy copies are written in any case.
-// Collective.
+// Switches collectors off if a task lacks the callbacks that transfer data. Has no effect if the mode
+// requests buddy copies, which are always written. Collective.
 void refuse_collective(const GenericApi& api, Comm& comm, OpenMode& mode) {
   if (mode.collective.buddies > 0 || !plan_of(mode.collective, mode.writes(), comm.size())) return;
   int64_t lacking = !api.moves_data();

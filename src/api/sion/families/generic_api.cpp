@@ -13,13 +13,14 @@ namespace {
 
 std::mutex apis_mutex;
 std::map<int, GenericApi> apis;
-int next_aid = max_handles;  // API ids and sids are disjoint, so that confusing them is detected
+int next_aid = max_handles;  // API ids and sids are disjoint, so that a call detects an id of the wrong kind
 
 Error no_such_api(int aid) {
   return Error(Code::invalid_argument, "invalid API identifier " + std::to_string(aid));
 }
 
-// Registers a callback that is not registered yet; returns `failure` otherwise.
+// Registers a callback and returns `success`. If the id is invalid or the callback is null or already
+// registered, returns `failure`.
 template <class Member, class Callback>
 int set(const char* function, int aid, Member member, Callback callback, int success, int failure) {
   return guarded(function, -1, failure, [&] {

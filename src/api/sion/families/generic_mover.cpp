@@ -9,8 +9,8 @@
 namespace sheaf::api {
 namespace {
 
-// Movers by handle. The process functions passed to callbacks know only the handle, and a handle leaves the
-// handle table before its last bytes are written.
+// Movers by handle. The process functions passed to callbacks receive only the handle. The handle table
+// cannot replace this map, because a handle leaves the table before its last bytes are written.
 std::mutex movers_mutex;
 std::map<int, GenericMover*> movers;
 
@@ -69,8 +69,8 @@ void GenericMover::finish(const char* callback, int result) {
     throw Error(Code::io, "the " + std::string(callback) + " callback returned " + std::to_string(result));
 }
 
-// Processes a piece that the program passes on at the collector. Returns 0, or 1 after an error, which is
-// stored.
+// Runs `execute` on bytes that the program's callback passes at the collector. Returns 0, or 1 after an
+// error. Stores the first error in problem_.
 template <class Pointer, class Execute>
 int GenericMover::run(const Execute* execute, Pointer data, const sion_int64* spec) {
   const auto failed = attempt([&] {

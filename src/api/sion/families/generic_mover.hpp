@@ -15,7 +15,7 @@ namespace sheaf::api {
 
 class GenericMover final : public Mover, private NonCopyable {
  public:
-  // `group`: the program's group of the tasks of the physical file, which must outlive the object.
+  // `group` is the program's group of the tasks of the physical file. It must outlive the object.
   GenericMover(const GenericApi& api, void* group) : api_(api), group_(group) {}
   ~GenericMover() override;
 
@@ -44,8 +44,8 @@ class GenericMover final : public Mover, private NonCopyable {
 };
 
 // Returns the means that `api` provides for collective calls on a physical file. `local` is the program's
-// group of the tasks of the file, `all` the group of the open. Asks for the capability of this task. Creates
-// a mover only if all three callbacks are set.
+// group of the tasks of the file, `all` the group of the open. Returns no means unless all three callbacks
+// are set. Otherwise asks the capability callback whether this task may collect, and creates a mover.
 CollectiveMeans generic_means(const GenericApi& api, void* all, void* local,
                               std::shared_ptr<GenericMover>& mover);
 

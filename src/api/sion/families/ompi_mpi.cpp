@@ -29,8 +29,8 @@ struct Given {
   bool has_group = false;
 };
 
-// Places tasks by process, because the number of files counts processes: all threads of a process use the
-// same file. Only a table places every task individually.
+// Places tasks in physical files. The number of files counts processes, so all threads of a process use the
+// same file. Only a table places every task individually; the function then changes nothing.
 void place_processes(Comm& comm, ParallelWriteRequest& request, const OpenMode& mode, int threads,
                      const std::function<std::unique_ptr<Comm>(Comm&)>& local) {
   if (mode.file_policy == FilePolicy::table) return;
@@ -103,7 +103,7 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
                                    .globalrank = globalrank,
                                    .fileptr = fileptr,
                                    .newfname = newfname,
-                                   .may_collect = master,  // like the groups of the format
+                                   .may_collect = master,  // only master threads collect
                                    .shares = true,
                                    .place = place});
     if (sid < 0) return sid;

@@ -79,14 +79,15 @@ size_t sion_coll_fread_mpi(void* data, size_t size, size_t nitems, int sid) {
 
 namespace {
 
-// Returns the number of tasks in a group: the environment setting, or a default for the number of tasks.
+// Returns the number of tasks in a group. SION_SERBLOCKSIZE sets the number; the default depends on `ntasks`.
 int step_of(int ntasks) {
   if (const auto step = quiet_number_setting("SION_SERBLOCKSIZE", INT_MIN, INT_MAX); step && *step > 0)
     return static_cast<int>(*step);
   return ntasks > 128 ? 32 : ntasks > 64 ? 16 : ntasks > 16 ? 8 : ntasks;
 }
 
-// Passes one barrier for each turn before or after that of this task.
+// Calls barriers so that groups of tasks proceed in turns. If `before` is true, calls one barrier for each
+// turn before that of this task. Otherwise calls one for the turn of this task and for each later turn.
 int take_turns(const char* function, int sid, bool before) {
   Comm* comm = comm_of(sid);
   return guarded(function, comm ? comm->rank() : -1, SION_NOT_SUCCESS, [&] {

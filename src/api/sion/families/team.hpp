@@ -1,5 +1,5 @@
-// api/sion/families/team: communication among the threads of an OpenMP team. Only for files compiled with
-// OpenMP.
+// api/sion/families/team: communication among the threads of an OpenMP team. Only files compiled with OpenMP
+// may include this header.
 //
 // The constructs are orphaned: they bind to the innermost team of the calling threads. Concurrent teams,
 // nested or started by different threads, therefore cannot mix.
@@ -21,7 +21,7 @@
 namespace sheaf::api {
 
 // Creates a Comm over the current OpenMP team and returns the Comm of this thread. Collective over the team.
-// Throws on all threads alike.
+// On failure throws on all threads.
 inline std::unique_ptr<Comm> meet_team() {
   std::shared_ptr<ThreadTeam> team;
   const int size = omp_get_num_threads();
@@ -33,8 +33,8 @@ inline std::unique_ptr<Comm> meet_team() {
   return thread_comm(std::move(team), omp_get_thread_num());
 }
 
-// Verifies that every thread passes a different handle of one multifile that a team of this size opened.
-// Collective over the current OpenMP team. Throws on all threads alike.
+// Verifies that a team of this size opened one multifile and that every thread passes a different handle of
+// it. Collective over the current OpenMP team. If a check fails, throws on all threads.
 inline void check_team_closes(int sid) {
   const std::unique_ptr<Comm> team = meet_team();
   int64_t thread = 0;

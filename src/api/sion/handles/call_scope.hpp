@@ -4,8 +4,9 @@
 // gate in begin_call() and leaves it when the CallScope of guarded() ends. Handles without a gate cost
 // nothing.
 //
-// Only one thread at a time may use a handle. Calls that do more than copy into a window occupy the handle.
-// If two threads make such calls at once, one gets an error instead of mixing the streams.
+// Only one thread at a time may use a handle. A call that does more than copy into a window occupies the
+// handle. If two threads make such calls at once, one of them gets an error, so that their data are not
+// mixed.
 #pragma once
 
 #include <atomic>
@@ -25,8 +26,8 @@ class SHEAF_EXPORT CallScope : private NonCopyable {
   // Leaves all gates that the scope has entered.
   ~CallScope();
 
-  // Enters a gate until the innermost scope of this thread ends. No effect if one of the thread's scopes is
-  // inside already.
+  // Enters a gate until the innermost scope of this thread ends. No effect if a scope of the thread is inside
+  // the gate already.
   static void enter(const std::shared_ptr<Gate>& gate);
   // Occupies a handle for this thread until its innermost scope ends. No effect if the thread occupies it
   // already. `user` is the current user of the handle; null if unused. Throws wrong_mode if another thread

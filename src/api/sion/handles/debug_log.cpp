@@ -49,7 +49,7 @@ std::string now() {
 
 class Log {
  public:
-  // Returns whether lines with a bit of `mask` are enabled.
+  // Returns true if the log is on for a bit of `mask`.
   bool wants(int mask) {
     int wanted = mask_.load(std::memory_order_acquire);
     if (wanted == unread) wanted = read_environment();
@@ -88,10 +88,10 @@ class Log {
     return file_of_thread();
   }
 
-  // Returns whether lines of the library itself are suppressed.
+  // Returns true if lines of the library itself are suppressed.
   bool silent() const { return silent_; }
 
-  // Writes a line. Returns false if nothing was written. A task of -1 passes the task filter.
+  // Writes a line. Returns false if nothing was written. A line with `task` -1 passes the filter of tasks.
   bool write(std::string_view text, std::string_view function, int task) {
     while (text.ends_with('\n')) text.remove_suffix(1);
     std::string line = now() + " ";
@@ -118,7 +118,7 @@ class Log {
  private:
   static constexpr int unread = INT_MIN;
 
-  // Returns null if the log is off.
+  // Returns the file of the calling thread, or null if the log is off.
   FILE* file_of_thread() {
     if (mask_.load() == 0) return nullptr;
     const int thread = thread_number();

@@ -15,13 +15,14 @@ enum class Subject : int { errors = 1, handles = 2 };
 // Returns whether a line about `subject` would be written. Reads the environment on the first call.
 bool debugging(Subject subject);
 
-// Writes one line if the log is on for `subject` and `task` (-1: unknown). Never throws. Thread-safe.
+// Writes one line if the log is on for `subject` and `task`. A `task` of -1 means that the task is unknown.
+// Never throws. Thread-safe.
 void debug_line(Subject subject, std::string_view text, int task);
 
 // Returns the number of the calling thread, or -1 if no source of thread numbers is set.
 int thread_number();
 
-// Sets the source of thread numbers unless one is set.
+// Sets the source of thread numbers. No effect if a source is set already.
 SHEAF_EXPORT void use_thread_numbers(int (*get_thread_num)());
 
 }  // namespace sheaf::api

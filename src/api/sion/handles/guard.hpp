@@ -1,5 +1,5 @@
-// api/sion/handles/guard: converts what a call of the C interface throws to its documented return value, and
-// reports it (base/report). No exception leaves the library.
+// api/sion/handles/guard: wraps the calls of the C interface. An exception is reported (base/report) and
+// becomes the documented return value of the call. No exception leaves the library.
 #pragma once
 
 #include <string>
@@ -18,8 +18,9 @@ inline void require(const void* pointer, const char* name) {
   if (!pointer) throw Error(Code::invalid_argument, std::string("argument ") + name + " is NULL");
 }
 
-// Runs the body of a call and returns its result, or `failure` after an error (a null pointer is reported as
-// 0). `task` is a number, or a function evaluated only when a report is made.
+// Runs the body of a call and returns its result, or `failure` after an error. The report of an error
+// contains `failure` as a number, 0 for a null pointer. `task` is the number of the task in the report, or a
+// function that returns the number and runs only if a report is made.
 template <class Task, class Result, class Body>
 Result guarded(const char* function, Task&& task, Result failure, Body&& body) {
   const CallScope scope;
@@ -43,7 +44,7 @@ Result guarded(const char* function, Task&& task, Result failure, Body&& body) {
   return result;
 }
 
-// Like guarded, for a body without a result: returns SION_SUCCESS or SION_NOT_SUCCESS.
+// Runs a body without a result as guarded() does. Returns SION_SUCCESS or SION_NOT_SUCCESS.
 template <class Task, class Body>
 int succeeds(const char* function, Task&& task, Body&& body) {
   return guarded(function, task, SION_NOT_SUCCESS, [&] {

@@ -35,7 +35,8 @@ Handle::Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> to_write,
       through_library(mode.stream),
       keeps_journal(mode.journal) {
   hints = quiet_number_setting("SION_HINTS") == 1;
-  // No gate for striped files: their I/O sends messages to listeners, which the flushing thread must not do.
+  // Striped files get no gate. Their I/O sends messages to listeners, and the flushing thread must not send
+  // messages.
   if (mode.term_flush && writer && !is_stripe_path(path())) gate = std::make_shared<Gate>(*this);
   open_windows();
 }
@@ -141,8 +142,8 @@ std::unique_ptr<Handle> remove_handle(int sid) {
   return handle;
 }
 
-// Users by sid rather than in the handle, because a thread may close a handle that another thread is about to
-// use.
+// Users of handles, by sid. They are not stored in the handles, because a thread may close a handle that
+// another thread is about to use.
 static std::array<std::atomic<const void*>, max_handles> handle_users;
 
 Handle& get_handle(int sid) {

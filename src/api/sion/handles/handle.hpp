@@ -41,7 +41,7 @@ enum class OpenedBy : uint8_t { serial, parallel, mapped, duplicate };
 
 class Handle : private NonCopyable {
  public:
-  // `files`: kept alive because `opened` uses them. `mode` selects the type of the program's stream and
+  // Keeps `files` alive, because `opened` uses them. `mode` selects the type of the program's stream and
   // whether SIGTERM flushes the handle.
   Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> opened, const OpenMode& mode)
       : Handle(std::move(files), std::move(opened), nullptr, mode) {}
@@ -49,7 +49,7 @@ class Handle : private NonCopyable {
       : Handle(std::move(files), nullptr, std::move(opened), mode) {}
   ~Handle();
 
-  // Windows of the fast path; never null. The one for the other direction is empty.
+  // Windows of the fast path; never null. The window of the direction in which the file is not open is empty.
   Window* out;
   Window* in;
   Window* out_records;  // key-value files in native byte order only
@@ -66,7 +66,7 @@ class Handle : private NonCopyable {
       gate;  // set if SIGTERM flushes the handle: calls enter the gate in begin_call(), and no windows exist
   bool hints = false;                  // the environment asked for file-system hints (SION_HINTS)
   std::unique_ptr<AtomicName> atomic;  // null: the file has its final name
-  // Set on the first task of a multifile open for writing; null if it could not be acquired.
+  // Set on the first task of a multifile open for writing; null if ownership is not available.
   std::shared_ptr<Ownership> ownership;
   const int64_t process = forks();      // process that opened the handle
   const bool keeps_journal;             // flushed data are recorded in a journal
@@ -81,11 +81,11 @@ class Handle : private NonCopyable {
 
   bool is_serial() const { return opened_by == OpenedBy::serial; }
 
-  // Properties common to both directions. task() returns the number of the current task.
+  // Returns the number of the current task.
   int task() { return static_cast<int>(writes ? writes->task() : reads->task()); }
   // Returns the number of tasks of the whole multifile.
   int ntasks() { return static_cast<int>(writes ? writes->ntasks() : reads->ntasks()); }
-  // Returns the Comm of all its processes; null if one process opened it alone.
+  // Returns the Comm of all processes of the multifile, or null if one process opened the multifile alone.
   Comm* comm() { return writes ? writes->comm() : reads->comm(); }
   FileFacts facts() { return writes ? writes->facts() : reads->facts(); }
   // Returns the path of the physical file of the current task.
@@ -95,14 +95,14 @@ class Handle : private NonCopyable {
   // Returns the program's stream (ansi) or descriptor (posix) of the physical file; creates it on first use.
   // Throws unsupported if the file is compressed or the program requested streams through the library.
   StdioHandle& share();
-  // Returns the program's stream; creates it on first use. It is a stream of the physical file, or one
-  // through the library. The latter is used if the mode requests it or the bytes are no file of the operating
-  // system (compressed, striped, a buddy copy). Every call then first determines the position of the stream
-  // (get_handle), and no windows exist.
+  // Returns the program's stream; creates it on first use. The stream is a stream of the physical file or one
+  // that passes its bytes through the library. A stream through the library is used if the mode requests it,
+  // or if the bytes are no file of the operating system (compressed, striped, a buddy copy). While such a
+  // stream exists, every call first determines its position (get_handle), and no windows exist.
   FILE* stream();
   void drop_stream();  // after the program closed a stream through the library
   FILE* own_stream();  // the existing stream of stream(), or null
-  // Returns null if the program has no stream.
+  // Returns the program's stream or descriptor of the physical file, or null if the program has none.
   StdioHandle* shared() { return writer ? writer->handle() : reader->handle(); }
   void select(int64_t task);  // throws out_of_range
   void stray(int64_t task, const Error& why) {
@@ -110,7 +110,8 @@ class Handle : private NonCopyable {
     open_windows();
   }
 
-  // Calls Writer::append(). For handles open for writing. No windows exist while the writer awaits a retry.
+  // Calls Writer::append(). Requires a handle open for writing. While the writer awaits a retry, no windows
+  // exist, so that every call reaches the writer.
   template <class Act>
   void append(std::span<const std::byte> head, std::span<const std::byte> body, Act&& act) {
     const bool awaited = writes->awaits_retry();
@@ -118,7 +119,7 @@ class Handle : private NonCopyable {
     if (writes->awaits_retry() != awaited) open_windows();
     if (problem) throw *problem;
   }
-  // Appends bytes after the bytes in the program's stream, which are stored first.
+  // Appends bytes to the stream of the task, after storing the bytes that the program's stream holds.
   void write(std::span<const std::byte> data) {
     append({}, data, [&] {
       settle();
@@ -135,14 +136,15 @@ class Handle : private NonCopyable {
   void open_windows();
 };
 
-// Adds a handle to the table, which owns it then, and returns its sid. If the table is full, throws and
-// leaves the handle with the caller.
+// Adds a handle to the table and returns its sid. The table then owns the handle. If the table is full,
+// throws and leaves the handle with the caller.
 SHEAF_EXPORT int add_handle(std::unique_ptr<Handle>& handle);
 
-// Returns the handle of a sid, or null. Inline for the fast path.
 inline constexpr int max_handles = 1 << 16;
 extern SHEAF_EXPORT std::atomic<Handle*> handle_table[max_handles];
 
+// Returns the handle of a sid, or null if the sid is invalid. The function is inline because it is on the
+// fast path.
 inline Handle* find_handle(int sid) {
   if (static_cast<unsigned>(sid) >= static_cast<unsigned>(max_handles)) return nullptr;
   return handle_table[sid].load(std::memory_order_acquire);

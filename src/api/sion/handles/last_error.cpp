@@ -1,4 +1,5 @@
-// The calls of sheaf.h about the last error.
+// Implements calls of sheaf.h that do not use a handle: the last error, the printing of errors, and the
+// version.
 #include "api/sion/handles/exported.hpp"
 #include "base/report/report.hpp"
 

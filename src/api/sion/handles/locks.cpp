@@ -15,7 +15,7 @@ struct LockCallbacks {
 
 namespace {
 
-// Set once; a lock cannot be removed.
+// The registered lock. It is set at most once and never removed.
 std::atomic<const LockCallbacks*> registered{nullptr};
 
 bool register_lock(int lock(void*), int unlock(void*), void* data) {
@@ -29,7 +29,8 @@ bool register_lock(int lock(void*), int unlock(void*), void* data) {
 }  // namespace
 
 void use_library_lock() {
-  // The table needs no other lock; this only prevents a later registration.
+  // The table needs no further lock. Registering callbacks without effect only prevents a later registration
+  // by the program.
   const auto nothing = [](void*) { return SION_SUCCESS; };
   if (!registered.load(std::memory_order_acquire)) register_lock(nothing, nothing, nullptr);
 }

@@ -10,8 +10,8 @@
 
 namespace sheaf::api {
 
-// Registers a lock without effect if none is registered, so that the program can no longer register one. For
-// the thread families of the interface.
+// Registers a lock without effect if none is registered, so that the program can no longer register one. The
+// opens of the thread families call the function.
 SHEAF_EXPORT void use_library_lock();
 
 // Holds the registered lock, if any, during its lifetime.

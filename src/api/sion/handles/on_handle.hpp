@@ -15,7 +15,7 @@ Result on_handle(const char* function, int sid, Result failure, Body&& body) {
   return guarded(function, task, failure, [&]() -> Result { return body(get_handle(sid)); });
 }
 
-// Like on_handle, for a body without a result: returns SION_SUCCESS or SION_NOT_SUCCESS.
+// Runs a body without a result as on_handle() does. Returns SION_SUCCESS or SION_NOT_SUCCESS.
 template <class Body>
 int succeeds_on_handle(const char* function, int sid, Body&& body) {
   return on_handle(function, sid, SION_NOT_SUCCESS, [&](Handle& handle) {
@@ -32,8 +32,8 @@ Result on_found_handle(const char* function, int sid, Result invalid, Result fai
   return guarded(function, h->task(), failure, [&]() -> Result { return body(*h); });
 }
 
-// Like on_handle, for a call that appends: body(handle) passes the bytes to handle.append(). The program's
-// stream is not settled first.
+// Runs the body of a call that appends, which passes the bytes to handle.append(). Unlike on_handle(), does
+// not settle the program's stream before the body.
 template <class Result, class Body>
 Result on_handle_to_write(const char* function, int sid, Result failure, Body&& body) {
   return on_found_handle(function, sid, failure, failure, [&](Handle& handle) -> Result {

@@ -17,12 +17,14 @@ struct PlainStream::Link {
 
 namespace {
 
-// Returns the errno of an error; 0 if there was none.
+// Returns the errno value of an error, EIO if the error has none, or 0 without an error.
 int errno_of(const std::optional<Error>& problem) {
   return !problem ? 0 : problem->errno_value() != 0 ? problem->errno_value() : EIO;
 }
 
-// Runs a stdio callback. Prints errors on stderr, because errno alone carries little information.
+// Runs a stdio callback and sets errno, to 0 after success. Sets EBADF without running the callback if the
+// handle is closed or `can` is false. Prints errors on stderr, because errno alone carries little
+// information.
 template <class Call>
 void serve(Handle* h, bool can, Call&& call) {
   if (!h || !can) {
@@ -97,7 +99,8 @@ PlainStream::PlainStream(Handle& handle) : link_(new Link{&handle}) {
     delete link_;
     throw os_error("cannot make a stream for", handle.path(), errno);
   }
-  // Positions in the multifile jump between blocks, which would confuse the read-ahead of stdio.
+  // Input is buffered only if the stream has the positions of the task's stream. Positions in the multifile
+  // jump between blocks, which would confuse the read-ahead of stdio.
   if (handle.writer || !handle.through_library) std::setvbuf(stream_, nullptr, _IONBF, 0);
 }
 
@@ -114,7 +117,7 @@ void PlainStream::settle() {
     if (!h.writes->awaits_retry()) h.writer->lose(lost);
     throw lost;
   }
-  // Read-ahead makes the position of the program differ from that of the library.
+  // stdio reads ahead, so the position of the program may differ from that of the library.
   const int64_t there = position_of(h);
   const off64_t here = ::ftello64(stream_);
   if (here == there || here < 0) return;

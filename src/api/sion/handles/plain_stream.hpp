@@ -1,11 +1,12 @@
-// api/sion/handles/plain_stream: a FILE* that passes its bytes through the library. They cross chunk
-// boundaries, are compressed and checksummed like those of the library's own calls, and are ordered with
-// them. It is not a stream of the physical file. Programs get one if they request it (open mode
-// fileptr=stream), and for compressed multifiles, because their physical files hold frames.
+// api/sion/handles/plain_stream: a FILE* that passes its bytes through the library, not a stream of the
+// physical file. The bytes cross chunk boundaries, are compressed and checksummed like those of the library's
+// own calls, and are stored in program order with them. Programs get such a stream if they request it (open
+// mode fileptr=stream), and for compressed multifiles, because their physical files hold frames.
 //
-// Output is unbuffered unless the program sets a buffer: each fprintf reaches the library at once as one
-// request. An output stream stays at the end; an input stream may seek anywhere in its task. Positions are
-// those in the stream of the task; without the word fileptr=stream they are those of sion_get_position.
+// Output is unbuffered unless the program sets a buffer, so each fprintf reaches the library at once as one
+// request. An output stream always appends; an input stream may seek anywhere in the stream of its task. With
+// the word fileptr=stream, positions are offsets in the stream of the task. Without it, they are those of
+// sion_get_position.
 #pragma once
 
 #include <cstdio>
@@ -24,14 +25,15 @@ class PlainStream : private NonCopyable {
   ~PlainStream();
 
   FILE* stream() const { return stream_; }
-  bool open() const;  // whether the program has not closed it
+  bool open() const;  // false after the program has closed the stream
 
-  // Synchronizes the library with the position of the program: writes what stdio has buffered and returns
-  // what it has read ahead. Throws if the library rejects the bytes, which stdio no longer holds then. The
-  // close then fails unless the program can repeat them and does so (Writer::append).
+  // Synchronizes the library with the position of the program. Writes the bytes that stdio has buffered, or
+  // moves the library back by the bytes that stdio has read ahead. If the library rejects buffered bytes,
+  // discards them from the stdio buffer and throws. The close then fails unless the program repeats the bytes
+  // (Writer::append).
   void settle();
-  // Discards the cached state of the stream, including end of file, after the library has moved. The error
-  // indicator of an output stream remains.
+  // Discards the cached state of the stream, including end of file. Must be called after the library has
+  // moved its position. The error indicator of an output stream remains.
   void moved();
 
  private:

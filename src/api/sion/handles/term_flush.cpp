@@ -44,7 +44,8 @@ void Gate::leave() {
   end_flush();
 }
 
-// Reopens the gate if the gates were opened while this one was being shut.
+// Ends a flush. Leaves the gate shut if all gates are being shut, otherwise opens it. If open_gates() ran in
+// between, opens the gate as well.
 void Gate::end_flush() {
   state_ = shutting ? shut : free;
   state_.notify_all();
@@ -68,8 +69,8 @@ void Gate::close() {
   }
 }
 
-// Flushes with the stream locked, including stdio buffers. Returns false if the program is writing to the
-// stream.
+// Flushes the handle, including stdio buffers, while holding the lock of the program's stream. Returns false
+// without flushing if the program is writing to the stream.
 bool Gate::flush_apart() {
   FILE* const stream = handle_->own_stream();
   if (stream && ::ftrylockfile(stream) != 0) return false;
@@ -108,7 +109,8 @@ bool Gate::flush(uint64_t since) {
 
 namespace {
 
-// Handles to flush. Never destroyed, because a signal may arrive while the process exits.
+// Gates of the handles to flush. The object is never destroyed, because a signal may arrive while the process
+// exits.
 struct Watched {
   std::mutex mutex;
   std::vector<std::shared_ptr<Gate>> gates;
@@ -117,7 +119,8 @@ struct Watched {
 Watched& watched() {
   static Watched* const all = [] {
     static auto* const made = new Watched;
-    // Otherwise a child could inherit the lock from a thread that does not exist there.
+    // Locks the mutex during a fork. Otherwise another thread could hold it, and the child would inherit a
+    // mutex that no thread of the child unlocks.
     pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); }, [] { made->mutex.unlock(); });
     return made;
   }();
@@ -129,8 +132,8 @@ std::vector<std::shared_ptr<Gate>> all_gates() {
   return watched().gates;
 }
 
-// Flushes every handle once; handles with active calls are flushed when the calls end, within the timeout.
-// Returns the remaining gates.
+// Flushes every handle once. A handle with an active call is flushed when the call ends. Returns the gates of
+// the handles that were not flushed within `patience`.
 std::vector<std::shared_ptr<Gate>> flush_within(std::chrono::milliseconds patience) {
   std::vector<std::shared_ptr<Gate>> pending = all_gates();
   std::vector<uint64_t> since;

@@ -1,12 +1,12 @@
-// api/sion/handles/term_flush: the open mode word term=flush. On SIGTERM, data written to such handles are
-// flushed and recorded before the program's own action for the signal runs (base/os/term_signal).
+// api/sion/handles/term_flush: the open mode word term=flush. On SIGTERM, data written to handles with this
+// word are flushed and recorded before the program's own action for the signal runs (base/os/term_signal).
 //
-// A library thread does this while the program continues. Every call on such a handle enters its gate. The
-// thread flushes handles that no call is using. A call found inside a handle flushes it when the call ends.
-// After all are flushed, the thread flushes once more with the gates shut, so that no call returns between
-// this flush and the end of the process. The gates open after the signal was sent again. They also open if a
-// call does not end because it depends on another call that is blocked. No call waits longer than
-// term_timeout.
+// A library thread flushes while the program continues. Every call on such a handle enters the gate of the
+// handle. The thread flushes handles that no call is using; a handle in use is flushed by its call when the
+// call ends. After all handles are flushed, the thread shuts the gates and flushes once more, so that no call
+// returns between this flush and the end of the process. The gates open after the signal was sent again. They
+// also open if a call does not end because it depends on another call that waits at a gate. No call waits
+// longer than term_timeout.
 #pragma once
 
 #include <atomic>
@@ -25,18 +25,18 @@ class Gate : private NonCopyable {
  public:
   explicit Gate(Handle& handle);
 
-  // Enters the gate for a call of the program, after a running flush has ended. Returns false if another
-  // thread is in a call, which is a program error.
+  // Enters the gate for a call of the program. Waits while a flush runs or the gate is shut. Returns false if
+  // another thread is in a call, which is a program error.
   bool enter();
   // Leaves the gate. If a flush was requested, performs it first.
   void leave();
-  // Prevents further flushes because the handle is closing. Waits for a running flush.
+  // Prevents further flushes because the handle is closing. Waits while a flush runs or the gate is shut.
   void close();
 
-  // Flushes if no call is inside; otherwise the call flushes on leaving. Returns true if the handle was
-  // flushed after flushes() returned `since`, or needs no flush.
+  // Flushes if no call is inside; otherwise requests that the call flushes on leaving. Returns true if the
+  // handle was flushed since flushes() returned `since`, or needs no flush.
   bool flush(uint64_t since);
-  // Lets calls enter again.
+  // Lets calls enter a gate that is shut.
   void open();
   uint64_t flushes() const { return flushes_.load(); }
   const std::string& path() const { return path_; }
@@ -56,7 +56,7 @@ class Gate : private NonCopyable {
 
 // Makes SIGTERM flush the handle of this gate from now on. Throws if no thread can be created.
 void watch(const std::shared_ptr<Gate>& gate);
-// Stops watching a gate that is closed.
+// Stops watching a gate.
 void no_longer_watch(const Gate& gate);
 
 }  // namespace sheaf::api

@@ -17,11 +17,13 @@ struct Dimension {
   int64_t coordinate;
 };
 
-// Returns the elements of one dimension that belong to the task. The result spans the whole dimension.
+// Returns the type map of the task's elements in one dimension. `inner` is the map of one element of this
+// dimension. The extent of the result covers the whole dimension.
 TypeMap share_of(const Dimension& d, const TypeMap& inner) {
   const int64_t first = d.coordinate * d.block;
   const int64_t round = d.tasks * d.block;
-  const int64_t mine = std::max<int64_t>(0, d.elements - first);  // from the first own element to the end
+  // Elements from the task's first one to the end of the dimension.
+  const int64_t mine = std::max<int64_t>(0, d.elements - first);
   const int64_t whole = mine / round + (mine % round >= d.block ? 1 : 0);  // full blocks
   const int64_t rest = mine % round < d.block ? mine % round : 0;          // elements of a partial last block
   const std::array<int64_t, 2> counts = {whole > 0 ? 1 : 0, rest > 0 ? 1 : 0};
@@ -38,7 +40,7 @@ TypeMap build_darray(const std::vector<int64_t>& numbers, const TypeMap& element
   const auto argument = [&](size_t which, size_t dimension) {
     return numbers.at(3 + which * dimensions + dimension);
   };
-  // The task grid is in row-major order, regardless of the order of the array.
+  // The ranks of the task grid are in row-major order, even if the array is in Fortran order.
   std::vector<Dimension> all(dimensions);
   int64_t rank = numbers.at(1);
   for (size_t d = dimensions; d-- > 0;) {

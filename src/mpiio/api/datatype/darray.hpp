@@ -9,8 +9,9 @@
 
 namespace sheaf::mpiio {
 
-// Returns the type map of this task's elements. `numbers` holds the arguments of MPI_Type_create_darray in
-// their order: size, rank, ndims, the arrays gsizes, distribs, dargs and psizes, and order.
+// Returns the type map of this task's elements. `numbers` holds the arguments of MPI_Type_create_darray: the
+// number of tasks, the rank and the number of dimensions; the elements of all dimensions; the distributions
+// of all dimensions; their distribution arguments; their numbers of tasks; and the order.
 layout::TypeMap build_darray(const std::vector<int64_t>& numbers, const layout::TypeMap& element);
 
 }  // namespace sheaf::mpiio

@@ -74,7 +74,7 @@ Names& names() {
   return *one;
 }
 
-// `Number`: int or MPI_Count.
+// Wraps a conversion function of the program. `Number` is int or MPI_Count.
 template <class Number>
 Convert conversion(int (*function)(void*, MPI_Datatype, Number, void*, MPI_Offset, void*), void* state) {
   if (!function) return nullptr;
@@ -125,7 +125,7 @@ int PMPI_Register_datarep(const char* name, MPI_Datarep_conversion_function* rea
   return register_for_program("MPI_Register_datarep", name, read, write, extent, state);
 }
 
-// MPI_Datarep_conversion_function_c
+// The type MPI_Datarep_conversion_function_c of MPI 4.
 using LargeConversion = int(void*, MPI_Datatype, MPI_Count, void*, MPI_Offset, void*);
 
 int PMPI_Register_datarep_c(const char* name, LargeConversion* read, LargeConversion* write,

@@ -1,6 +1,6 @@
 // mpiio/api/datatype/datarep: data representations of files (MPI 3.1, section 13.5). "native" and "internal"
-// equal the bytes in memory, "external32" is the portable one of the standard, and programs can register
-// others.
+// equal the bytes in memory. "external32" is the portable representation of the standard. Programs can
+// register further representations.
 #pragma once
 
 #include <mpi.h>
@@ -29,8 +29,9 @@ class Datarep {
   // MpiError MPI_ERR_CONVERSION for values that the file representation cannot hold.
   virtual std::vector<std::byte> to_file(const void* user, MPI_Datatype type, int64_t count) const = 0;
 
-  // Converts `bytes`, the result of a read, which may hold fewer than `count` instances. Returns the bytes of
-  // memory filled, in whole predefined types.
+  // Converts `bytes`, which a read has returned, to `count` instances at `user`. `bytes` may hold fewer
+  // instances; a predefined type of which only a part was read is not converted. Returns the number of bytes
+  // filled in memory.
   virtual int64_t from_file(std::span<const std::byte> bytes, void* user, MPI_Datatype type,
                             int64_t count) const = 0;
 };
@@ -41,7 +42,7 @@ std::shared_ptr<const Datarep> find_datarep(const std::string& name);
 
 std::shared_ptr<const Datarep> make_external32();
 
-// Copy the bytes of `type` at `user`, in type-map order, to or from consecutive memory of bytes.size() bytes.
+// Copy bytes.size() bytes of the instances of `type` at `user`, in type-map order, to or from `bytes`.
 inline void pack(const void* user, const layout::TypeMap& type, std::span<std::byte> bytes) {
   exchange::gather(type, 0, std::ssize(bytes), static_cast<const std::byte*>(user), bytes.data());
 }

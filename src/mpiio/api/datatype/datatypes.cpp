@@ -89,8 +89,8 @@ TypeMap build_derived(const Contents& made, const Leaf& leaf, bool native) {
   }
 }
 
-// Builds the map of a type. `native`: uses the bounds of the MPI library, which defines the alignment of
-// structures.
+// Builds the map of a type. If `native` is true, the map gets the bounds that the MPI library reports,
+// because the library knows the alignment of structures.
 TypeMap build(MPI_Datatype type, const Leaf& leaf, bool native) {
   if (is_predefined(type)) return leaf(type);
   const Contents made(type);
@@ -110,7 +110,7 @@ TypeMap native_leaf(MPI_Datatype type) {
   PMPI_Type_size_x(type, &size);
   PMPI_Type_get_extent_x(type, &lower, &extent);
   if (size == extent) return TypeMap::bytes(size);
-  // A value and an index, with padding between or after them.
+  // The type is a pair of a value and an index, with padding between or after them.
   const int64_t value = size - static_cast<int64_t>(sizeof(int));
   const std::array<int64_t, 2> blocks = {1, 1};
   const std::array<TypeMap, 2> types = {TypeMap::bytes(value), TypeMap::bytes(sizeof(int))};

@@ -20,7 +20,7 @@ class Contents : private NonCopyable {
   explicit Contents(MPI_Datatype type);
   ~Contents();
 
-  // Returns true for a structure, that is a type with parts of several types.
+  // Returns true for a structure. Its parts may have different types.
   bool is_structure() const;
 
   int combiner = MPI_COMBINER_NAMED;
@@ -36,11 +36,11 @@ bool is_predefined(MPI_Datatype type);
 // is invalid.
 layout::TypeMap type_map(MPI_Datatype type);
 
-// Returns the map of `type` with the maps of `leaf` for its predefined types. Displacements in bytes are
-// unchanged; displacements in elements scale with the extents (MPI 3.1, section 13.5.1).
+// Returns the map that `type` gets if leaf(t) is the map of each of its predefined types t. Displacements in
+// bytes are unchanged; displacements in elements scale with the extents (MPI 3.1, section 13.5.1).
 layout::TypeMap type_map_with(MPI_Datatype type, const std::function<layout::TypeMap(MPI_Datatype)>& leaf);
 
-// The sequence of predefined types in a type, in type-map order, repeated `count` times.
+// The predefined types in a datatype, in type-map order. The sequence is repeated `count` times.
 struct Signature {
   MPI_Datatype leaf = MPI_DATATYPE_NULL;  // if `parts` is empty
   std::vector<Signature> parts;           // concatenated

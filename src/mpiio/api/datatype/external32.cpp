@@ -12,10 +12,12 @@
 namespace sheaf::mpiio {
 namespace {
 
-// Conversion of a number. bytes: reverses the byte order. is_signed, is_unsigned: also change the size of an
-// integer. extended: also converts between long double and IEEE quadruple precision.
+// How a number is converted.
+// - bytes: the byte order is reversed.
+// - is_signed, is_unsigned: the size of an integer may change as well.
+// - extended: long double is also converted to IEEE quadruple precision, or back.
 enum class Kind : uint8_t { bytes, is_signed, is_unsigned, extended };
-// A number that is converted as a unit.
+// One number of a predefined type, with its sizes.
 struct Atom {
   Kind kind = Kind::bytes;
   int64_t native = 1;    // bytes in memory
@@ -118,7 +120,8 @@ void atom_from_file(const Atom& atom, const std::byte* from, std::byte* to) {
   convert_integer(atom.kind == Kind::is_signed, changed.data(), atom.external, to, atom.native);
 }
 
-// Converts instances of a datatype from `from` to `to`, one predefined type after the other.
+// Converts instances of a datatype from `from` to `to`, one predefined type after the other. If `writes` is
+// true, converts from memory to file representation, otherwise back.
 struct Walk {
   const std::byte* from;
   std::byte* to;

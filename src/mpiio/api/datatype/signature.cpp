@@ -12,7 +12,7 @@ Signature repeated(Signature one, int64_t count) {
   return one;
 }
 
-// Returns the number of instances of the inner type. For types other than structures.
+// Returns the number of instances of the inner type in `type`, which must not be a structure.
 int64_t instances(const Contents& made, MPI_Datatype type) {
   MPI_Count outer = 0;
   MPI_Count inner = 0;

@@ -17,8 +17,9 @@ bool is_leaf(int combiner) {
          combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
 
-// Distributes the counts of a large-count constructor over numbers and addresses. Such constructors keep all
-// numbers except dimensions, orders and distributions in one list of counts.
+// Distributes the counts of a large-count constructor over `numbers` and `addresses`, in the order of the
+// ordinary constructor. A large-count constructor stores all numbers in one list of counts, except
+// dimensions, orders, distributions, and the tasks and rank of a distributed array.
 void spread_counts(int combiner, std::vector<int64_t>& numbers, std::vector<int64_t>& addresses,
                    std::vector<int64_t> counts) {
   const auto split = [&](size_t ordinary) {
@@ -45,8 +46,8 @@ void spread_counts(int combiner, std::vector<int64_t>& numbers, std::vector<int6
   }
 }
 
-// Types created with large counts can be decoded only with these functions, which MPI libraries before MPI 4
-// lack.
+// Functions that decode types created with large counts. No other function can decode these types. MPI
+// libraries before MPI 4 lack the functions and such types.
 using GetEnvelope = int(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Count*, int*);
 using GetContents = int(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int[], MPI_Aint[],
                         MPI_Count[], MPI_Datatype[]);

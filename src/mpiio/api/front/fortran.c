@@ -1,7 +1,7 @@
 /* Fortran entry points that complete requests. The Fortran bindings of MPI libraries convert statuses,
  * indices, flags and handles only if the C function that they call returns MPI_SUCCESS. Therefore the
- * engine keeps the error of a request on a file until that C function has returned. The Fortran call then
- * returns the code of this error. Other requests are not affected.
+ * engine stores the error of a request on a file until the C function has returned. The Fortran call then
+ * returns the code of this error. Errors of other requests are returned as usual.
  *
  * Names follow mpif.h, the module mpi and the module mpi_f08, with one trailing underscore, as almost all
  * compilers use. */

@@ -1,12 +1,12 @@
-/* mpiio/api/front: libsheaf_mpiio.so, the drop-in that is preloaded or linked. It contains only entry points
- * and is linked to no MPI library.
+/* mpiio/api/front: libsheaf_mpiio.so, the drop-in that is preloaded or linked. The library contains only
+ * entry points and is linked to no MPI library.
  *
  * The first call detects the MPI library that the program has loaded (loaded_mpi.c). It then loads the
- * engine for that binary interface, sheaf/libsheaf_mpiio_<interface>.so in the directory of this file. The
- * loaded MPI library resolves the MPI symbols of the engine. Handles are never converted. If there is no
- * engine or it fails to load, calls go to the MPI library, and one message names the reason and the
- * missing file. A program may call entry points that its MPI library lacks. Such a call is forwarded to an
- * older function with the same effect, or fails if there is none (stand_in.c).
+ * engine for that binary interface, sheaf/libsheaf_mpiio_<interface>.so in the directory of this file.
+ * The loaded MPI library resolves the MPI symbols of the engine. Handles are never converted. If the
+ * engine does not exist or fails to load, calls go to the MPI library, and one message names the reason
+ * and the file of the engine. A program may call entry points that its MPI library lacks. Such a call is
+ * forwarded to an older function with the same effect, or fails if no such function exists (stand_in.c).
  *
  * An entry point has at most six arguments. Each is an integer or a pointer of at most 64 bits. Every 64-bit
  * ABI of Linux passes such arguments in registers, so an entry point forwards them without knowing their
@@ -35,16 +35,17 @@ static function functions[names];
 static atomic_int ready;
 static struct loaded_mpi mpi;
 
-/* Cached targets of functions such as MPI_Wait, which programs call frequently and also without files. A
- * target is NULL until the first call of its function. Loading the engine resets all targets to NULL. Both
- * names of a function lead to the engine. They lead to the MPI library before the engine is loaded, and if
- * there is no engine. If a profiling tool follows this library in symbol order, the MPI_ name leads to the
- * tool instead. The tool then calls the PMPI_ name. */
+/* Cached targets of functions that programs also call without files, and frequently, such as MPI_Wait. A
+ * target is NULL until the first call of its function. Loading the engine resets all targets to NULL.
+ * While an engine is loaded, both names of a function lead to the engine; otherwise both lead to the MPI
+ * library. An exception is a profiling tool that follows this library in symbol order: the MPI_ name then
+ * leads to the tool, which calls the PMPI_ name. */
 enum names_of_a_function { profiled, unprofiled };
 static _Atomic(function) shared[names][2];
 
-/* Stores the path of the engine for `interface`, which is in sheaf/ in the directory of this library. That
- * directory is found after resolving links, because the library may be loaded through a link elsewhere. */
+/* Stores the path of the engine for `interface`, which is in the folder sheaf/ beside this library. Links
+ * in the path of this library are resolved first, because the program may have loaded it through a link
+ * in another directory. */
 static void name_of_engine(char* path, size_t size, const char* interface) {
   Dl_info self;
   char* const own = dladdr(texts, &self) && self.dli_fname ? realpath(self.dli_fname, NULL) : NULL;
@@ -54,8 +55,8 @@ static void name_of_engine(char* path, size_t size, const char* interface) {
   free(own);
 }
 
-/* Returns whether this is the first task of the job, according to its launcher. Only that task prints
- * messages. */
+/* Returns 1 if this is the first task of the job according to the launcher, otherwise 0. Only the first
+ * task prints messages. */
 static int is_first_task(void) {
   static const char* const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID",
                                       "PALS_RANKID"};
@@ -115,8 +116,8 @@ static void begin(void) {
     for (int name = profiled; name <= unprofiled; ++name) atomic_store(&shared[i][name], NULL);
 }
 
-/* Rejects a call for which no function exists. The first such call of the process prints a message. For
- * functions of files, calls the error handler of `file`. Returns the error code. */
+/* Rejects a call for which no function exists and returns its error code. For functions of files, calls
+ * the error handler of `file` first. The first rejected call of the first task prints a message. */
 static word refuse(int number, word file) {
   static atomic_flag said = ATOMIC_FLAG_INIT;
   const word code = unsupported_operation(mpi.interface);
@@ -130,7 +131,8 @@ static word refuse(int number, word file) {
   return code;
 }
 
-/* Calls the replacement of a function that neither the engine nor the MPI library has. */
+/* Calls the replacement of a function that both the engine and the MPI library lack. Rejects the call if
+ * no replacement exists or a count does not fit an int. */
 static word call_other(int number, const word* words) {
   const struct stand_in other = stand_in_of(texts[number]);
   const int fits = other.count < 0 || (words[other.count] >= INT_MIN && words[other.count] <= INT_MAX);

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-/* Writes a member of a JSON object, preceded by `begin`. `value` may hold any bytes; quotes, backslashes
- * and control characters are escaped. */
+/* Writes the text `begin` and then a member of a JSON object. `value` may hold any bytes; quotes,
+ * backslashes and control characters are escaped. */
 void put_member(FILE* file, const char* begin, const char* name, const char* value);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Loaded files with names like those of an MPI library. */
+/* Paths of loaded libraries that have the name of an MPI library. */
 struct candidates {
   int count;
   char* paths[32];
@@ -26,8 +26,8 @@ static int collect(struct dl_phdr_info* info, size_t size, void* into) {
   return all->count == (int)(sizeof all->paths / sizeof *all->paths);
 }
 
-/* Returns the path of the file that defines the MPI functions, or NULL. Libraries with bindings of other
- * languages only depend on that file. */
+/* Returns the path of the file that defines the MPI functions, or NULL if no loaded file does. Other
+ * candidates, such as bindings of other languages, only depend on this file. */
 static const char* definer(void* handle) {
   Dl_info where;
   void* const symbol = dlsym(handle, "PMPI_Get_library_version");
@@ -58,8 +58,8 @@ static int says(const struct loaded_mpi* found, const char* begin) {
   return strncmp(found->version, begin, strlen(begin)) == 0;
 }
 
-/* Detects the binary interface from the file name, which identifies it for every vendor. Programs that
- * load the library themselves (Python) may use a name without a version number; then the version string
+/* Detects the binary interface from the file name, which identifies it for every vendor. A program that
+ * loads the library itself (Python) may use a name without a version number. The version string then
  * decides. */
 static const char* interface_of(const struct loaded_mpi* found) {
   const char* const base = base_of(found->path);
@@ -85,7 +85,8 @@ int find_loaded_mpi(struct loaded_mpi* found) {
     found->handle = handle;
   }
   if (!found->handle) return 0;
-  /* A library that was loaded privately (Python) becomes global, so that the engine finds its symbols. */
+  /* The program may have loaded the library with local symbols (Python). Makes the symbols global, so
+   * that the engine finds them. */
   void* const global = dlopen(found->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
   if (global) found->handle = global;
   found->initialized = is_initialized(found->handle);

@@ -10,8 +10,8 @@ struct loaded_mpi {
   char version[256];     /* version string of the library, one line without quotes */
 };
 
-/* Finds the loaded MPI library and fills `found`. If there are several, prefers one that is initialized,
- * else takes the first. Returns 1, or 0 if no MPI library is loaded. */
+/* Finds the loaded MPI library and fills `found`. If several are loaded, prefers an initialized one, else
+ * the first. Returns 1, or 0 if no MPI library is loaded. */
 int find_loaded_mpi(struct loaded_mpi* found);
 
 #endif

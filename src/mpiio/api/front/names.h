@@ -1,6 +1,6 @@
-/* mpiio/api/front/names: all functions of the drop-in, without MPI_ or PMPI_. X(name): functions that
- * start work on files and load the engine. Y(name): functions that programs without files call too; they
- * do not load the engine. */
+/* mpiio/api/front/names: lists the functions of the drop-in, without the prefix MPI_ or PMPI_. X(name)
+ * denotes a function that starts work on files and loads the engine. Y(name) denotes a function that
+ * programs without files call too; it does not load the engine. */
 /* clang-format off */
 #define SHEAF_MPIIO_NAMES(X, Y) \
   X(File_c2f) \

@@ -17,11 +17,11 @@ struct stand_in stand_in_of(const char* name) {
   struct stand_in found = {"", -1};
   for (size_t i = 0; i < sizeof same / sizeof *same; ++i)
     if (strcmp(name, same[i][0]) == 0) snprintf(found.name, sizeof found.name, "%s", same[i][1]);
-  /* MPI_Register_datarep_c has no replacement: the callbacks of the program use counts of another size. */
+  /* MPI_Register_datarep_c has no replacement, because the program's callbacks for it use large counts. */
   if (!ends_in_c(name) || strcmp(name, "PMPI_Register_datarep_c") == 0) return found;
   snprintf(found.name, sizeof found.name, "%.*s", (int)(strlen(name) - 2), name);
-  /* Arguments: (file, buffer, count, ...) or (file, offset, buffer, count, ...). An extent is a word in
-   * both forms. */
+  /* The arguments of the other functions are (file, buffer, count, ...) or (file, offset, buffer, count,
+   * ...). An extent is a word in both forms, so its function needs no check. */
   if (strcmp(name, "PMPI_File_get_type_extent_c") != 0) found.count = strstr(name, "_at_") ? 3 : 2;
   return found;
 }

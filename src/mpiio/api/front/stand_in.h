@@ -1,6 +1,6 @@
-/* mpiio/api/front/stand_in: replacements for functions that the program's MPI library lacks. Programs that
- * look up functions at run time (mpi4py) find all entry points of the drop-in, including newer ones than
- * their MPI library has. They may call them even where no engine is available. */
+/* mpiio/api/front/stand_in: replacements for functions that the program's MPI library lacks. Programs
+ * that look up functions at run time (mpi4py) find all entry points of the drop-in, including newer ones
+ * than their MPI library has. Such programs may call an entry point even if no engine is available. */
 #ifndef SHEAF_STAND_IN_H
 #define SHEAF_STAND_IN_H
 
@@ -15,11 +15,12 @@ struct stand_in {
   int count;     /* index of the argument that must fit an int, or -1 */
 };
 
-/* Returns the replacement for a name that begins with PMPI_. Functions with large counts map to those with
- * int counts. Calls on Fortran handles map to those on the integers of MPI 5. */
+/* Returns the replacement for the function `name`, which begins with PMPI_. Functions with large counts
+ * map to those with int counts. Calls on Fortran handles map to those on the integers of MPI 5. */
 struct stand_in stand_in_of(const char* name);
 
-/* Returns MPI_ERR_UNSUPPORTED_OPERATION of a binary interface; for an unknown interface, some error code. */
+/* Returns the value of MPI_ERR_UNSUPPORTED_OPERATION in a binary interface, or another error code if the
+ * interface is unknown. */
 word unsupported_operation(const char* interface);
 
 #endif

@@ -1,6 +1,7 @@
 // All MPI calls that complete requests (MPI 3.1, section 3.7; MPI 4.1 adds MPI_Request_get_status_all and its
 // variants). Each calls the function of the MPI library, then passes errors of nonblocking calls on files to
-// the handler of their file (outcome.hpp). Calls without watched requests go directly to the library.
+// the error handlers of the files (outcome.hpp). While no request is watched, a call only calls the function
+// of the library.
 #include <utility>
 #include <vector>
 
@@ -38,26 +39,28 @@ bool is_in_status(int code) {
   return PMPI_Error_class(code, &error_class) == MPI_SUCCESS && error_class == MPI_ERR_IN_STATUS;
 }
 
-// State of a call from Fortran with errors of requests on files. The Fortran bindings must see MPI_SUCCESS in
-// order to convert the results of the call (front/fortran.c).
+// State of a Fortran call during which requests on files have failed. The Fortran bindings must see
+// MPI_SUCCESS in order to convert the results of the call (front/fortran.c).
 struct FromFortran {
   bool active = false;
   int code = MPI_SUCCESS;  // result of the Fortran call
 };
 [[gnu::tls_model("initial-exec")]] thread_local constinit FromFortran from_fortran;
 
-// Returns the result of the C function if only requests on files have failed.
+// Returns the result of a C function when only requests on files have failed with `code`. In a call from
+// Fortran stores `code` for the end of the Fortran call and returns MPI_SUCCESS.
 int told(int code) {
   if (!from_fortran.active) return code;
   from_fortran.code = code;
   return MPI_SUCCESS;
 }
 
-// The statuses of a call that completes several requests. Their error fields are valid only if the call
-// returns MPI_ERR_IN_STATUS.
+// The statuses of a call that completes several requests. The error fields of the statuses are valid only if
+// the call returns MPI_ERR_IN_STATUS.
 class Statuses {
  public:
-  // `result`: returned by the MPI library. `count`: number of statuses that it has set.
+  // `result` is the code that the MPI library has returned. `count` is the number of statuses that the
+  // library has set.
   Statuses(int result, int count, MPI_Status* statuses)
       : only_files_(result == MPI_SUCCESS),
         result_(result),
@@ -82,7 +85,8 @@ class Statuses {
   MPI_Status* const statuses_;
 };
 
-// Completes one request with complete(), which sets *done.
+// Runs complete(), which may complete `request` and sets *done. Passes an error of the request to the handler
+// of its file.
 template <class Complete>
 int complete_one(MPI_Request request, const int* done, Complete complete) {
   if (none_watched()) return complete();
@@ -93,7 +97,7 @@ int complete_one(MPI_Request request, const int* done, Complete complete) {
   return result == MPI_SUCCESS && *done ? told(outcome->deliver()) : result;
 }
 
-// Completes one of several requests; complete() sets *index to its index.
+// Runs complete(), which may complete one of the requests and sets *index and *done.
 template <class Complete>
 int complete_any(int count, const MPI_Request* requests, const int* index, const int* done,
                  Complete complete) {
@@ -107,8 +111,8 @@ int complete_any(int count, const MPI_Request* requests, const int* index, const
   return outcome ? told(outcome->deliver()) : result;
 }
 
-// Completes all requests. is_complete(index) returns whether complete() has completed a request, since it may
-// complete some or none.
+// Runs complete(), which completes all requests, some of them or none. is_complete(index) returns true for a
+// request that was completed.
 template <class Complete, class IsComplete>
 int complete_all(int count, const MPI_Request* requests, MPI_Status* statuses, Complete complete,
                  IsComplete is_complete) {
@@ -122,7 +126,7 @@ int complete_all(int count, const MPI_Request* requests, MPI_Status* statuses, C
   return all.result();
 }
 
-// Completes some requests; complete() stores their indices in `indices`.
+// Runs complete(), which completes some requests and stores their indices in `indices`.
 template <class Complete>
 int complete_some(int count, const MPI_Request* requests, const int* completed, const int* indices,
                   MPI_Status* statuses, Complete complete) {
@@ -140,7 +144,8 @@ int complete_some(int count, const MPI_Request* requests, const int* completed, 
 
 constexpr int yes = 1;
 
-// Functions of MPI 4.1, which mpi.h may not declare at build time; null if the MPI library lacks them.
+// Types of functions of MPI 4.1, which mpi.h may not declare at build time. late_function() returns null if
+// the MPI library lacks the function.
 template <class... Arguments>
 using MpiFunction = int (*)(Arguments...);
 template <class Function>
@@ -181,7 +186,7 @@ int PMPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_S
                       [&] { return own(count, requests, index, flag, status); });
 }
 
-// A completed request has become MPI_REQUEST_NULL, whatever the call returns.
+// A completed request has become MPI_REQUEST_NULL, even if the call returns an error.
 int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   static const auto own = SHEAF_REAL(Waitall);
   return complete_all(

@@ -12,8 +12,8 @@ namespace {
 // Converts a request, which is a number or an address, to a number.
 uint64_t number_of(MPI_Request request) { return (uint64_t)request; }
 
-// The table of watched requests. Most requests looked up are not watched; a counter for each group of request
-// numbers shows that without the lock.
+// The table of watched requests. Most requests that are looked up are not watched. Therefore each group of
+// request numbers has a counter of its watched requests; if it is 0, a lookup needs no lock.
 struct Watched {
   static constexpr size_t groups = 1024;
   static constexpr int group_bits = 10;

@@ -1,11 +1,11 @@
 // mpiio/api/requests/outcome: the result of a nonblocking call on a file, passed from the request to the call
 // that completes it.
 //
-// When a generalized request fails, MPI calls the error handler of a communicator, because such a request
-// belongs to no file. The drop-in therefore provides the completion calls (completion.cpp). They look up the
-// outcome of requests that have failed or may still fail, and report these as successful to the MPI library.
-// Then they call the error handler of the file. Only such requests are watched; for all others a completion
-// call costs one load of a counter.
+// When a generalized request fails, MPI calls the error handler of a communicator, because MPI does not know
+// the file. The drop-in therefore provides the completion calls (completion.cpp). It watches requests that
+// have failed or may still fail. A completion call reports watched requests as successful to the MPI library,
+// then looks up their outcomes and calls the error handler of the file. While no request is watched, a
+// completion call costs one additional load of a counter.
 #pragma once
 
 #include <mpi.h>
@@ -20,7 +20,7 @@
 
 namespace sheaf::mpiio {
 
-// Written by the thread that runs the call, before the request is complete.
+// Result of one nonblocking call. The thread that runs the call writes it before the request completes.
 struct Outcome {
   std::weak_ptr<OpenFile> file;
   MPI_Request request = MPI_REQUEST_NULL;
@@ -34,14 +34,15 @@ struct Outcome {
 };
 using SharedOutcome = std::shared_ptr<Outcome>;
 
-// Access the table of watched requests. All calls are thread-safe.
+// Add and remove an entry of the table of watched requests. All calls on the table are thread-safe.
 void watch(const SharedOutcome& outcome);
 void no_longer_watch(const Outcome& outcome);  // no effect if not watched
-// Returns null if the request is not watched, for example a request of the program.
+// Returns the outcome of a request, or null if the request is not watched, as for a request of the program.
 SharedOutcome find_outcome(MPI_Request request);
 inline std::atomic<int64_t> watched_requests = 0;
 
-// While an object lives, requests on files that this thread completes appear successful to the MPI library.
+// During the lifetime of an object, requests on files that this thread completes appear successful to the MPI
+// library.
 class WithoutErrors : private NonCopyable {
  public:
   WithoutErrors() { active_ = true; }

@@ -16,7 +16,8 @@ int query(void* state, MPI_Status* status) {
   return WithoutErrors::active() ? MPI_SUCCESS : outcome->result;
 }
 
-// Some MPI libraries call this in MPI_Request_free, before the job has ended.
+// Releases the request's state. Some MPI libraries call the function in MPI_Request_free, before the job has
+// ended.
 int release(void* state) {
   const std::unique_ptr<SharedOutcome> outcome(static_cast<SharedOutcome*>(state));
   (*outcome)->released = true;
@@ -45,8 +46,9 @@ MPI_Request start_request(const char* function, const FilePointer& file, Worker*
       outcome->result = class_of_current(function);
       outcome->message = last_message();
     }
-    job =
-        nullptr;  // destroys captured objects that still call MPI, which a waiting program may finalize next
+    // Destroys the captured objects first. They may call MPI, which the program may finalize as soon as the
+    // request is complete.
+    job = nullptr;
     if (outcome->released) return;
     if (worker && outcome->result == MPI_SUCCESS) no_longer_watch(*outcome);
     if (!worker && outcome->result != MPI_SUCCESS) watch(outcome);

@@ -12,10 +12,10 @@
 
 namespace sheaf::mpiio {
 
-// Creates a request on `file` that completes when `job` has run, on `worker` or, if that is null,
-// immediately. The job returns the bytes transferred, or throws; `function` is the name of the call for
-// messages. Errors reach the handler of the file in the call that completes the request (outcome.hpp). Throws
-// MpiError if MPI cannot create a request.
+// Creates a request on `file` that completes when `job` has run. The job runs on `worker`, or before the call
+// returns if `worker` is null. The job returns the bytes transferred, or throws. `function` is the name of
+// the call in messages. Errors reach the handler of the file in the call that completes the request
+// (outcome.hpp). Throws MpiError if MPI cannot create a request.
 MPI_Request start_request(const char* function, const FilePointer& file, Worker* worker,
                           std::function<int64_t()> job);
 
