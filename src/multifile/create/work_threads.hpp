@@ -15,7 +15,7 @@
 
 namespace sheaf {
 
-// Forwards the calls of several threads, one at a time.
+// Forwards the advance() calls of several threads to `inner`, one at a time.
 class SharedProgress : public WorkProgress {
  public:
   SharedProgress(WorkProgress& inner, std::mutex& mutex) : inner_(inner), mutex_(mutex) {}
