@@ -44,7 +44,8 @@ std::string temporary_name(Store& store, const std::string& path, const format::
 // Threads: open() is thread-safe; other calls need exclusive access.
 class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
  public:
-  // `inner` must outlive the object and all files that it opens. Files may outlive the object.
+  // `inner` must outlive the object and the files that were opened during a commit. Opened files may outlive
+  // the object.
   GenerationStore(Store& inner, std::string path) : ForwardingStore(inner), path_(std::move(path)) {}
 
   // Throws `damaged` for a physical file with a different identity than expected.

@@ -41,8 +41,7 @@ class KeyvalScanner {
         left_(other.left_) {}
 
   // Skips the unread rest of the current value and returns the next record. Returns nothing at the end of the
-  // stream.
-  // Throws `damaged`, naming task and offset, if the stream ends inside a record.
+  // stream. Throws `damaged`, naming task and offset, if the stream ends inside a record.
   std::optional<KeyvalRecord> next() {
     const std::span<const std::byte> ahead = stream_.ahead();
     if (const auto left = static_cast<size_t>(left_); left + header_bytes <= ahead.size()) [[likely]] {
@@ -59,9 +58,10 @@ class KeyvalScanner {
     return next_across_reads();
   }
 
-  // Bytes of the current value that were neither read nor skipped.
+  // Returns the number of bytes of the current value that were neither read nor skipped.
   int64_t left() const { return left_; }
-  // Reads from the current value. Returns fewer bytes than requested only at its end.
+  // Reads from the current value. Returns the number of bytes read, which is less than requested only at the
+  // end of the value.
   size_t read(std::span<std::byte> out) {
     const std::span<const std::byte> ahead = stream_.ahead();
     const size_t size = out.size();

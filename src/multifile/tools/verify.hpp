@@ -53,8 +53,8 @@ struct SHEAF_EXPORT VerifyReport {
   bool ok() const;
 };
 
-// `read_data` false: checks the metadata only. Throws only what `progress` throws. Memory: at most 64 MiB,
-// whatever the files claim.
+// Checks the multifile `path`. If `read_data` is false, checks only the metadata. Throws only what `progress`
+// throws. Takes at most 64 MiB of memory, whatever sizes the files claim.
 SHEAF_EXPORT VerifyReport verify(Store& store, const std::string& path, bool read_data,
                                  WorkProgress& progress);
 
