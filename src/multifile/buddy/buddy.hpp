@@ -62,10 +62,10 @@ void restore_from_buddies(Store& store, Comm& all, const std::string& path, int 
                           int64_t needed);
 
 // A store that reads the set `base`, from copies if necessary. open() returns a view of a copy if a file of
-// the set cannot be opened or its metadata cannot be read. It does not use a copy whose identity differs from
-// that of the other files, because such a copy belongs to an earlier set of that name. If no copy is usable,
-// open() returns the original if it is only unclosed; otherwise it throws the error of the original. `inner`
-// must outlive the object.
+// the set cannot be opened or its metadata cannot be read. open() ignores a copy with a different identity
+// than the other files of the set, because such a copy belongs to an earlier set of that name. If no copy is
+// usable, open() returns the original if it is only unclosed; otherwise it throws the error of the original.
+// `inner` must outlive the object.
 class BuddyStore final : public ForwardingStore {
  public:
   BuddyStore(Store& inner, std::string base, int levels)

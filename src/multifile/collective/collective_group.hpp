@@ -42,7 +42,7 @@ class CollectiveGroup {
   // file.
   CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread);
 
-  // Number of this task within the group.
+  // Returns the number of this task within the group.
   int rank() const { return file_->rank() - static_cast<int>(place_.first); }
   int size() const { return static_cast<int>(place_.size); }
   int collector() const { return collector_; }  // member number of the collector
@@ -56,13 +56,13 @@ class CollectiveGroup {
   int task(int member) const { return tasks().first + member; }
   Comm& file() const { return *file_; }
 
-  // Collective over the file. Returns at the collector the bytes of all members, concatenated in member
-  // order; each member contributes at most `most` bytes.
+  // Gathers at most `most` bytes of every member. Collective over the file. Returns the bytes of all members,
+  // concatenated in member order, at the collector, and nothing on other members.
   std::vector<std::byte> gather(std::span<const std::byte> mine, size_t most) const;
-  // Gathers one number of every member, as above.
+  // Gathers one number of every member in the same way.
   std::vector<int64_t> gather(int64_t mine) const;
-  // Collective over the file. Scatters `numbers`, in which the collector passes one number for each member.
-  // Returns the number for this task.
+  // Scatters `numbers`, in which the collector passes one number for each member. Returns the number for this
+  // task. Collective over the file.
   int64_t deal(std::span<const int64_t> numbers) const;
 
  private:
@@ -80,7 +80,8 @@ inline int64_t step_bytes(int group_size) {
 
 // Optional facilities of the program for collective calls.
 struct CollectiveMeans {
-  // Communicator of the tasks of this physical file alone; null: they communicate as during the open.
+  // Communicator of the tasks of this physical file alone. If it is null, collective calls use the
+  // communicator of the open.
   std::unique_ptr<Comm> meeting;
   bool may_collect = true;                 // this task may begin a group
   bool takes_part = true;                  // false: this task reads and writes the file itself

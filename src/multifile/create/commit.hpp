@@ -1,6 +1,7 @@
-// multifile/create/commit: open mode `atomic`. A multifile is written under a temporary name and renamed when
-// the close has succeeded on all tasks (docs/format.md, section 20). If a program dies during the commit, the
-// next writer of that name completes it. `sheaf leftovers` lists, completes or removes files that remain.
+// multifile/create/commit: implements the open mode `atomic`. A multifile is written under a temporary name
+// and renamed when the close has succeeded on all tasks (docs/format.md, section 20). If a program dies
+// during the commit, the next writer of that name completes it. `sheaf leftovers` lists, completes or removes
+// files that remain.
 #pragma once
 
 #include <cstdint>

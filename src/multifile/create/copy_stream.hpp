@@ -46,9 +46,9 @@ SHEAF_EXPORT void write_data(File& target, std::span<const std::byte> bytes, int
 // data end in a hole.
 SHEAF_EXPORT void close_output(File& output, int64_t length);
 
-// Copies extents to one target, which must read as zero there. Holes are not copied. Extents that are
-// adjacent in both files are copied as one. finish() completes all copies; until then a source must live and
-// stay unchanged. Holds at most 512 KiB.
+// Copies extents to one target, which must read as zero at the destinations. Does not copy holes. Extents
+// that are adjacent in both files are copied as one. finish() completes all copies; until then a source must
+// live and stay unchanged. Holds at most 512 KiB.
 class SHEAF_EXPORT RangeCopier {
  public:
   // Extents of less than `smallest_move` bytes are read one by one and written together through a buffer;
@@ -79,7 +79,7 @@ class SHEAF_EXPORT RangeCopier {
   const int64_t smallest_move_;
   File* source_ = nullptr;
   int64_t from_ = 0, to_ = 0, length_ = 0;  // extent not copied yet
-  DataRange known_;                         // known extent of the source
+  DataRange known_;                         // extent of data found last in the source
   LineBytes buffer_;                        // bytes read but not written yet
   int64_t buffer_to_ = 0, buffered_ = 0;
 };

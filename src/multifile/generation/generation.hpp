@@ -28,7 +28,7 @@ namespace sheaf {
 // Reads the commit record in `file`. Returns nullopt if the file is something else. Throws what
 // decode_commit_record throws.
 std::optional<format::CommitRecord> read_commit_record(File& file);
-// Opens `path` and reads its commit record. Returns nullopt also if the file does not exist.
+// Opens `path` and reads its commit record. Returns nullopt if the file does not exist or is something else.
 std::optional<format::CommitRecord> find_commit_record(Store& store, const std::string& path);
 
 // Returns the identity of a physical file; nullopt if it has no valid extension header.
@@ -80,7 +80,7 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   // opened through a store that replaces unreadable files (BuddyStore): it would hide the failure that makes
   // open_multifile() look for a record.
   void find_record(Comm& comm);
-  // Must be called after the commit was completed.
+  // Forgets the commit record. Must be called after the commit was completed.
   void forget_record() { use(std::nullopt); }
   // Returns the record of a commit that is in progress or was interrupted, if an attempt has found one.
   const std::optional<format::CommitRecord>& record() const { return record_; }
@@ -111,7 +111,7 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   std::string temporary_;                                    // temporary name of physical file 0
   std::optional<std::optional<format::Identity>> expected_;  // none: any identity
   std::atomic<bool> mismatch_ = false;  // an attempt has opened a file of a different generation
-  // Time of the first attempt that failed for this reason.
+  // Time of the first attempt that failed because of such a file.
   std::optional<std::chrono::steady_clock::time_point> mismatched_;
   std::mutex mutex_;            // guards the following members
   bool is_open_ = false;        // an attempt has succeeded

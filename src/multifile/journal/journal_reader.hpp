@@ -2,7 +2,8 @@
 // have written (docs/format.md, section 16).
 //
 // The file may be written at the same time. The result for a task is a prefix of its stream that was in the
-// file when the journal was read; later calls return no less. Memory: a few MiB for any number of tasks.
+// file when the journal was read; later calls return no less. Takes a few MiB of memory for any number of
+// tasks.
 //
 // The reader corrects a damaged record if one bit is wrong. Otherwise the record is lost, and the chunk may
 // hold more bytes than the journal shows. Calls then throw `damaged` for the task, unless the reader was

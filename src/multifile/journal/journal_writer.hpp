@@ -3,8 +3,8 @@
 //
 // The first record of any task creates the journal. So a program that neither flushes nor completes a chunk
 // pays nothing for the journal, and tasks need no synchronization. All tasks write the same header. No
-// journal is possible if the directory is not writable or another file has its name. Local; one thread at a
-// time.
+// journal is possible if the directory is not writable or another file has its name. All calls are local, and
+// only one thread at a time may call a writer.
 #pragma once
 
 #include <algorithm>
@@ -29,13 +29,13 @@ enum class Journaling : uint8_t {
            // succeed and record nothing: the first one adds a warning and marks the physical file
            // (format::journal_gap_mark).
   required,  // The call throws and can be repeated.
-  durable,   // as `required`; records are valid once they are synced, see sync()
+  durable,   // as `required`; records become valid when sync() returns
 };
 
 class JournalWriter {
  public:
-  // States that the first `bytes` bytes of chunk `block` of local task `task` are in the file. finished: no
-  // more bytes will be written to the chunk.
+  // States that the first `bytes` bytes of chunk `block` of local task `task` are in the file. `finished`
+  // states that no more bytes will be written to the chunk.
   struct Report {
     int64_t task, block, bytes;
     bool finished;
@@ -47,10 +47,10 @@ class JournalWriter {
   JournalWriter(Store& store, const JournalKey& key, Journaling how) : store_(store), key_(key), how_(how) {}
 
   // Records that the first `bytes` bytes of chunk `block` of local task `task` are in `data`, the physical
-  // file. The bytes must have been written before. finished: no more bytes will be written to the chunk.
-  // Throws as Journaling says; the previous record then stays valid. Throws `foreign`, now and in all later
-  // calls, if a different program has completed the file or removed its journal. Does nothing if the file has
-  // no identity and thus no journal.
+  // file. The bytes must have been written before. `finished` states that no more bytes will be written to
+  // the chunk. Throws as Journaling says; the previous record then stays valid. Throws `foreign`, now and in
+  // all later calls, if a different program has completed the file or removed its journal. Does nothing if
+  // the file has no identity and thus no journal.
   void report(File& data, int64_t task, int64_t block, int64_t bytes, bool finished);
 
   // Records all blocks of the local tasks from `first` on before an append. Task first + t has counts[t]

@@ -2,7 +2,7 @@
 // owns the multifile, and whether that process is alive. multifile/journal/ownership takes leases.
 //
 // On the owner's host the state of the process is known at once. On other hosts a lock on the lease, or a
-// counter that increases, shows that the owner is alive. Local.
+// counter that increases, shows that the owner is alive. All calls are local.
 #pragma once
 
 #include <chrono>

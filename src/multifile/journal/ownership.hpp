@@ -4,7 +4,7 @@
 // The first task of a set acquires the right by creating `NAME.lease` before it changes any file, and
 // releases the right when the set is closed or given up. A heartbeat increments a counter in the lease, which
 // shows other hosts that the owner is alive. A different program may take the set over from a suspended
-// owner; require_owned() detects that. Local: no other task takes part.
+// owner; require_owned() detects that. All calls are local: no other task takes part.
 #pragma once
 
 #include <functional>
@@ -41,7 +41,7 @@ class SHEAF_EXPORT Ownership : private NonCopyable {
   // no lease can be created, returns null and adds a warning, unless the directory is missing.
   static std::shared_ptr<Ownership> take(std::shared_ptr<Store> store, const std::string& path,
                                          const OwnershipRequest& request = {});
-  // As above, with a store that must outlive the object.
+  // Does the same with a store that must outlive the object.
   static std::shared_ptr<Ownership> take(Store& store, const std::string& path,
                                          const OwnershipRequest& request = {});
   // Releases the multifile, unless it was lost or this is a forked child.

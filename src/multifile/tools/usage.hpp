@@ -12,7 +12,7 @@
 
 namespace sheaf {
 
-// Sizes in bytes, and numbers of chunks. The chunk of a task counts as one chunk in each round.
+// Sizes are in bytes. The chunk of a task counts as one chunk in each round.
 struct Usage {
   int64_t chunk_bytes = 0;  // chunk sizes, summed over the blocks of all tasks
   int64_t data_bytes = 0;

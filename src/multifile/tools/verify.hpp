@@ -2,8 +2,8 @@
 //
 // Checks each physical file against docs/format.md, section "Complete, unclosed and damaged files". Checks
 // that the files of a set belong together and that the mapping names every task once. Then checks the data:
-// every recorded byte must be readable, and the records of a key-value multifile must fill their streams.
-// Findings make the multifile bad; notes do not.
+// every recorded byte must be readable, and the records of a key-value multifile must fill their streams. A
+// finding is a defect of the multifile; a note reports a harmless property.
 #pragma once
 
 #include <optional>
