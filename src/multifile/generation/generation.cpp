@@ -23,7 +23,7 @@ std::vector<std::byte> head_of(File& file) {
   return {head.begin(), head.begin() + static_cast<ptrdiff_t>(got)};
 }
 
-// Opens the file for that; returns no bytes if it does not exist.
+// Returns the first bytes of the file `path`; no bytes if the file does not exist.
 std::vector<std::byte> head_of(Store& store, const std::string& path) {
   try {
     return head_of(*store.open(path, Access::read));

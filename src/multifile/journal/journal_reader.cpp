@@ -16,7 +16,7 @@ using namespace journal_constants;
 
 namespace {
 
-// Returns null if the file does not exist.
+// Opens the file `name` for reading. Returns null if it is missing or no regular file.
 std::shared_ptr<File> open_if_there(Store& store, const std::string& name) {
   const FileStatus there = store.status(name);
   if (!there.exists || there.is_directory || there.is_special) return nullptr;  // opening a pipe would block

@@ -6,8 +6,8 @@
 // memory is 20 bytes per scanned record and about 120 per distinct key.
 //
 // The index reads through the stream of the handle, so sion_feof() and similar calls see the position at
-// which the last read by key ended. The program may change the position between two calls. Local; one thread
-// at a time. Sizes and offsets in bytes.
+// which the last read by key ended. The program may change the position between two calls. All calls are
+// local, and only one thread at a time may use an index. Sizes and offsets are in bytes.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,8 @@ class KeyvalIndex {
   // for an unknown key, and if the rest of the record is smaller than an item.
   size_t read(uint64_t key, std::byte* to, size_t size, size_t items);
 
-  // Sets the read position of the key. Returns false and changes nothing if that byte does not exist.
+  // Sets the read position to byte `offset` of the key's record number `record`. Returns false and changes
+  // nothing if that byte does not exist.
   bool seek_record(uint64_t key, int64_t record, int64_t offset);
   // Sets the read position to byte `offset` of the key's current record. If that record was read to its end,
   // the next record of the key counts as the current one. Returns false and changes nothing if that byte does

@@ -1,7 +1,8 @@
 // multifile/keyval/keyval_scan: reads the key-value records of one task in write order (docs/format.md,
 // section "Key-value records").
 //
-// Reads record headers, and values only on request. The only memory is the stream's read-ahead buffer.
+// The scanner reads all record headers, but values only on request. It takes no memory besides the read-ahead
+// buffer of the stream.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ struct KeyvalRecord {
 class KeyvalScanner {
  public:
   // `stream` must be at the first record, must outlive the scanner, and must be moved by the scanner only.
-  // metadata_order: byte order of the physical file's metadata. Error messages contain `path` and `task`.
+  // `metadata_order` is the byte order of the physical file's metadata. Error messages contain `path` and
+  // `task`.
   KeyvalScanner(ReadStream& stream, ByteOrder metadata_order, std::string_view path, int64_t task)
       : stream_(stream), order_(metadata_order), path_(path), task_(task) {}
 

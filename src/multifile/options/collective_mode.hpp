@@ -16,7 +16,7 @@ namespace sheaf {
 struct CollectiveMode {
   // Words of the SION API. Except `buddy`, they apply to writing only.
   bool wanted = false;    // word `collective`
-  bool merge = false;     // words `collectivemerge`, `cmerge`; with collective writing
+  bool merge = false;     // words `collectivemerge`, `cmerge`; only with collective writing
   bool renumber = false;  // word `collmsa`
   int64_t tasks = 0;      // first word `collsize=N`; 0: automatic
   int buddies = 0;        // words `buddy`, `buddy=L`: number of copies

@@ -1,5 +1,5 @@
-// multifile/recover/leftovers: multifiles that still have temporary names (multifile/create/commit) because
-// their program died or their close failed.
+// multifile/recover/leftovers: finds, removes or finishes multifiles that still have temporary names
+// (multifile/create/commit) because their program died or their close failed.
 #pragma once
 
 #include <cstdint>

@@ -3,10 +3,10 @@
 // The journal shows how much each task had flushed and which chunks it had completed (docs/format.md, section
 // 16). Without a journal, or with an empty one, repair uses the holes of the sparse file.
 //
-// Order of writes: block table and mapping, sync, verification by reading back, then the pointer that makes
-// the file complete. Then the journal is removed. An interrupted repair can therefore be repeated. No other
-// program should write the files during a repair in place (multifile/journal/lease shows writers). A copy may
-// be made while a job writes.
+// Repair writes the block table and the mapping, syncs them and verifies them by reading them back. Then it
+// writes the pointer that makes the file complete, and finally removes the journal. So an interrupted repair
+// can be repeated. No other program should write the files during a repair in place (multifile/journal/lease
+// shows writers). A copy may be made while a job writes.
 #pragma once
 
 #include <cstdint>

@@ -258,8 +258,7 @@ void UnclosedFile::write_table(File& target) {
     report_.data_bytes += bytes_of(slice);
   });
   written_ = hash.value();
-  whole_ = with_edges(store_, file_,
-                      &edges_);  // hosts may now keep boundary blocks that did not exist at the open
+  whole_ = with_edges(store_, file_, &edges_);  // hosts may have added boundary blocks since the open
 }
 
 // Calls visit(slice) with the block table that was written to `target`.

@@ -1,5 +1,5 @@
-// multifile/recover/unclosed_file: one physical file that was never closed. Determines its blocks as far as
-// possible, and completes the file or a copy.
+// multifile/recover/unclosed_file: determines, as far as possible, the blocks of one physical file that was
+// never closed, and completes the file or a copy.
 //
 // A living job may be writing the file while a copy is made. So the journal is read once more when the target
 // is written, and becomes the block table of the target. The later steps use only that table: the copying of
@@ -35,7 +35,7 @@ struct BlockSlice {
 
 class UnclosedFile {
  public:
-  // Determines the state of the file. Throws as repair().
+  // Determines the state of the file. Throws what repair() throws.
   UnclosedFile(Store& store, const std::string& path, const RepairRequest& request);
 
   const RepairedFile& report() const { return report_; }

@@ -1,4 +1,4 @@
-// multifile/tools/verify_data: the part of verify that reads the data.
+// multifile/tools/verify_data: checks the data of a multifile, for multifile/tools/verify.
 #pragma once
 
 #include <functional>
