@@ -111,8 +111,8 @@ struct NewGroups {
 };
 
 // Returns the place of the group that contains this task. Collective over `file`. `bytes` is the request of
-// this task; a group is full when its requests reach `average` bytes. `begins` states when this task begins a
-// group (layout::GroupPass).
+// this task. `begins` states when this task begins a group; with `where_full`, a group is full if the
+// requests would exceed `average` bytes (layout::GroupPass).
 layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average,
                                    layout::GroupPass::Begins begins);
 

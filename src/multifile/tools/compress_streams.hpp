@@ -16,8 +16,8 @@ namespace sheaf {
 //
 // Verifies the checksums of each stream. Writes each stream as frames of one block (docs/format.md, section
 // 14.4), from the next multiple of the block size of `target` on. Adds the stored lengths and checksums to
-// `packed`. Starts as many threads as `how` specifies. Throws `damaged` and what the file throws. Holds a few
-// frames, the frame table of one task, and the checksums in memory.
+// `packed`. Starts as many threads as `how` specifies (codec::with_threads). Throws `damaged` and what the
+// file throws. Holds a few frames, the frame table of one task, and the checksums in memory.
 void compress_streams(const Multifile& multifile, int64_t first, const codec::Compression& how,
                       const std::shared_ptr<File>& target, PackedFile& packed, WorkProgress& progress);
 
