@@ -1,9 +1,10 @@
-// multifile/buddy/buddy: copies of the physical files of a multifile. The tasks of a different group store
-// the copy of a file (docs/format.md, section "Buddy copies").
+// multifile/buddy/buddy: writes and reads copies of the physical files of a multifile (docs/format.md,
+// section "Buddy copies"). The tasks of one physical file form a group. The first task of a group stores
+// copies of the files of other groups.
 //
-// A copy contains the data area of its original, shifted by the space that dummy tasks take in the header. It
-// can therefore be presented as the original. A reader of the set gets a view of a copy in place of a missing
-// or unreadable file, without special handling.
+// A copy contains the data area of its original. The header of the copy also lists dummy tasks, so the data
+// begin at a larger offset. If a file is missing or unreadable, a BuddyStore opens a view of a copy instead.
+// The view looks like the original, so readers need no special code.
 #pragma once
 
 #include <memory>
@@ -18,48 +19,53 @@
 
 namespace sheaf {
 
-// Returns the name of copy `level` of the set `base`.
+// Returns the base name of copy `level`, counted from 0, of the set `base`.
 std::string buddy_name(const std::string& base, int level);
 
-// Writes copies 0 to levels-1. Collective over `all`, after the set has been closed. local: the tasks of the
-// physical file `path`, which has the number `facts.filenumber`. The first task of each group reads its file
-// and stores the data that the first task of a different group sends. Throws on all tasks alike. Memory:
-// O(tasks of a file) on these first tasks.
+// Writes copies 0 to levels-1 of every file of the closed set `base`. Collective over `all`, the tasks of the
+// set. `local` contains the tasks of the physical file `path`, whose number is `facts.filenumber`. The first
+// task of each group reads the file of its group, sends the data to another group, and stores the data that
+// it receives. Throws on all tasks alike. The first tasks need O(tasks of a file) memory.
 void write_buddies(Store& store, Comm& all, Comm& local, const FileFacts& facts, const std::string& path,
                    const std::string& base, int levels);
 
 namespace buddy {
 
-// Extents of a file that are sent to, or received from, task `peer`. file: null if nothing is read or
-// written.
+// The extents of a file that one task reads and sends to task `peer`, or receives from `peer` and writes. If
+// `file` is null, nothing is read, and received bytes are discarded.
 struct Moved {
   File* file = nullptr;
   int peer = 0;
   std::span<const exchange::Extent> pieces;
 };
 
-// Copies extents between files of two tasks. Collective over `comm`. Each extent of `from` is read and sent
-// as a single message. Each extent of `to` is received, and written unless all its bytes are zero. steps: the
-// largest number of extents on any task, the same on all. Throws nothing; returns the error of this task.
+// Copies extents between files of different tasks. Collective over `comm`. Reads each extent of `from` and
+// sends it as a single message. Receives each extent of `to`, and writes it unless all its bytes are zero.
+// `steps` is the maximum over all tasks of the number of extents; all tasks pass the same value. Never
+// throws. Returns the error of this task, if any.
 std::optional<Error> move_pieces(Comm& comm, int64_t steps, const Moved& from, const Moved& to);
 
 }  // namespace buddy
 
-// Restores files that their readers cannot access. Collective over `all`, while the set `path` of `nfiles`
-// files is opened for reading. An `nfiles` of 1 means only file 0, of any set. needed: the file that this
-// task reads for other tasks, or -1; no two tasks pass the same file.
+// Restores physical files that the tasks reading them cannot access. Collective over `all`; called while the
+// set `path` of `nfiles` files is opened for reading. If `nfiles` is 1, only file 0 is restored, even if the
+// set has more files. `needed` is the number of the file that this task reads for other tasks, or -1. No two
+// tasks may pass the same file.
 //
-// If a task can access neither its file nor a copy (they are on disks of other hosts), the file is created
-// again under its name. Any task that can access the file or a copy reads and sends it. Nothing happens if
-// all needed files are accessible, or if no task can access a missing one. Throws on all tasks alike if a
-// file could not be created. Memory if a file is missing: 8 bytes per file; on a sending or storing task 4
-// MiB, and 16 bytes per MiB of the file.
+// A task may be unable to access its file and all copies, because they are on disks of other hosts. Such a
+// task creates the file again under its name, with bytes that a task with access to the file or a copy sends.
+// A file that no task can access stays missing. Throws on all tasks alike if a file could not be created.
+//
+// If a file is missing, each task needs 16 bytes of memory per file of the set. A sending or storing task
+// needs 4 MiB more, and 16 bytes per MiB of the file.
 void restore_from_buddies(Store& store, Comm& all, const std::string& path, int levels, int64_t nfiles,
                           int64_t needed);
 
-// A store for reading. Opens a view of a copy if a file of the set `base` cannot be opened, or if its
-// metadata cannot be read. A copy is not used if another file of the set shows that it belongs to an earlier
-// set of that name. Throws the error of the original if no copy is usable. `inner` must outlive the object.
+// A store that reads the set `base`, from copies if necessary. open() returns a view of a copy if a file of
+// the set cannot be opened or its metadata cannot be read. open() ignores a copy with a different identity
+// than the other files of the set, because such a copy belongs to an earlier set of that name. If no copy is
+// usable, open() returns the original if it is only unclosed; otherwise it throws the error of the original.
+// `inner` must outlive the object.
 class BuddyStore final : public ForwardingStore {
  public:
   BuddyStore(Store& inner, std::string base, int levels)

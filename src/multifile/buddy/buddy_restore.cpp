@@ -13,7 +13,7 @@ namespace sheaf {
 
 namespace {
 
-// The part of one task among all that open the set.
+// Runs restore_from_buddies() on one task.
 class Restorer {
  public:
   Restorer(Store& store, Comm& all, std::string base, int levels, int64_t nfiles)
@@ -28,8 +28,8 @@ class Restorer {
     std::vector<int64_t> needers(static_cast<size_t>(nfiles_));
     if (lacks) needers[static_cast<size_t>(needed)] = all_.rank() + 1;
     all_.all_max(needers);
-    // First only tasks that read for others check for the file. If all tasks see the same directory, the
-    // other tasks need not check.
+    // First only the tasks that read for others check whether they can access a missing file. The other tasks
+    // check only if a file was not found; this is rare if all tasks see the same directory.
     std::vector<int64_t> offers(needers.size());  // by file: 1 + a task that can access it; 0: none known
     const auto is_offered = [](int64_t needer, int64_t offer) { return needer == 0 || offer > 0; };
     for (const bool asked : {needed >= 0, true}) {
@@ -61,7 +61,8 @@ class Restorer {
     return !attempt([&] { open(file)->close(); });
   }
 
-  // Writes under a temporary name until the file is complete. A failure leaves no file.
+  // Copies a file from task `from` to task `to`, which writes it under a temporary name until it is complete.
+  // A failure leaves no file. Collective.
   void move(int64_t file, int from, int to) {
     OutputSet output(store_, OutputSet::Existing::replace);
     const bool sends = all_.rank() == from;
@@ -86,7 +87,8 @@ class Restorer {
     agree(all_, problem ? problem : finished);
   }
 
-  // Extents that contain only zeros remain holes.
+  // Copies `size` bytes from `source` on task `from` to `target` on task `to`. Extents that contain only
+  // zeros remain holes. Collective.
   std::optional<Error> transfer(File* source, File* target, int from, int to, int64_t size) {
     std::vector<exchange::Extent> pieces;
     for (int64_t at = 0; (source || target) && at < size; at += buddy::message_bytes)

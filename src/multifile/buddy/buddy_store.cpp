@@ -14,7 +14,8 @@ namespace sheaf {
 
 namespace {
 
-// A copy without its dummy tasks. The metadata is rebuilt in memory; data are read from the copy.
+// Presents a copy without its dummy tasks. The constructor rebuilds the metadata in memory; reads get data
+// from the copy.
 class BuddyView final : public File {
  public:
   BuddyView(std::shared_ptr<File> copy, std::string path) : copy_(std::move(copy)), path_(std::move(path)) {
@@ -85,7 +86,7 @@ class BuddyView final : public File {
     return n;
   }
 
-  // Data and their checksums stay unchanged.
+  // Removes the dummy tasks from the metadata. Data and their checksums stay unchanged.
   static void remove_dummies(buddy::Table& table) {
     format::Header& h = table.facts.header;
     const size_t all = table.ranks.size();
@@ -98,8 +99,8 @@ class BuddyView final : public File {
       values->resize(kept);
     }
     h.ntasks -= static_cast<int32_t>(dummies);
-    // Mapping entries count local ranks from after the dummies of each file. The lowest local rank of a file
-    // is therefore its number of dummies.
+    // In each copy the dummies precede the other tasks, and the mapping counts them. The lowest local rank in
+    // a file therefore equals the number of its dummies.
     std::vector<int32_t> lowest(static_cast<size_t>(h.nfiles), INT32_MAX);
     for (const auto& entry : table.mapping) {
       int32_t& least = lowest.at(static_cast<size_t>(entry.file));
@@ -116,7 +117,8 @@ class BuddyView final : public File {
   bool made_ = false;
 };
 
-// Returns true if the copy is of an earlier file of the same name.
+// Returns true if the copy was made from an earlier file of the same name. Returns false if this cannot be
+// determined.
 bool differ(File& copy, File& file) {
   bool other = false;
   attempt([&] {
@@ -127,7 +129,7 @@ bool differ(File& copy, File& file) {
 
 }  // namespace
 
-// Compares with the first other file of the set that can be read.
+// Compares `copy` with the first other file of the set that can be read. Returns false if none can be read.
 bool BuddyStore::is_earlier(File& copy, const std::string& path) {
   const int32_t nfiles = std::min(MetadataReader(copy).header().nfiles, buddy::others_tried);
   for (int32_t k = 0; k < nfiles; ++k) {

@@ -1,4 +1,4 @@
-// Writes copies of closed physical files: the first task of each group reads, sends and stores.
+// Writes copies of closed physical files. Only the first task of each group reads, sends and stores data.
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -75,7 +75,7 @@ std::vector<Extent> pieces_of(const Table& table, int64_t offset) {
   return found;
 }
 
-// Collective. Sends the table of this group and returns the table of group `from`.
+// Sends the table of this group to group `to` and returns the table of group `from`. Collective over `roots`.
 Table swap_tables(Comm& roots, Table& own, int to, int from) {
   Table theirs;
   const auto bytes = [](auto& facts) { return std::as_writable_bytes(std::span(&facts, 1)); };
@@ -91,8 +91,8 @@ Table swap_tables(Comm& roots, Table& own, int to, int from) {
   return theirs;
 }
 
-// Changes a table into that of copy `level`: dummy tasks, which represent the members of the storing group,
-// come first.
+// Changes the table of a file into the table of its copy `level`: inserts dummy tasks, which represent the
+// members of the storing group, before the tasks of the file.
 void add_dummies(Table& table, const Table& own, int level, std::span<const int64_t> group_sizes) {
   format::Header& h = table.facts.header;
   const size_t dummies = own.ranks.size();
@@ -115,7 +115,7 @@ void add_dummies(Table& table, const Table& own, int level, std::span<const int6
   if (table.facts.extension) table.facts.extension->flags = format::flag_checksums;
 }
 
-// Returns null, with a warning, if a foreign file has the name.
+// Creates the file of a copy. Returns null and adds a warning if a foreign file has the name.
 std::shared_ptr<File> create_copy(Store& store, const std::string& name, const std::string& original) {
   try {
     return create_file(store, name, name, original).file;

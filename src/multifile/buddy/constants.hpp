@@ -6,12 +6,13 @@
 
 namespace sheaf::buddy {
 
-// Bytes of a file per message. Two messages are in memory on each side. The length of a message in an
-// exchange is an int.
+// Maximum length of a message, in bytes. Sender and receiver each hold two messages in memory. The length
+// must fit into an int, as MPI counts bytes.
 inline constexpr int64_t message_bytes = 1 << 20;
 static_assert(message_bytes <= INT_MAX);
 
-// Number of other files of a set that are tried in order to identify the current set.
+// Maximum number of files of a set that are tried in order to identify the current set. If none of them can
+// be read, a copy is used without this check.
 inline constexpr int32_t others_tried = 64;
 
 }  // namespace sheaf::buddy

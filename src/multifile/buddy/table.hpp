@@ -21,12 +21,14 @@ struct Table {
   };
   static_assert(std::is_trivially_copyable_v<Facts>);  // sent as raw bytes
   Facts facts;
-  // One entry per task. `sizes` has one per task and block: block 0 of all tasks, then block 1, ...
+  // `ranks`, `chunks` and `counts` have one entry per task. `sizes` has one entry per task and block: block 0
+  // of all tasks, then block 1 of all tasks, and so on.
   std::vector<int64_t> ranks, chunks, counts, sizes;
   std::vector<layout::Placement> mapping;
   std::vector<uint32_t> sums;  // data checksums
 
-  // Calls visit(vector, length according to `facts`) for every vector, always in the same order.
+  // Calls visit(vector, n) for every vector, always in the same order. `n` is the number of entries that the
+  // vector has according to `facts`.
   template <class Visit>
   void for_each_part(Visit visit) {
     const auto n = static_cast<size_t>(facts.header.ntasks);
@@ -37,7 +39,7 @@ struct Table {
   }
 };
 
-// Reads all metadata of a file.
+// Reads all metadata of a complete file.
 Table read_table(MetadataReader& reader);
 
 // Writes all metadata, including the trailer of a file with checksums. The data must already be in the file.

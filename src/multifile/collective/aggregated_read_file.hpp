@@ -19,12 +19,14 @@ class AggregatedReadFile final : public LazyFile {
  public:
   using LazyFile::LazyFile;
 
-  // Replaces the fetched bytes: `bytes` are the contents of `extents`, concatenated.
+  // Replaces the bytes from which reads are served. `bytes` contains the contents of `extents`, concatenated.
   void take(std::vector<Extent> extents, std::vector<std::byte> bytes);
 
   File& real() override;
-  // Must be called before the first read. unclosed: hosts may keep boundary blocks beside the file
-  // (multifile/metadata/edges_reader). identity: of the file that was opened.
+  // Stores what the open has found out about the file. Must be called before the first read. If `unclosed` is
+  // true, reads include the boundary blocks that hosts may keep beside the file
+  // (multifile/metadata/edges_reader). Reads by the task itself throw `foreign` once the file no longer has
+  // `identity`.
   void know(bool unclosed, const FileIdentity& identity);
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override;

@@ -1,9 +1,10 @@
 // multifile/collective/aggregated_write_file: one task's view of a physical file that is written
 // collectively.
 //
-// The object holds bytes until the task's group sends them to its collector. The task itself writes what
-// exceeds the memory limit. Both ways store the same bytes, so the tasks need no agreement. The file is
-// opened when the task first accesses it itself; a task that only sends never opens it.
+// The object holds written bytes until the group of the task sends them to the collector. The task itself
+// writes the bytes that exceed its memory limit. The file gets the same bytes whether the task or the
+// collector writes them, so the tasks need not agree on this. A task opens the file when it first accesses
+// the file itself; a task that only sends bytes never opens it.
 #pragma once
 
 #include <memory>
@@ -18,37 +19,39 @@ namespace sheaf {
 
 class AggregatedWriteFile final : public LazyFile {
  public:
-  // Constructs as LazyFile. Writes to the file itself wait for a slot of `slots`; null: no limit. They keep
-  // boundary blocks in `edges`; null: there are no boundary blocks. number: FileStatus::number that the file
-  // must have; 0: not checked.
+  // `store`, `path` and `opened` are those of LazyFile. Each write of this task to the file waits for a slot
+  // of `slots`, unless `slots` is null. Boundary blocks are written to `edges`; if `edges` is null, there are
+  // none. `number` is the FileStatus::number that the file must have when it is opened; 0 disables this
+  // check.
   AggregatedWriteFile(Store& store, std::string path, std::shared_ptr<File> opened,
                       std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges, uint64_t number);
-  // Lets only the collector write from now on: all bytes are held, and a write by this task itself is an
-  // error.
+  // Lets only the collector write from now on. This task holds all bytes, and write_held() throws
+  // `wrong_mode`.
   void leave_to_collector() { everything_ = only_collector_writes_ = true; }
 
   // Holds writes of less than `direct` bytes from now on, as long as the held bytes and extents take at most
-  // `capacity` bytes of memory. A `capacity` of 0 ends this.
+  // `capacity` bytes of memory. The task itself writes other requests. A `capacity` of 0 disables holding.
   void hold(int64_t capacity, int64_t direct);
-  // Suspends the memory limit until bound_again(), for bytes that the same call sends. everything: the task
-  // itself writes nothing until then.
+  // Suspends the memory limit until bound_again(), for bytes that the current collective call sends. If
+  // `everything` is true, the task holds even requests of `direct` bytes or more until then.
   void begin_unbounded(bool everything = false);
-  // Restores the limit. Returns the number of trailing extents that hold the bytes written since
-  // begin_unbounded().
+  // Restores the limit. Returns the number of extents added since begin_unbounded(); they are the last ones
+  // of held().
   size_t bound_again();
 
-  // Return the held bytes, and the bytes sent to the collector that it has not confirmed.
+  // held() returns the bytes that were not sent yet; shipped() returns the bytes that were sent to the
+  // collector but not confirmed by it.
   PendingExtents& held() { return held_; }
   PendingExtents& shipped() { return shipped_; }
   // Returns true if this task has written all its bytes itself and none are held or shipped.
   bool has_all() const { return file_ && held_.empty() && shipped_.empty(); }
-  // Marks held bytes as shipped. Bytes shipped before must be in the file; they are dropped.
+  // Marks the held bytes as shipped. Drops the bytes shipped earlier, which must be in the file.
   void ship();
-  // Moves shipped bytes back to the front of the held ones.
+  // Moves the shipped bytes back, in front of the held bytes.
   void take_back();
 
-  // write_held() writes the held bytes; write_unconfirmed() also writes the shipped but unconfirmed ones.
-  // After an exception all bytes are still held.
+  // write_held() writes the held bytes to the file. write_unconfirmed() also writes the shipped bytes, which
+  // the collector has not confirmed. If a call throws, the object still holds all bytes.
   void write_held();
   void write_unconfirmed();
 
@@ -73,7 +76,7 @@ class AggregatedWriteFile final : public LazyFile {
   bool everything_ = false;
   bool only_collector_writes_ = false;
   size_t before_ = 0;   // number of extents held before begin_unbounded()
-  bool alone_ = false;  // a direct write failed: only this task can order its bytes from then on
+  bool alone_ = false;  // a direct write failed; later writes are direct too, so that their order is kept
 };
 
 }  // namespace sheaf

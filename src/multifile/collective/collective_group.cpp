@@ -65,7 +65,7 @@ struct Request {
   GroupPass::Begins begins;
 };
 
-// State passed from one metadata writer to the next, forward and back.
+// State that metadata writers pass to the next one, first in task order and then in reverse.
 struct Passes {
   GroupPass forward;
   layout::GroupPassBack back;
@@ -93,8 +93,8 @@ layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, G
       places[t] = {first, 0, forward.filled, forward.number, 0, forward.before};
     }
   };
-  // The metadata writers take turns in order, then in reverse. If possible they use a communicator of their
-  // own.
+  // The metadata writers take turns, first in task order and then in reverse. If possible, they use a
+  // communicator of their own, so that other tasks need not take part.
   const int leaders = slices.slices();
   const bool alone = file.grain() == 1 && leaders > 1;
   const auto chain = alone ? file.split(slices.leads() ? 0 : -1, file.rank()) : nullptr;
@@ -124,7 +124,7 @@ bool is_first_of_host(Comm& file, int64_t host) { return shift(file, host, Neigh
 
 namespace {
 
-// Returns true if one task can serve as the collector of all groups of the layout.
+// Returns true if tasks and bytes are so few that one task should collect for all groups of the layout.
 bool is_little(int tasks, int64_t total) {
   return tasks <= collective_constants::few_tasks && total <= tasks * collective_constants::little_per_task;
 }
@@ -170,7 +170,7 @@ NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectiveP
                    : layout::packed_chunk(request.bytes, place.sum, member == place.size - 1, made.fsblksize);
   });
   if (overflow) made.chunk_size = INT64_MAX;
-  // In a single group only the last chunk differs from its request.
+  // In a single group only the last chunk differs from its request, so the sums follow from the requests.
   if (place.count == 1 && !plan.merge)
     if (const auto end = align_up(total, made.fsblksize)) made.placed = PrefixedSum{requests.before, *end};
   return made;

@@ -32,8 +32,8 @@ CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const Coll
 }
 
 void CollectiveReader::plan_next(int64_t request) {
-  // A round reads whole checksum pieces. So it may begin before the position, end before the memory is full,
-  // and needs space for the checksums.
+  // `around` is memory that the requested bytes cannot use: a round reads whole checksum pieces, so it may
+  // begin before the position and end before the memory is full, and it also reads the checksums.
   const int64_t around = stream_.piece() > 0 ? 2 * stream_.piece() + int64_t{4 * max_extents} : 0;
   const int64_t calls = request > 0 ? std::max<int64_t>(0, capacity_ - around) / request : calls_left_;
   calls_left_ = std::max<int64_t>(0, calls - 1);
@@ -52,8 +52,8 @@ void CollectiveReader::read(std::span<std::byte> out, const std::optional<Error>
       --calls_left_;
       if (!problem) problem = attempt([&] { stream_.read(out); });
     }
-    // All tasks agree even if their bytes are here already. A task that has changed its position, or reads
-    // more than before, reads alone and may fail.
+    // All tasks must agree on the outcome even if a round has already fetched the bytes. A task that has
+    // changed its position, or reads more than before, reads alone and may fail.
     agree(file_, problem);
   } catch (...) {
     if (before) stream_.seek_block(before->block, before->offset);
@@ -61,7 +61,8 @@ void CollectiveReader::read(std::span<std::byte> out, const std::optional<Error>
   }
 }
 
-// Returns the error of this task; errors inside a round are thrown on all tasks.
+// Fills `out` in as many rounds as necessary. Returns the error of this task; errors inside a round are
+// thrown on all tasks.
 std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out,
                                                       std::optional<Error> problem) {
   if ((!takes_part_ || (automatic_ && std::ssize(out) >= direct_read)) && !problem) {
@@ -79,8 +80,9 @@ std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out,
   }
 }
 
-// Covers the stream from its position on, up to the capacity of a round: first the request, then data likely
-// to be read next. Data with checksums are read in whole pieces, together with the checksums.
+// Returns the extents to request in the next round. They cover the stream from its position on, up to the
+// capacity of a round: first the `left` bytes of the request, then data likely to be read next. Data with
+// checksums are requested in whole pieces, together with the checksums.
 CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
   Wish wish;
   std::vector<Extent> sums;
@@ -111,7 +113,8 @@ CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
   return wish;
 }
 
-// Returns true if some task needs a further round for this call.
+// Fetches the bytes that this task and the others request. Returns true if some task needs a further round
+// for this call.
 bool CollectiveReader::round(Wish& wish, std::optional<Error> mine) {
   if (!mine && group_.is_collector()) mine = attempt([&] { fetched_.real(); });
   // One reduction for all values that every task needs.

@@ -1,10 +1,10 @@
 // multifile/collective/collective_reader: collective reading (SIONlib's sion_coll_fread; gpfs-jugene section
 // 5), the mirror of collective_writer.
 //
-// In a round, every task sends the current position of its stream to the collector of its group. The
-// collector reads the extents of all members in file order, with their checksums, and distributes the bytes.
-// Each task verifies its own. Calls until the next round are served from these bytes. A task that needs other
-// bytes in between reads them itself.
+// In a round, every task sends the extents from the current position of its stream on to the collector of its
+// group. The collector reads the extents and checksums of all members in file order and distributes the
+// bytes. Each task verifies the bytes that it receives. Calls until the next round are served from these
+// bytes. A task that needs other bytes in between reads them itself.
 #pragma once
 
 #include <memory>
@@ -21,14 +21,16 @@ namespace sheaf {
 
 class CollectiveReader {
  public:
-  // Local. `file` has the tasks of the physical file; `stream` reads from `fetched`. These three and what
-  // `means` refers to must outlive the object. Throws if the memory for messages cannot be allocated.
+  // Allocates the memory for messages; throws if that fails. Local. `file` contains the tasks of the physical
+  // file, and `stream` reads from `fetched`. `file`, `stream`, `fetched` and the objects that `means` refers
+  // to must outlive this object.
   CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan, ReadStream& stream,
                    AggregatedReadFile& fetched, const CollectiveMeans& means = {});
 
   // Fills `out` from the stream, which must have that many bytes. Collective over the tasks of the physical
-  // file; lengths may differ and be 0. mine: an error that this task has found before the call. Throws on all
-  // tasks alike; the streams then have the positions from before the call.
+  // file; lengths may differ and be 0. `mine` is an error that this task has found before the call, if any.
+  // If any task has an error, the call throws on all tasks, and the streams keep the positions from before
+  // the call.
   void read(std::span<std::byte> out, const std::optional<Error>& mine);
 
   const CollectiveGroup& group() const { return group_; }

@@ -29,8 +29,8 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
       transfer_(group_, mover_) {
   transfer_.reserve(capacity_);
   if (!merge_) {
-    // If the program transfers the bytes, it does so only in its collective calls. A capacity of 1 byte holds
-    // nothing between the calls.
+    // If the program transfers the bytes, it does so only in its collective calls. A capacity of 1 byte
+    // ensures that no bytes are held between these calls.
     collected_->hold(mover_ ? 1 : capacity_, automatic_ ? WriteStream::direct_bytes : INT64_MAX);
     if (spans_hosts_ && !is_collector()) collected_->leave_to_collector();
     if (journal())
@@ -74,7 +74,7 @@ void CollectiveWriter::write_between(std::span<const std::byte> data) {
   if (failed) tell_all(*failed);
 }
 
-// Throws on this task now; the other tasks get the error in the next round.
+// Throws `problem` on this task now, and lets the next round throw it on the other tasks.
 void CollectiveWriter::tell_all(const Error& problem) {
   if (!behind_) behind_ = problem;
   throw problem;
@@ -100,7 +100,8 @@ void CollectiveWriter::write_now(std::span<const std::byte> data, const std::opt
   }
 }
 
-// The collector's stream takes the data of all members; the streams of the other members stay unchanged.
+// Appends the data of all members to the stream of the collector. The streams of the other members stay
+// unchanged.
 void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::optional<Error>& mine) {
   int64_t facts[] = {mine.has_value(), largest_, -capacity_ * group_.size()};
   file_.all_max(facts);
@@ -108,7 +109,7 @@ void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::
   if (facts[0] != 0) refuse(mine);
   std::optional<WriteStream::Mark> before;
   if (is_collector()) before = stream_.mark();
-  // Data that fit into one chunk are not split.
+  // Data of a member that fit into one chunk are not split.
   const auto append = [this](std::span<const std::byte> bytes, int64_t piece) {
     if (piece > 0 && piece <= stream_.geometry().size) stream_.ensure_free_space(piece);
     stream_.write_filling({}, bytes);
@@ -121,13 +122,14 @@ void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::
   }
 }
 
-// Collective over the file; called if a task cannot take part in a round.
+// Throws on all tasks because a task cannot take part in a round. Collective over the file.
 void CollectiveWriter::refuse(const std::optional<Error>& mine) {
   agree(file_, mine);
   throw Error(Code::io, "'" + collected_->path() + "': a task could not take part in a collective write");
 }
 
-// Writes large held requests from this task: sending them to a collector gains nothing.
+// Writes the held bytes from this task itself if they are large requests, because sending those to a
+// collector gains nothing. Also writes them if the task takes no part in transfers.
 std::optional<Error> CollectiveWriter::write_large_ones() {
   const PendingExtents& held = collected_->held();
   const bool large = automatic_ && !spans_hosts_ && !held.empty() &&
@@ -169,17 +171,17 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
   const auto outcome = bring(held, largest);
   if (kind == Kind::last) {
     behind_ = outcome;
-    if (facts[6] > 0) file_.barrier();  // a task that reads back its bytes for their checksums finds them
+    if (facts[6] > 0) file_.barrier();  // tasks may now read their bytes back for checksums
     return;
   }
   if (largest.bytes > 0) agree(file_, outcome);
   held.clear();
   record_chunks(facts[5]);
-  if (facts[5] > 0) file_.barrier();  // a task that returns finds its chunks recorded
+  if (facts[5] > 0) file_.barrier();  // all chunks are recorded when a task returns
 }
 
-// Collective. Records the chunks that this round has completed, at most `most` per task. A task sends no
-// records if its bytes may not have arrived.
+// Lets the collectors record the chunks that this round has completed, at most `most` per task. Collective. A
+// task sends no records if its bytes may not be in the file.
 void CollectiveWriter::record_chunks(int64_t most) {
   using Report = JournalWriter::Report;
   most = std::min(most, std::clamp<int64_t>(max_chunks / group_.size(), 1, 4096));
@@ -192,7 +194,8 @@ void CollectiveWriter::record_chunks(int64_t most) {
   behind_ = attempt([&] { journal()->record(collected_->real(), records_of<Report>({bytes, {}})); });
 }
 
-// Collective. Sends held bytes to the collectors, which write them. Returns the error of this task.
+// Sends held bytes to the collectors, which write them to the file. Collective. Returns the error of this
+// task, if any.
 std::optional<Error> CollectiveWriter::bring(const PendingExtents& held, const GroupTransfer::Load& largest) {
   if (largest.bytes == 0) return std::nullopt;
   File& file = is_collector() ? collected_->real() : *collected_;
@@ -209,7 +212,7 @@ std::optional<Error> CollectiveWriter::bring(const PendingExtents& held, const G
 }
 
 std::optional<Error> CollectiveWriter::finish() {
-  // The failure may be temporary: the second attempt then writes everything.
+  // A second attempt follows a failure, because the failure may have been temporary.
   const auto try_last = [&] { round(Kind::last, std::nullopt); };
   auto problem = attempt(try_last);
   if (problem) problem = attempt(try_last);

@@ -2,21 +2,21 @@
 // 5).
 //
 // Few tasks write the small requests of many tasks to the file. A collective write leaves its bytes in the
-// memory of the task. After a number of calls that all tasks of the physical file have agreed on, a *round*
-// sends them to the collector of each group. The collector writes them in file order while the other tasks
+// memory of the task. After a number of calls that all tasks of the physical file know, a *round* sends the
+// bytes to the collector of each group. The collector writes them in file order while the other tasks
 // continue. A task that would exceed its share of memory writes the bytes itself.
 //
-// Memory is therefore bounded, tasks may write independently between the collective calls, and only these
-// calls synchronize. Each task sends its bytes together with their offsets
+// So memory is bounded, tasks may also write independently between collective calls, and only collective
+// calls synchronize tasks. Each task sends its bytes together with their offsets
 // (multifile/collective/group_transfer). If requests are large, every call is a round, and the bytes are in
-// the file when it returns.
+// the file when the call returns.
 //
-// The collector records complete chunks in the journal, after the bytes of the round that completes them.
-// Chunks that a task writes itself, it records itself.
+// After the collector has written the bytes of a round, it records the chunks that the round has completed in
+// the journal. A task records the chunks that it writes itself.
 //
 // Failures: if a collector cannot write, all tasks of the physical file get the error in the next round, or
 // at the close. A task keeps the bytes that it has sent until the collector confirms them, and sends them
-// again. So a temporary failure loses no bytes.
+// again after a failure. So a temporary failure loses no bytes.
 #pragma once
 
 #include <memory>
@@ -33,23 +33,25 @@ namespace sheaf {
 
 class CollectiveWriter {
  public:
-  // Local. `file` has the tasks of the physical file; `stream` writes to `collected`. Both, and what `means`
-  // refers to, must outlive the object. Throws if the memory for messages cannot be allocated.
+  // Allocates the memory for messages; throws if that fails. Local. `file` contains the tasks of the physical
+  // file, and `stream` writes to `collected`. `file`, `stream` and the objects that `means` refers to must
+  // outlive this object.
   CollectiveWriter(Comm& file, NewGroups groups, const CollectivePlan& plan, WriteStream& stream,
                    std::shared_ptr<AggregatedWriteFile> collected, const CollectiveMeans& means = {});
 
   // Appends `data` to the stream. Collective over the tasks of the physical file; lengths may differ and be
-  // 0. mine: an error that this task has found before the call; its data are then ignored.
+  // 0. `mine` is an error that this task has found before the call, if any; `data` is then ignored.
   //
   // An error within a round is thrown on all tasks alike. Outside of a round the only errors are bad
   // arguments, a chunk of size 0 and lack of memory. They are thrown at once on the task concerned, and on
   // all tasks in the next round. After an error the streams are as before the call.
   void write(std::span<const std::byte> data, const std::optional<Error>& mine);
 
-  // Collective. Writes all bytes still held. Returns, on one task at least, why they could not be written.
+  // Writes all bytes still held. Collective. If some bytes could not be written, at least one task returns
+  // the error.
   std::optional<Error> finish();
 
-  // Local. Writes those bytes of this task that no collector has confirmed.
+  // Writes the bytes of this task that no collector has confirmed. Local.
   void flush() { collected_->write_unconfirmed(); }
 
   const CollectiveGroup& group() const { return group_; }
@@ -83,8 +85,8 @@ class CollectiveWriter {
   bool at_once_ = false;    // every call is a round
   int64_t calls_left_ = 0;  // remaining calls without a round
   int64_t calls_between_ = 1;
-  int64_t largest_ = 0;          // request of this task since the last round, in bytes
-  std::optional<Error> behind_;  // error that the other tasks have not got yet
+  int64_t largest_ = 0;          // largest request of this task since the last round, in bytes
+  std::optional<Error> behind_;  // error that the next round reports to the other tasks
   GroupTransfer transfer_;
 };
 

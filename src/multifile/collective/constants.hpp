@@ -7,21 +7,23 @@
 
 namespace sheaf::collective_constants {
 
-// --- Rounds. A collector has memory for all tasks of its group. A task needs no more than one long request.
+// --- Rounds. A collector holds the bytes of all tasks of its group, so its total is limited. Requests of
+// max_per_task bytes are already efficient, so a task gets no more.
 inline constexpr int64_t max_per_collector = 16 << 20;
 inline constexpr int64_t max_per_task = 256 << 10;
-inline constexpr int64_t min_per_task = 256;  // per task in a round of writing, also in very large groups
+inline constexpr int64_t min_per_task = 256;  // per task in a round of writing, even in very large groups
 static_assert(min_per_task < max_per_task && max_per_task < max_per_collector);
 
-// --- Groups. With few tasks and few bytes from each, one collector for all finishes before several writers
-// to one file can take turns (bench/mpi_bench_collective, 4 tasks).
+// --- Groups. Up to these limits, one collector writes for all tasks of a file. It finishes earlier than
+// several collectors, which would take turns in writing to the file (bench/mpi_bench_collective, 4 tasks).
 inline constexpr int few_tasks = 15;
 inline constexpr int64_t little_per_task = 64 << 10;
 
-// --- Reading. A task that may choose reads longer requests itself.
+// --- Reading. If the group size is automatic, a task reads requests of direct_read bytes or more itself.
 inline constexpr int64_t direct_read = 64 << 10;
 inline constexpr size_t max_extents = 256;  // extents that a task may request in a round
-// A task that reads a small extent alone also reads the bytes that follow, which it mostly needs next.
+// A task that itself reads at most small_read bytes requests read_ahead bytes, because it mostly needs the
+// following bytes next.
 inline constexpr size_t small_read = 8 << 10;
 inline constexpr size_t read_ahead = 64 << 10;
 static_assert(small_read < read_ahead && direct_read <= max_per_task);

@@ -33,19 +33,20 @@ void transfer_pieces(File& file, std::vector<Piece<Byte>> pieces) {
 
 }  // namespace
 
-// Two steps are in flight, with at least one byte each.
+// Allocates at least 2 bytes per member, because two steps of at least one byte each are in flight.
 void GroupTransfer::reserve(int64_t each) {
   const int64_t bytes = group_.size() * std::max<int64_t>(each, 2);
   if (group_.is_collector() && !mover_) memory_ = line_memory(static_cast<size_t>(bytes));
 }
 
-// Returns the memory of a step, `bytes` bytes.
+// Returns the memory of a step, which has `bytes` bytes. Even and odd steps use different memory.
 std::span<std::byte> GroupTransfer::room(int64_t step, int64_t bytes) const {
   return {memory_.get() + step % 2 * bytes, static_cast<size_t>(bytes)};
 }
 
-// Transfers by the program's mover: first the collector's own extents, then one extent of every member per
-// step. All steps are made even after a failure, so that no member waits forever.
+// Lets the program's mover transfer the bytes. First the collector accesses its own extents; then each step
+// transfers one extent of every member. All steps are made even after a failure, so that no member waits
+// forever.
 template <class Byte>
 std::optional<Error> GroupTransfer::move_by_program(File& file, const Placed<Byte>& mine,
                                                     int64_t steps) const {
@@ -97,7 +98,7 @@ std::optional<Error> GroupTransfer::move(File& file, const Placed<Byte>& mine, c
     lists[member] = lists[member].first(static_cast<size_t>(received[member]) / sizeof(Extent));
     for (const Extent& extent : lists[member]) sizes[member] += extent.length;
   }
-  // With several steps, two are in flight.
+  // With several steps, two are in flight, and each uses half of the memory.
   const int64_t at_once =
       largest.bytes <= largest.each ? largest.each : std::max<int64_t>(1, largest.each / 2);
   const int64_t steps = (largest.bytes + at_once - 1) / at_once;
@@ -169,11 +170,12 @@ std::optional<Error> GroupTransfer::merge(std::span<const std::byte> mine, int64
   int64_t total = 0;
   for (const int64_t bytes : sizes) begins.push_back(std::exchange(total, total + bytes));
   const int64_t begin = group_.deal(begins);
-  // The concatenated bytes are sent in windows, two in flight.
+  // The concatenated bytes are sent in windows. Two windows are in flight.
   const int64_t window = std::max<int64_t>(1, each / 2);
   int64_t windows = (total + window - 1) / window;
   group_.file().all_max(std::span(&windows, 1));
-  // Returns the part of a window that belongs to a member with `bytes` bytes at `at`.
+  // Returns the part of a window that belongs to a member with `bytes` bytes at position `at`, as offsets
+  // within the member's bytes.
   const auto range = [&](int64_t step, int64_t at, int64_t bytes) {
     const int64_t from = std::clamp<int64_t>(step * window - at, 0, bytes);
     return std::pair(from, std::clamp<int64_t>((step + 1) * window - at, 0, bytes));

@@ -1,10 +1,11 @@
-// multifile/collective/group_transfer: transfers bytes between the members of a group and its collector,
-// which writes or reads the file.
+// multifile/collective/group_transfer: transfers bytes between the members of a group and the collector of
+// the group. The collector writes or reads the file.
 //
 // First every member sends its extents to the collector. Then the members with extents send or receive the
-// bytes, as single messages (Comm::exchange). Two steps are in flight: the bytes of the next step travel
-// while the collector accesses the file. Only collectors access the file, and no other task waits for them. A
-// program may transfer the bytes itself (multifile/collective/mover), one extent of every member at a time.
+// bytes in steps, with one message per member and step (Comm::exchange). Two steps are in flight, so the
+// bytes of the next step travel while the collector accesses the file. Only collectors access the file; tasks
+// do not wait for the collectors of other groups. Instead, a program may transfer the bytes itself
+// (multifile/collective/mover), one extent of every member at a time.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +24,13 @@ namespace sheaf {
 
 class GroupTransfer {
  public:
-  // Copies `group`; the tasks of its file must outlive the object. mover: transfers the bytes, and must
-  // outlive the object; null: messages transfer them.
+  // Copies `group`; the tasks of its file must outlive the object. `mover` transfers the bytes and must
+  // outlive the object; if it is null, messages transfer the bytes.
   explicit GroupTransfer(const CollectiveGroup& group, Mover* mover = nullptr)
       : group_(group), mover_(mover) {}
 
-  // Bounds that all tasks of the file must agree on: the maximum of `bytes` and `extents` over the tasks, and
-  // the minimum of `each` that a collector has reserved.
+  // Limits that must be equal on all tasks of the file. `bytes` and `extents` are the maxima over the tasks.
+  // `each` is the minimum over the collectors of the bytes reserved per member.
   struct Load {
     int64_t bytes = 0;
     int64_t extents = 0;
@@ -40,19 +41,19 @@ class GroupTransfer {
   // fails.
   void reserve(int64_t each);
 
-  // The following calls are collective over the tasks of the file, each with its group. They throw nothing
-  // and return the error of this task.
+  // The following calls are collective over the tasks of the file; bytes move only inside each group. They
+  // never throw, and return the error of this task, if any.
 
-  // Writes the bytes of all members. Extents may overlap; the later one wins.
+  // Writes the bytes of all members. The extents of a member may overlap; the later one in its list wins.
   std::optional<Error> write(File& file, const exchange::Placed<const std::byte>& mine, const Load& largest);
-  // Fills the memory of all members, or returns an error at the collector.
+  // Fills the memory of all members from the file. If a read fails, the collector returns the error.
   std::optional<Error> read(File& file, const exchange::Placed<std::byte>& mine, const Load& largest);
 
-  // Receives consecutive bytes of the members, in member order. `size` is the total of a member with its
-  // first bytes, and 0 with the following ones.
+  // Called with consecutive bytes of the members, in member order. `size` is the number of bytes that the
+  // member sends in all if `bytes` are its first ones; else 0.
   using Append = std::function<void(std::span<const std::byte> bytes, int64_t size)>;
-  // Passes the bytes of all members to `append` at the collector, concatenated in member order. each: as in
-  // Load.
+  // Passes the bytes of all members to `append` at the collector, concatenated in member order. `each` has
+  // the meaning of Load::each.
   std::optional<Error> merge(std::span<const std::byte> mine, int64_t each, const Append& append);
 
  private:

@@ -10,8 +10,9 @@
 
 namespace sheaf {
 
-// Throws `foreign` unless `file`, just opened by its name, has this FileStatus::number: another program may
-// have replaced it since the open. If `number` is 0 it is not known, and nothing is checked.
+// Throws `foreign` if another program has replaced the file since the multifile was opened. `file` was just
+// opened by its name, and `number` is the FileStatus::number that it should have. Checks nothing if either
+// number is 0, that is, unknown.
 inline void require_number(File& file, uint64_t number) {
   if (number == 0) return;
   const uint64_t found = file.status().number;
@@ -22,11 +23,11 @@ inline void require_number(File& file, uint64_t number) {
 
 class LazyFile : public File {
  public:
-  // opened: null if the file is not open yet. `store` must outlive the object.
+  // `opened` is null if the file is not open yet. `store` must outlive the object.
   LazyFile(Store& store, std::string path, std::shared_ptr<File> opened)
       : store_(store), path_(std::move(path)), file_(std::move(opened)) {}
 
-  virtual File& real() = 0;  // opens the file if necessary
+  virtual File& real() = 0;  // the open file; opened if necessary
 
   void resize(int64_t size) override { real().resize(size); }
   int64_t next(Space space, int64_t offset) override { return real().next(space, offset); }

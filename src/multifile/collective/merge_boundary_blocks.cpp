@@ -14,15 +14,15 @@ using collective_constants::brought_at_once;
 
 namespace {
 
-// An extent of whole shared blocks, and the task that writes it.
+// An extent of whole blocks of shared granularity, and the task that writes it.
 struct FileDomain {
   int64_t begin = 0;
   int64_t end = 0;
   int writer = 0;
 };
 
-// Returns the next domain at or after `first`, the first offset at which a task has a boundary block. Writers
-// alternate over the hosts.
+// Returns the domain that begins with the block at `first`, the lowest offset of the remaining boundary
+// blocks. Successive domains have writers on different hosts.
 FileDomain next_domain(const EdgesHome& where, int64_t first, int64_t number, int ntasks) {
   const int64_t length = std::max(where.unit, brought_at_once / where.unit * where.unit);
   const int64_t begin = first / where.unit * where.unit;
@@ -34,7 +34,7 @@ FileDomain next_domain(const EdgesHome& where, int64_t first, int64_t number, in
   return domain;
 }
 
-// Replaces the file on tasks that do not write to it.
+// Passed instead of the file on tasks that do not write to it.
 class NotWritten final : public ForwardingFile {
  public:
   NotWritten() : ForwardingFile(nullptr) {}

@@ -14,31 +14,32 @@
 
 namespace sheaf {
 
-// Appends to `extents` the boundary blocks within bytes [offset, offset + length) of the physical file. The
-// tasks of this process have written these bytes. Calls are made in the order of offsets.
+// Appends to `extents` the boundary blocks within bytes [offset, offset + length) of the physical file. Tasks
+// of this process must have written these bytes. Successive calls must have increasing offsets.
 void add_edges(const layout::EdgeMap& map, int64_t offset, int64_t length,
                std::vector<exchange::Extent>& extents);
 
-// Layout of the physical file that gets the boundary blocks.
+// Layout of the physical file that receives the boundary blocks.
 struct EdgesHome {
   int64_t unit = 1;        // shared granularity, in bytes
-  int64_t data_start = 0;  // absolute offset
+  int64_t data_start = 0;  // offset of the first chunk in the file
   int64_t end = 0;         // end of the last round, where the block table begins
   int64_t hosts = 1;
   int metadata_writer = 0;  // the task that writes META1 and META2
 };
 
-// Opens the physical file on a task that has to write to it. Throws what opening throws.
+// Returns the physical file, open for writing. Called only on tasks that have to write to it. Throws what
+// opening throws.
 using FileToWrite = std::function<File&()>;
 
-// Merges the boundary blocks into the file. Collective over `comm`, which includes the tasks of a physical
-// file that has received all other bytes. Each block of the shared granularity is written by one task of
-// `comm`; the task that writes the metadata also writes the blocks that contain metadata. Memory: 16 MiB of
-// boundary blocks at a time.
+// Merges the boundary blocks into the physical file `path`, which must have received all other bytes.
+// Collective over `comm`, which includes all tasks of the file. One task of `comm` writes each block of the
+// shared granularity; `where.metadata_writer` writes the blocks that contain metadata. Holds up to 16 MiB of
+// boundary blocks in memory.
 //
-// extents: boundary blocks that tasks of this process have written to `edges`, in order. edges: null if there
-// are no boundary blocks. Returns the error of this task. After an error, some boundary blocks are only in
-// the files beside.
+// `extents` lists, in file order, the boundary blocks that tasks of this process have written to `edges`.
+// `edges` is null if there are none. Returns the error of this task, if any. After an error, some boundary
+// blocks exist only in the files beside the physical file.
 std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileToWrite& file,
                                 const EdgesHome& where, Edges* edges,
                                 std::span<const exchange::Extent> extents);

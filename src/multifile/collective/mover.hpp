@@ -1,5 +1,5 @@
-// multifile/collective/mover: transfer, implemented by the program, of bytes between the members of a group
-// and its collector (generic interface, spec sion-api.md section 21: gather_and_execute,
+// multifile/collective/mover: an interface that a program implements to transfer bytes itself between the
+// members of a group and the collector (generic interface, spec sion-api.md section 21: gather_and_execute,
 // execute_and_scatter).
 #pragma once
 
@@ -14,21 +14,21 @@ class Mover {
  public:
   virtual ~Mover() = default;
 
-  // Tasks first..last of a physical file; `first` is the collector.
+  // The members of a group: tasks first..last of a physical file. `first` is the collector.
   struct Members {
     int first = 0;
     int last = 0;
   };
 
-  // Collective over the members. Sends `data` of every member but the collector to the collector, which calls
-  // `write` for each part. `data` belong at `offset` of the file and may be empty. Throws if the program's
-  // code reports a failure, and what `write` throws at the collector.
+  // Sends `data` of every other member to the collector, which calls `write` for each part. Collective over
+  // the members. `data` belongs at `offset` of the file and may be empty. Throws if the program's code
+  // reports a failure. At the collector, also throws what `write` throws.
   using Write = std::function<void(std::span<const std::byte> data, int64_t offset)>;
   virtual void gather(std::span<const std::byte> data, int64_t offset, const Members& members,
                       const Write& write) = 0;
 
-  // Fills `data` of every member but the collector, which calls `read` for each part. An empty `data`
-  // requests nothing.
+  // Fills `data` of every other member with the bytes at `offset` of the file. The collector calls `read` for
+  // each part and sends the result. An empty `data` requests nothing. Collective; throws like gather().
   using Read = std::function<void(std::span<std::byte> data, int64_t offset)>;
   virtual void scatter(std::span<std::byte> data, int64_t offset, const Members& members,
                        const Read& read) = 0;

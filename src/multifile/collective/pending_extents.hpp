@@ -16,7 +16,8 @@ using exchange::Extent;
 
 class PendingExtents {
  public:
-  // Appends the bytes at `offset` of the file. Extends the last extent if it ends there.
+  // Appends `data`, which belongs at `offset` of the file. Extends the last extent if it ends at `offset`,
+  // unless begin_part() was called after the last append.
   void append(std::span<const std::byte> data, int64_t offset);
   // Moves all contents of `other` to the end of this object.
   void append(PendingExtents& other);
@@ -26,7 +27,7 @@ class PendingExtents {
 
   bool empty() const { return extents_.empty(); }
   int64_t bytes() const { return std::ssize(data_); }
-  // Returns the memory in use, in bytes.
+  // Returns the memory that bytes and extents take, in bytes.
   int64_t weight() const { return bytes() + std::ssize(extents_) * int64_t{sizeof(Extent)}; }
   std::span<const Extent> extents() const { return extents_; }
 

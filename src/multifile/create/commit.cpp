@@ -69,7 +69,8 @@ void rename_or_copy(Store& store, const std::string& from, const std::string& ta
   store.remove(from);
 }
 
-// Renames `from`. Does nothing if this or another program has renamed it before.
+// Renames `from` to `to`, or to the target of `to` if that is a symbolic link. Does nothing if this or
+// another program has already renamed the file.
 void move(Store& store, const std::string& from, const std::string& to) {
   const std::string target = store.target_of(to);
   try {
@@ -103,7 +104,7 @@ void remove_replaced(Store& store, const std::string& path, const format::Identi
     });
 }
 
-// Writes the commit record: step 2 of docs/format.md, section 20.
+// Performs step 2 of docs/format.md, section 20: writes the commit record.
 void place_record(Store& store, const std::string& temporary, const std::string& path,
                   const format::CommitRecord& record, bool durable) {
   const std::string name = format::commit_record_name(temporary);

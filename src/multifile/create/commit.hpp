@@ -1,6 +1,7 @@
-// multifile/create/commit: open mode `atomic`. A multifile is written under a temporary name and renamed when
-// the close has succeeded on all tasks (docs/format.md, section 20). If a program dies, the next writer
-// completes its commit, or `sheaf leftovers` lists, completes or removes the files.
+// multifile/create/commit: implements the open mode `atomic`. A multifile is written under a temporary name
+// and renamed when the close has succeeded on all tasks (docs/format.md, section 20). If a program dies
+// during the commit, the next writer of that name completes it. `sheaf leftovers` lists, completes or removes
+// files that remain.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +13,24 @@
 
 namespace sheaf {
 
-// Returns the temporary name, with this number, of physical file 0 of a multifile to be named `path`. It lies
-// beside the file that symbolic links at `path` lead to. Throws `invalid_argument` if the name would be too
-// long.
+// Returns the temporary name of physical file 0 of a multifile that will be named `path`. The name contains
+// `number`. If `path` is a symbolic link, the name is in the directory of its target. Throws
+// `invalid_argument` if the name would be too long.
 std::string temporary_name(Store& store, const std::string& path, uint64_t number);
 // Returns a temporary name with a random number, different at each call.
 std::string new_temporary_name(Store& store, const std::string& path);
 
-// Throws `invalid_argument` unless a set of `nfiles` physical files can be committed. Several files need
-// identities, which require a name of at most format::max_extended_name bytes.
+// Throws `invalid_argument` unless a set of `nfiles` physical files can be committed. In a set of several
+// files each needs an identity, and a file can store one only if its name has at most
+// format::max_extended_name bytes.
 void require_committable(std::string_view stored_name, int32_t nfiles);
 
-// Commits the complete set of `nfiles` physical files. It becomes the generation under `path`; a reader
-// always finds either the old or the new generation. Completes an interrupted commit under `path` first. New
-// files get mode and owner of the files that they replace, and symbolic links are kept
-// (Store::copy_attributes, target_of). durable: returns when the generation would survive a loss of power. If
-// it throws, `path` has either the old or the new generation, and the call can be repeated.
+// Commits the complete set of `nfiles` physical files: renames them from `temporary` to `path`, where they
+// become the current generation. A reader always finds either the old or the new generation. First completes
+// an interrupted commit under `path`. New files get mode and owner of the files that they replace, and
+// symbolic links are kept (Store::copy_attributes, target_of). If `durable` is true, returns when the
+// generation would survive a loss of power. If the call throws, `path` refers to either the old or the new
+// generation, and the call can be repeated.
 void commit_set(Store& store, const std::string& temporary, const std::string& path, int32_t nfiles,
                 bool durable);
 

@@ -18,7 +18,7 @@ using namespace creation_constants;
 
 namespace {
 
-// Returns the thread's buffer, allocated once because tools copy many small streams in sequence.
+// Returns a buffer that is allocated once per thread, because tools copy many small streams in sequence.
 std::span<std::byte> buffer_of_thread() {
   static constinit ThreadValue<LineBytes> buffers;
   LineBytes* const buffer = buffers.get();

@@ -31,32 +31,34 @@ void for_each_extent(const layout::ChunkGeometry& geometry, const BlockSizes& si
   if (end > begin) visit(begin, end - begin);
 }
 
-// Copies the stream of a task of `file` to offset `to` of `target`, which must read as zero there. Verifies
-// the stream's checksums, if any, in the same pass; throws `damaged` on a mismatch. Extents of zeros are not
-// written. If `piece` > 0, appends a checksum of every `piece` bytes of the stream (at most 512 KiB), and of
-// the rest, to `sums`. Returns the number of bytes copied. Holds at most 512 KiB per thread.
+// Copies the stream of a task of `file` to offset `to` of `target`, which must read as zero from there on.
+// Verifies the stream's checksums, if any, in the same pass; throws `damaged` on a mismatch. Does not write
+// extents of zeros. If `piece` > 0, appends to `sums` one checksum per `piece` bytes of the stream; the last
+// one may cover fewer bytes. `piece` must be at most 512 KiB. Returns the number of bytes copied. Holds at
+// most 512 KiB per thread.
 int64_t copy_stream(const PhysicalFile& file, const TaskRow& row, File& target, int64_t to,
                     WorkProgress& progress, uint32_t piece = 0, std::vector<uint32_t>* sums = nullptr);
 
-// Writes all bytes except longer runs of zeros, for which `target` must have holes.
+// Writes `bytes` at offset `to`, except runs of 16 KiB or more of zeros. `target` must read as zero there.
 SHEAF_EXPORT void write_data(File& target, std::span<const std::byte> bytes, int64_t to);
 
-// Closes the target of copies. length: bytes in all; the file may end in a hole.
+// Closes a file to which data were copied. First extends it to `length` bytes if it is shorter because its
+// data end in a hole.
 SHEAF_EXPORT void close_output(File& output, int64_t length);
 
-// Copies extents to one target, which must read as zero there. Holes are not copied. Extents that are
-// adjacent in both files are copied as one. finish() completes all copies; until then a source must live and
-// stay unchanged. Holds at most 512 KiB.
+// Copies extents to one target, which must read as zero at the destinations. Does not copy holes. Extents
+// that are adjacent in both files are copied as one. finish() completes all copies; until then a source must
+// live and stay unchanged. Holds at most 512 KiB.
 class SHEAF_EXPORT RangeCopier {
  public:
   // Extents of less than `smallest_move` bytes are read one by one and written together through a buffer;
-  // larger ones are copied by the kernel. 0: the kernel copies all, which is faster for targets too small for
-  // a buffer.
+  // larger ones are copied by the kernel. If `smallest_move` is 0, the kernel copies all extents, which is
+  // faster for small targets.
   RangeCopier(File& target, WorkProgress& progress, int64_t smallest_move = 256 << 10)
       : target_(target), progress_(progress), smallest_move_(smallest_move) {}
 
-  // Copies `length` bytes at offset `from` of `source` to offset `to` of the target. Errors of all calls name
-  // the file.
+  // Copies `length` bytes at offset `from` of `source` to offset `to` of the target. Error messages of all
+  // calls contain the path of the file concerned.
   void add(File& source, int64_t from, int64_t to, int64_t length);
   // Copies the stream of a task of `file` to offset `to`. Returns its length in bytes.
   int64_t add_stream(const PhysicalFile& file, const TaskRow& row, int64_t to);
@@ -76,8 +78,8 @@ class SHEAF_EXPORT RangeCopier {
   WorkProgress& progress_;
   const int64_t smallest_move_;
   File* source_ = nullptr;
-  int64_t from_ = 0, to_ = 0, length_ = 0;  // not copied yet
-  DataRange known_;                         // known extent of the source
+  int64_t from_ = 0, to_ = 0, length_ = 0;  // extent not copied yet
+  DataRange known_;                         // extent of data found last in the source
   LineBytes buffer_;                        // bytes read but not written yet
   int64_t buffer_to_ = 0, buffered_ = 0;
 };

@@ -26,7 +26,8 @@ std::vector<int32_t> parse_file_table(const std::string& text, const std::string
 // Returns the numbers of all `ntasks` tasks. Throws as parse_file_table().
 std::vector<int32_t> read_whole_file_table(Store& store, const std::string& path, int64_t ntasks);
 
-// Collective. Task 0 reads the table, which takes a few bytes of memory per task. Throws on all tasks alike.
+// Returns the place of this task. Collective over `comm`. Task 0 reads the table and needs a few bytes of
+// memory per task. Throws on all tasks alike.
 FilePlace read_file_table(Comm& comm, Store& store, const std::string& path);
 
 }  // namespace sheaf

@@ -17,8 +17,8 @@ namespace sheaf {
 
 namespace {
 
-// Creates the file. Returns null if the name exists. A single call: a check beforehand would be an additional
-// message to a server.
+// Creates the file. Returns null if the name exists. Makes a single call, because a check beforehand would
+// take an additional message to a server.
 std::shared_ptr<File> make(Store& store, const std::string& path) {
   try {
     return make_beside(store, path);
@@ -34,7 +34,7 @@ NewFile open_given(Store& store, const std::string& path) {
   } catch (const Error& e) {
     if (e.code() != Code::not_found) throw;
   }
-  // Creates the target of a dangling link.
+  // The name does not exist or is a dangling link, whose target is created.
   return {open_patiently(store, path, Access::create), false, {}, {}};
 }
 
@@ -48,7 +48,8 @@ NewFile open_placed(Store& store, const std::string& path, const std::string& ne
                    "is no multifile and is not overwritten; move it away, or write under another name");
 }
 
-// Renames the existing file `found` and creates a new one in its place.
+// Renames the existing file `found` and creates a new one in its place. Returns `found` if it cannot be
+// renamed.
 NewFile set_aside(Store& store, const std::string& path, NewFile found) {
   const std::string target = store.target_of(path);
   const std::string aside = new_temporary_name(store, path);

@@ -1,5 +1,5 @@
-// multifile/create/new_file: creates a physical file: opens it without harm to other files, empties it, and
-// chooses the block size of the file system.
+// multifile/create/new_file: creates or opens a physical file without harm to foreign files, empties it, and
+// chooses its block size.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace sheaf {
 struct NewFile {
   std::shared_ptr<File> file;
   bool existed = false;  // the file existed before and keeps its contents: nothing is truncated
-  // Set if an existing file was set aside: its name, after following links, and its temporary name until the
-  // open has succeeded or failed.
+  // Empty unless an existing file was set aside. `replaced` is its name after following links. `aside` is its
+  // temporary name until the open has succeeded or failed.
   std::string replaced;
   std::string aside;
 };
@@ -28,13 +28,14 @@ enum class OldFile : uint8_t {
 
 // Opens `path` without changing its contents; creates it if it is missing.
 //
-// path: if the user has given it, symbolic links at `path` are followed. later: the final name when the file
-// is complete. It may then replace a private file, so until then only the owner can read it. neighbour: the
-// file that the user has given, if the library has derived `path` from it (a further file of a set, a copy);
-// else empty.
+// `neighbour` is empty if the user has given `path`; then symbolic links at `path` are followed. If the
+// library has derived `path` (a further file of a set, a copy), `neighbour` is the file that the user has
+// given. `later` is the final name of the file when it is complete. If `later` differs from `path`, only the
+// owner can read the file until then, because it may replace a private file.
 //
-// Throws what the store throws. Throws `foreign` for an existing file with a derived or temporary name
-// (format/commit_record), unless it passes open_beside() and is empty or a physical file of a multifile.
+// Throws what the store throws. Throws `foreign` if a file with a derived or temporary name
+// (format/commit_record) exists, unless open_beside() accepts it and it is empty or a physical file of a
+// multifile.
 NewFile create_file(Store& store, const std::string& path, const std::string& later,
                     const std::string& neighbour, OldFile old = OldFile::kept);
 
@@ -53,8 +54,8 @@ inline int32_t choose_block_size(File& file, int32_t requested) {
   return found >= 1 && found <= largest_block_size ? static_cast<int32_t>(found) : fallback_block_size;
 }
 
-// Drops the contents of the file. If it is a commit record, also removes the temporary files of its
-// generation. An empty file is not truncated: ext4 takes a truncation to 0 for a replacement and then writes
+// Truncates the file to 0 bytes. If it is a commit record, also removes the temporary files of its
+// generation. Does not truncate an empty file: ext4 takes a truncation to 0 for a replacement and then writes
 // the new contents to the disk at close (docs/tuning.md).
 void empty(Store& store, File& file);
 

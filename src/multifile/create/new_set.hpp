@@ -1,5 +1,5 @@
-// multifile/create/new_set: the physical files of one new multifile. They appear under its name as one
-// generation (docs/format.md, section 20), or not at all.
+// multifile/create/new_set: creates the physical files of one new multifile. The files appear under its name
+// as one generation (docs/format.md, section 20), or not at all.
 //
 // Each file is written under a temporary name. commit() renames the files; the destructor removes them if
 // there was no commit.
@@ -16,8 +16,8 @@ namespace sheaf {
 
 class NewSet {
  public:
-  // path: name of the multifile, which the caller must own. original: source of mode, owner and similar
-  // attributes for new files that replace no file.
+  // `path` is the name of the multifile, which the caller must own (multifile/journal/ownership). New files
+  // that replace no file get mode, owner and similar attributes of the file `original`.
   NewSet(Store& store, std::string path, std::string original);
   ~NewSet();
   NewSet(const NewSet&) = delete;
@@ -27,8 +27,8 @@ class NewSet {
   std::shared_ptr<File> add();
 
   // Renames the files, which must all have this `identity`. Returns when the multifile would survive a loss
-  // of power. If it throws, either the former multifile or the new one is under the name (`sheaf leftovers
-  // --finish`).
+  // of power. If the call throws, the name refers to either the former multifile or the new one; `sheaf
+  // leftovers --finish` completes an interrupted commit.
   void commit(const format::Identity& identity);
 
  private:

@@ -38,7 +38,8 @@ std::string OutputSet::temporary(size_t number) const {
   return temporary_name(names_[number].target, names_[number].suffix);
 }
 
-// Throws if a job is writing the file: what it writes later would be lost with the replaced file.
+// Throws if a job is writing the file, because the bytes that it writes later would be lost with the replaced
+// file.
 void OutputSet::refuse_written(const std::string& name, const LeaseView& view) const {
   if (of_owner_) return;
   if (view.problem) throw *view.problem;
@@ -53,7 +54,7 @@ void OutputSet::own(const std::string& name) {
       store_, name, {.reopens = false, .advice = "it is not replaced before that has closed it or ended"});
 }
 
-// Any link counts as existing, even a circular one.
+// A symbolic link with a derived name counts as an existing file, even if it is circular.
 FileStatus OutputSet::check(const std::string& name) const {
   if (naming_ == Naming::derived && place_beside(store_, name) != name)
     if (existing_ == Existing::refuse) refuse_existing(name);

@@ -1,11 +1,11 @@
-// multifile/create/output_set: new files that appear under their final names together, or not at all.
-// Existing files are replaced one at a time.
+// multifile/create/output_set: creates files that get their final names together, when all are complete.
+// Existing files are replaced one at a time, so a failure may leave some of them replaced.
 //
 // Each file is written in the directory of its final name under a temporary name ("NAME.part", or
 // "NAME.part1", ... if that exists). commit() renames the files; the destructor removes them if there was no
 // commit. A file that a job is writing is not replaced (multifile/journal/lease). A new file gets mode, owner
-// and similar attributes of the file that it replaces (Store::copy_attributes). Exception: the name is
-// derived, and the existing file is a link or belongs to another user.
+// and similar attributes of the file that it replaces (Store::copy_attributes). It does not get them if the
+// name is derived (Naming) and the existing file is a link or belongs to another user.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class SHEAF_EXPORT OutputSet {
   enum class Existing { refuse, replace };
   // Origin of the output names.
   enum class Naming : uint8_t {
-    given,    // given by the user: symbolic links in their places stay, and lead to the new files
+    given,    // given by the user: a symbolic link with the name stays and leads to the new file
     derived,  // derived from a prefix or from contents: a link may be another user's, so it is replaced
   };
 
@@ -51,8 +51,8 @@ class SHEAF_EXPORT OutputSet {
   FileStatus check(const std::string& name) const;
 
   // Checks `name` and creates its temporary file, which the caller must close before commit(). Files are
-  // numbered in the order of add(). original: source of the attributes if the new file replaces none; empty:
-  // default attributes.
+  // numbered in the order of add(). If the new file replaces none, it gets the attributes of the file
+  // `original`, or default attributes if `original` is empty.
   std::shared_ptr<File> add(const std::string& name, const std::string& original = {});
   // Opens file `number` again for writing.
   std::shared_ptr<File> reopen(size_t number) { return open_beside(store_, temporary(number), {}); }

@@ -21,12 +21,12 @@ struct PackedFile {
   std::vector<int64_t> lengths = {};             // bytes of each task
   std::vector<std::vector<uint32_t>> sums = {};  // data checksums of each task, if used
   std::vector<MoreSection> more = {};            // further sections of the trailer
-  std::vector<layout::Placement> mapping = {};   // places of all tasks; in the first file of a set
+  std::vector<layout::Placement> mapping = {};   // places of all tasks; only in file 0 of a set
 
-  // Returns the bytes per checksum; 0: no checksums.
+  // Returns the number of bytes per checksum; 0 if the file has no checksums.
   uint32_t piece() const { return extension && extension->checksums() ? extension->piece : 0; }
-  // Entries of the mapping field; -1: the file has no such field. If the set has one file, the mapping is
-  // empty, as in files of serial writers.
+  // Returns the number of entries of the mapping field; -1 if the file has no such field. A multifile of one
+  // physical file has an empty mapping, as serial writers of the format store it.
   int64_t mapping_entries() const {
     return header.nfiles == 1 ? 0 : header.leads_set() ? std::ssize(mapping) : -1;
   }

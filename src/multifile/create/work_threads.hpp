@@ -15,7 +15,7 @@
 
 namespace sheaf {
 
-// Forwards the calls of several threads, one at a time.
+// Forwards the advance() calls of several threads to `inner`, one at a time.
 class SharedProgress : public WorkProgress {
  public:
   SharedProgress(WorkProgress& inner, std::mutex& mutex) : inner_(inner), mutex_(mutex) {}
@@ -30,8 +30,8 @@ class SharedProgress : public WorkProgress {
 };
 
 // Calls work(i, begin(i), progress) for every item i = 0..count-1. The `begin` calls run one at a time and in
-// order. The `work` calls run on up to 4 threads, at most one per core. After a failure no further item is
-// begun; the first failure is rethrown.
+// order. The `work` calls run on up to 4 threads, at most one per core. After a failure, no further item is
+// begun, and the first failure is rethrown when all threads have ended.
 template <class Begin, class Work>
 void on_threads(int64_t count, WorkProgress& progress, Begin begin, Work work) {
   std::mutex mutex;  // guards everything except the `work` calls

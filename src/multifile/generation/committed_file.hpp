@@ -10,11 +10,11 @@
 
 namespace sheaf {
 
-// A file opened for reading. If it is opened again by name (EvictableFile, File::descriptor), it is found
-// under its temporary or final name.
+// A file that is open for reading. When its name is needed again (EvictableFile, File::descriptor), the file
+// is looked up under its temporary and then its final name.
 class CommittedFile final : public ForwardingFile, public EvictableFile {
  public:
-  // `store` has opened `temporary` and must outlive the object. identity: of the file's generation.
+  // `store` has opened `temporary` and must outlive the object. `identity` is that of the file's generation.
   CommittedFile(Store& store, std::shared_ptr<File> temporary, std::string final_name,
                 const format::Identity& identity)
       : ForwardingFile(std::move(temporary)),
@@ -46,7 +46,7 @@ class CommittedFile final : public ForwardingFile, public EvictableFile {
   Store& store_;
   const std::string final_name_;
   const format::Identity identity_;
-  std::shared_ptr<File> renamed_;  // null: the file that was opened first
+  std::shared_ptr<File> renamed_;  // null: the file that was opened first is in use
 };
 
 }  // namespace sheaf

@@ -16,14 +16,14 @@ namespace {
 
 using Head = std::array<std::byte, format::fixed_size>;
 
-// Returns the first bytes of a file, fewer if the file is shorter. Returns nothing if the file does not
-// exist.
+// Returns the first bytes of a file; fewer if the file is shorter.
 std::vector<std::byte> head_of(File& file) {
   Head head;
   const size_t got = file.read_at(head, 0);
   return {head.begin(), head.begin() + static_cast<ptrdiff_t>(got)};
 }
 
+// Returns the first bytes of the file `path`; no bytes if the file does not exist.
 std::vector<std::byte> head_of(Store& store, const std::string& path) {
   try {
     return head_of(*store.open(path, Access::read));
@@ -51,7 +51,7 @@ std::optional<format::CommitRecord> find_commit_record(Store& store, const std::
 }
 
 std::optional<format::Identity> read_identity(File& file) {
-  Head bytes;  // every reading task runs this: no heap allocation
+  Head bytes;  // no heap allocation, because every reading task runs this
   const auto head = std::span(bytes).first(file.read_at(bytes, 0));
   if (!format::begins_as_multifile(head)) return std::nullopt;
   std::optional<format::Extension> extension;
@@ -109,16 +109,16 @@ FileStatus GenerationStore::status(const std::string& path) {
   return inner().status(path);
 }
 
-// Returns true if the name now refers to a different file than `lead`. Needed because a store that shares
-// open files returns the former one.
+// Returns true if the name now refers to a different file than `lead`. Compares numbers of files, because a
+// store that shares open files may return the former file under the name.
 bool GenerationStore::is_replaced(File& lead) {
   const FileStatus was = lead.status();
   const FileStatus now = inner().status(path_);
   return was.number != 0 && now.number != 0 && (was.number != now.number || was.device != now.device);
 }
 
-// Throws if a commit explains the different identity. Otherwise the code that reads the metadata reports the
-// problem.
+// Throws if the file has a different identity than expected and a commit explains this. Without a commit, the
+// code that reads the metadata reports the difference.
 void GenerationStore::require_expected(File& file, const std::string& path) {
   if (read_identity(file) == *expected_) return;
   mismatch_ = true;
@@ -161,7 +161,8 @@ bool GenerationStore::is_changed() {
   return true;
 }
 
-// Returns true if this host may have cached names of two generations. A retry gives it time to revalidate.
+// If this host may have cached names of two generations, waits a moment for it to revalidate them and returns
+// true. Otherwise returns false.
 bool GenerationStore::may_know_old_names() {
   using std::chrono::steady_clock;
   if (!mismatch_ || inner().traits(path_).coherence == Coherence::local) return false;
@@ -185,7 +186,7 @@ bool GenerationStore::look_again_together(Comm& comm, const Error& problem, bool
 
 void GenerationStore::find_record(Comm& comm) { look_for_all(comm); }
 
-// Collective. Broadcasts the result of task 0.
+// Runs look_again() on task 0 and broadcasts the result. Collective.
 bool GenerationStore::look_for_all(Comm& comm) {
   struct Found {
     int64_t changed = 0;

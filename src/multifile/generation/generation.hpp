@@ -28,7 +28,7 @@ namespace sheaf {
 // Reads the commit record in `file`. Returns nullopt if the file is something else. Throws what
 // decode_commit_record throws.
 std::optional<format::CommitRecord> read_commit_record(File& file);
-// Opens `path` and reads its commit record. Returns nullopt also if the file does not exist.
+// Opens `path` and reads its commit record. Returns nullopt if the file does not exist or is something else.
 std::optional<format::CommitRecord> find_commit_record(Store& store, const std::string& path);
 
 // Returns the identity of a physical file; nullopt if it has no valid extension header.
@@ -37,13 +37,15 @@ std::optional<format::Identity> read_identity(File& file);
 // Returns the temporary name of physical file 0 of the generation of a record found under `path`.
 std::string temporary_name(Store& store, const std::string& path, const format::CommitRecord& record);
 
-// Opens the physical files of the multifile `path` by their final names (Access::read). During a commit it
-// opens them under their temporary names. Other paths and accesses are forwarded to the inner store.
+// Opens the physical files of the multifile `path` for reading (Access::read). Callers pass final names;
+// during a commit, the store opens the files under their temporary names. Other paths and accesses are
+// forwarded to the inner store.
 //
 // Threads: open() is thread-safe; other calls need exclusive access.
 class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
  public:
-  // `inner` must outlive the object; opened files may outlive both.
+  // `inner` must outlive the object and the files that were opened during a commit. Opened files may outlive
+  // the object.
   GenerationStore(Store& inner, std::string path) : ForwardingStore(inner), path_(std::move(path)) {}
 
   // Throws `damaged` for a physical file with a different identity than expected.
@@ -53,8 +55,9 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   // Requires all files opened from now on to have the identity of file 0, if that has one.
   void expect(const std::optional<format::Identity>& identity) { expected_ = identity; }
 
-  // Runs `open` until it succeeds, or fails while the generation has not changed since its start. Throws the
-  // last error.
+  // Runs `open` until it succeeds. After a failure, repeats it only if the generation has changed since the
+  // attempt began, or if this host may have outdated names; otherwise throws the error. Makes at most 100
+  // attempts.
   template <class Attempt>
   void open_multifile(Attempt&& open) {
     for (int tries = 1;; ++tries) {
@@ -63,7 +66,7 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
       if (!may_pass(*problem) || tries == max_tries || !look_again()) throw *problem;
     }
   }
-  // Collective over `comm`: the same for an `open` that throws on all tasks or on none.
+  // Does the same collectively over `comm`. `open` must throw on all tasks or on none.
   template <class Attempt>
   void open_multifile(Comm& comm, Attempt&& open) {
     for (int tries = 1;; ++tries) {
@@ -73,12 +76,13 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
     }
   }
 
-  // Collective over `comm`: looks for a commit record before the first attempt. Needed by callers that also
-  // open files through stores that replace unreadable multifiles.
+  // Looks for a commit record before the first attempt. Collective over `comm`. Needed if files are also
+  // opened through a store that replaces unreadable files (BuddyStore): it would hide the failure that makes
+  // open_multifile() look for a record.
   void find_record(Comm& comm);
-  // Must be called after the commit was completed.
+  // Forgets the commit record. Must be called after the commit was completed.
   void forget_record() { use(std::nullopt); }
-  // Returns the commit in progress or interrupted, if an attempt has found one.
+  // Returns the record of a commit that is in progress or was interrupted, if an attempt has found one.
   const std::optional<format::CommitRecord>& record() const { return record_; }
 
  private:
@@ -87,7 +91,7 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   // Returns true if a commit can explain the failure.
   static bool may_pass(const Error& problem);
   // Returns true if the attempt should be repeated: the generation has changed, or this host may have
-  // outdated names. The next attempt uses the files found here.
+  // outdated names. The next attempt uses the generation found by this call.
   bool look_again();
   bool is_changed();
   bool may_know_old_names();
@@ -105,9 +109,9 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   const std::string path_;
   std::optional<format::CommitRecord> record_;
   std::string temporary_;                                    // temporary name of physical file 0
-  std::optional<std::optional<format::Identity>> expected_;  // none: any
+  std::optional<std::optional<format::Identity>> expected_;  // none: any identity
   std::atomic<bool> mismatch_ = false;  // an attempt has opened a file of a different generation
-  // Time of the first attempt that failed for this reason.
+  // Time of the first attempt that failed because of such a file.
   std::optional<std::chrono::steady_clock::time_point> mismatched_;
   std::mutex mutex_;            // guards the following members
   bool is_open_ = false;        // an attempt has succeeded

@@ -1,4 +1,4 @@
-// multifile/journal/chunk_watch: a callback before a chunk is written for the first time.
+// multifile/journal/chunk_watch: an interface that is called before a chunk is written for the first time.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@ namespace sheaf {
 
 class ChunkWatch {
  public:
-  // Called before bytes of the physical file from `offset` on are written, possibly not through the library.
-  // Throws if they must not be written.
+  // Called before bytes at or after `offset` of the physical file are written, by the library or by the
+  // program itself. Throws if these bytes must not be written.
   virtual void before_writing(int64_t offset) = 0;
 
  protected:

@@ -18,7 +18,7 @@ namespace sheaf {
 
 namespace {
 
-// Reads the header, or as much as exists.
+// Returns the bytes of the header, or as many of them as exist.
 std::vector<std::byte> read_head(File& file) {
   std::vector<std::byte> head(format::journal_header_size);
   head.resize(file.read_at(head, 0));
@@ -53,8 +53,8 @@ std::string place_of_journals(Store& store, const std::string& physical_file) {
   return store.status(format::journal_name(physical_file)).exists ? physical_file : place;
 }
 
-// Only the task that creates NAME.journal writes it, in one request. If it stays empty, other tasks write the
-// same bytes. Without its contents the journals of the hosts could not be found.
+// Only the task that creates NAME.journal writes it, in one request. If the file stays empty for too long,
+// other tasks write the same bytes, because readers need them to find the journals of the hosts.
 void announce_hosts(Store& store, const std::string& physical_file, format::JournalHeader header) {
   const std::string name = format::journal_name(place_beside(store, physical_file));
   bool made = false;
@@ -75,7 +75,7 @@ void announce_hosts(Store& store, const std::string& physical_file, format::Jour
     file->close();
   });
   if (!problem) return;
-  // A complete header may be from another task after its timeout, and must not be removed.
+  // A complete header may have been written by another task after a timeout, and must not be removed.
   attempt([&] {
     const auto there = read_head(*store.open(name, Access::read));
     if (made && std::ssize(there) < format::journal_header_size) store.remove(name);
@@ -116,7 +116,7 @@ void remove_journal_gap(Store& store, const std::string& physical_file) {
 void require_unfinished(File& data, int64_t pointer_offset, const format::Pointer& before) {
   std::array<std::byte, format::pointer_size> found{};
   data.read_at(found, pointer_offset);
-  // In the other byte order the value differs, but not whether it is 0.
+  // The file may have the other byte order. This changes the value, but not whether it is 0.
   const int64_t varheader = format::decode_pointer(found, native_order).varheader;
   if (varheader == 0 || varheader == before.varheader) return;
   throw file_error(Code::foreign, data.path(),
@@ -127,7 +127,8 @@ void require_unfinished(File& data, int64_t pointer_offset, const format::Pointe
 
 namespace {
 
-// Returns true if the file is a journal or a file of boundary blocks, of `identity` if that is given.
+// Returns true if the file is empty, a journal, or a file of boundary blocks. If `identity` is given, the
+// file must have it.
 bool is_ours(std::span<const std::byte> head, const std::string& name,
              const std::optional<format::Identity>& identity) {
   if (head.empty()) return true;
@@ -138,7 +139,8 @@ bool is_ours(std::span<const std::byte> head, const std::string& name,
   return journal && journal->identity == *identity;
 }
 
-// before: called with the number of hosts in the journal, before the journal is removed.
+// Removes the file `name` if is_ours() accepts it. If the file is a journal, first calls `before` with the
+// number of hosts in its header.
 void remove_one(Store& store, const std::string& name, const std::string& physical_file,
                 const std::optional<format::Identity>& identity,
                 const std::function<void(int32_t hosts)>& before = {}) {

@@ -1,7 +1,8 @@
 // multifile/journal/journal_file: creates, opens and removes the journal file beside a physical file.
 //
-// A foreign file with the name of a journal is left unchanged (storage/beside.hpp). An empty file is a
-// journal that another task is about to begin: all tasks write the same header.
+// A foreign file with the name of a journal is left unchanged (storage/beside.hpp). An empty file counts as a
+// journal whose header another task is about to write. All tasks write the same header, so each of them may
+// complete it.
 #pragma once
 
 #include <memory>
@@ -16,14 +17,14 @@
 
 namespace sheaf {
 
-// Numbers of the hosts with tasks that write a physical file.
+// The number of this task's host, and the count of hosts with tasks that write the physical file.
 struct JournalHosts {
   int32_t mine = 0;
   int32_t count = 1;
 };
 
-// Identifies the physical file of a journal. Every task has these values from the open, so that no task
-// reads what a different task wrote.
+// Identifies the physical file of a journal. Every task knows these values from the open, so no task has to
+// read what a different task wrote.
 struct JournalKey {
   format::Identity identity{};  // zeros: the file has no identity and therefore no journal
   int32_t ntasks = 0;
@@ -33,7 +34,8 @@ struct JournalKey {
   JournalHosts hosts = {};
   // The program's hosts have separate page caches: only published bytes survive the loss of a host.
   bool own_caches = false;
-  // This is the first task of the file. It sets the mark in META1, and tasks of other hosts must not set it.
+  // This task is the first of the file. If several hosts write the file, only the first task sets the mark in
+  // META1.
   bool first = true;
   bool required = false;  // write nothing if no journal can be created
   // Called before a chunk is begun and before the first record; null: no callback.
@@ -49,18 +51,20 @@ struct JournalKey {
   bool has_identity() const { return identity != format::Identity{}; }
   bool may_mark() const { return first || hosts.count == 1; }
   format::JournalHeader header() const;
-  // Returns the offset in the physical file.
+  // Returns the offset of the pointer in the physical file.
   int64_t pointer_offset() const { return format::HeaderFields{.ntasks = ntasks}.pointer_offset(); }
 };
 
-// Returns the path beside which journals and boundary blocks of `physical_file` are: the target of its links.
-// Earlier versions placed them beside the link itself; that path is returned if only those exist.
+// Returns the path beside which the journals and boundary blocks of `physical_file` are. This is the target
+// of its symbolic links, or the link itself if a journal exists only there: earlier versions of the library
+// placed journals beside the link.
 std::string place_of_journals(Store& store, const std::string& physical_file);
 
 // Opens the journal of `physical_file` for the host in `header`, and writes the header if necessary. Reuses a
-// journal that an earlier file of that name has left. With several hosts each has its own journal, and
-// NAME.journal records that. changed: set to true if the header was written. Throws `foreign` if the file is
-// no journal or not the user's, and what the store throws.
+// journal that an earlier file of that name has left. If several hosts write the file, each has its own
+// journal, and NAME.journal records their number. Sets `changed` to true if the journal was created or its
+// header written. Throws `foreign` if the file is no journal or belongs to another user, and what the store
+// throws.
 std::shared_ptr<File> open_journal(Store& store, const std::string& physical_file,
                                    const format::JournalHeader& header, bool& changed);
 
@@ -68,27 +72,27 @@ std::shared_ptr<File> open_journal(Store& store, const std::string& physical_fil
 void announce_hosts(Store& store, const std::string& physical_file, format::JournalHeader header);
 
 // Throws `foreign` if a different program has completed `data`, a physical file that this program is writing.
-// before: the pointer of a complete file that is appended to.
+// If this program appends to a complete file, `before` is the pointer that the file had before the append.
 void require_unfinished(File& data, int64_t pointer_offset, const format::Pointer& before = {});
 
-// Creates NAME.journal.gap, because a task that cannot mark the physical file continues without the journal
-// of its host. Never throws.
+// Creates NAME.journal.gap. It shows readers that a task, which cannot mark the physical file, continues
+// without the journal of its host. Never throws.
 void note_journal_gap(Store& store, const std::string& physical_file);
 // Removes NAME.journal.gap after the file was repaired. Never throws.
 void remove_journal_gap(Store& store, const std::string& physical_file);
 
-// Removes journals of an earlier file with this name, before several hosts write a new one: they do not check
-// for stale journals. Throws if it cannot determine whether there are any.
+// Removes journals of an earlier file with this name. Must be called before several hosts write a new file,
+// because they do not check for stale journals. Throws if it cannot determine whether such journals exist.
 void remove_earlier_journals(Store& store, const std::string& physical_file, int32_t hosts);
 
-// Removes the journals of a complete file; if `identity` is given, only journals with that identity. Never
-// throws: a remaining journal does no harm, because readers ignore the journal of a complete file and records
-// belong to one file only.
+// Removes the journals of a complete file. If `identity` is given, removes only journals with that identity.
+// If several hosts wrote the file, also removes NAME.journal.gap. Never throws. A remaining journal does no
+// harm: readers ignore the journal of a complete file, and records are tied to one file.
 void remove_journal(Store& store, const std::string& physical_file,
                     const std::optional<format::Identity>& identity = {}, int32_t hosts_of_writers = 1);
 
-// Removes the journals and the boundary blocks of the hosts, for a file that was not closed or before its
-// name is reused.
+// Removes the journals and the boundary blocks that hosts keep beside a physical file. Called for a file that
+// was never closed, and before a name is reused. The parameters are those of remove_journal(). Never throws.
 void remove_leftovers(Store& store, const std::string& physical_file,
                       const std::optional<format::Identity>& identity = {}, int32_t hosts_of_writers = 1);
 

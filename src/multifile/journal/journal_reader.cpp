@@ -16,7 +16,7 @@ using namespace journal_constants;
 
 namespace {
 
-// Returns null if the file does not exist.
+// Opens the file `name` for reading. Returns null if it is missing or no regular file.
 std::shared_ptr<File> open_if_there(Store& store, const std::string& name) {
   const FileStatus there = store.status(name);
   if (!there.exists || there.is_directory || there.is_special) return nullptr;  // opening a pipe would block
@@ -33,11 +33,11 @@ std::shared_ptr<File> open_if_there(Store& store, const std::string& name) {
 // Adds a journal. Returns its header if it is complete.
 std::optional<format::JournalHeader> JournalReader::add(std::shared_ptr<File> file, const std::string& name,
                                                         const format::Identity& identity) {
-  file->renew();  // this host may have cached an old state
+  file->renew();  // this host may have cached old contents
   std::vector<std::byte> head(format::journal_header_size);
   head.resize(file->read_at(head, 0));
   auto header = format::decode_journal_header(head, name);
-  // A short or zero header was never completed: its writer died before any record.
+  // A short or zero header was never completed: the task that began it died before any record was written.
   const bool written = std::ssize(head) == format::journal_header_size && !is_zero(head);
   const bool examined = header ? header->identity == identity && !header->taken_over : written;
   if (!header && written) damage_.headers.push_back(name);
@@ -64,7 +64,7 @@ std::unique_ptr<JournalReader> JournalReader::open(Store& store, const std::stri
   return reader;
 }
 
-// Reads the bytes of `count` slots. Returns false if the file has no bytes there.
+// Reads the bytes of `count` slots from slot number `slot` on. Returns false if the file has no bytes there.
 bool JournalReader::read_slots(File& file, int64_t slot, int64_t count, std::vector<std::byte>& into) {
   into.resize(static_cast<size_t>(format::journal_slot_size * count));
   const int64_t at = format::slot_offset(slot);
@@ -74,7 +74,8 @@ bool JournalReader::read_slots(File& file, int64_t slot, int64_t count, std::vec
   return got > 0;
 }
 
-// Decodes a slot. A slot that is read during a write may appear torn or damaged, but not in a second read.
+// Decodes a slot. A slot that was read during a write may look torn or damaged, so such a slot is read a
+// second time.
 format::Slot JournalReader::slot_of(const Journal& journal, std::span<const std::byte> bytes,
                                     int64_t slot) const {
   std::array<std::byte, format::journal_slot_size> own;
@@ -87,8 +88,8 @@ format::Slot JournalReader::slot_of(const Journal& journal, std::span<const std:
   return format::examine_slot(own, seed_, slot);
 }
 
-// Calls visit(i, slot) for each task first + i. A task is on one host; but after an append, a different host
-// may have recorded the beginning of its stream. The record with more bytes is used.
+// Calls visit(i, slot) for each task first + i. Normally only the journal of the task's host has a record.
+// After an append, the journal of a different host may have an older record; the one with more bytes is used.
 template <class Visit>
 void JournalReader::for_each_slot(int64_t round, int64_t first, int64_t count, Visit&& visit) {
   for (int64_t done = 0; done < count; done += slots_at_once) {

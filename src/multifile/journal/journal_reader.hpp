@@ -2,11 +2,12 @@
 // have written (docs/format.md, section 16).
 //
 // The file may be written at the same time. The result for a task is a prefix of its stream that was in the
-// file when the journal was read; later calls return no less. Memory: a few MiB for any number of tasks.
+// file when the journal was read; later calls return no less. Takes a few MiB of memory for any number of
+// tasks.
 //
-// A damaged record is corrected if one bit is wrong. Otherwise the chunk may hold more than the journal
-// shows, and the task cannot be read: calls throw `damaged` unless the reader was configured to ignore
-// damage.
+// The reader corrects a damaged record if one bit is wrong. Otherwise the record is lost, and the chunk may
+// hold more bytes than the journal shows. Calls then throw `damaged` for the task, unless the reader was
+// opened with LostRecords::accepted.
 #pragma once
 
 #include <memory>
@@ -37,21 +38,23 @@ enum class LostRecords : uint8_t {
 class JournalReader {
  public:
   // Opens the journal of the physical file `path`, which has `header` and `extension`. Returns null if there
-  // is no journal. Throws `unsupported`.
+  // is no journal. Throws `unsupported` for a journal of an unknown version, and what the store throws.
   static std::unique_ptr<JournalReader> open(Store& store, const std::string& path,
                                              const format::Header& header, const format::Extension& extension,
                                              LostRecords lost = LostRecords::refused);
 
-  // Returns the largest block count of any task, >= 1. Reads all slots in use; damaged slots cause no error.
+  // Returns the largest block count of any task, >= 1. Reads all slots in use. Counts damaged slots in
+  // damage() and throws no error for them.
   int64_t max_blocks();
-  // Returns the damage found by max_blocks().
+  // Returns the damage that max_blocks() has found.
   const JournalDamage& damage() const { return damage_; }
   // Returns true if any slot read so far had a record of this file.
   bool found_records() const { return found_; }
-  // Reads the block counts of local tasks [first, first + counts.size()), each 1..most. Throws `damaged` if
-  // one of their records is lost.
+  // Reads the block counts of local tasks [first, first + counts.size()), each 1..most. Throws `damaged` if a
+  // record of these tasks is lost, unless lost records are accepted.
   void read_counts(int64_t first, int64_t most, std::span<int64_t> counts);
-  // Reads the bytes in one round of local tasks [first, first + sizes.size()); 0 if nothing was recorded.
+  // Reads how many bytes each of the local tasks [first, first + sizes.size()) has recorded in one round; 0
+  // for a task without a record.
   void read_sizes(int64_t round, int64_t first, std::span<int64_t> sizes);
 
  private:
@@ -67,8 +70,9 @@ class JournalReader {
   format::Slot slot_of(const Journal& journal, std::span<const std::byte> bytes, int64_t slot) const;
   template <class Visit>
   void for_each_slot(int64_t round, int64_t first, int64_t count, Visit&& visit);
-  // Stops, for each task, at the first round without a complete finished record. Calls lost(task, round,
-  // state) for each slot that is not sound.
+  // Counts the blocks of local tasks [first, first + counts.size()), at most `most` each. Stops, for each
+  // task, at the first round without a record of a finished chunk. Calls lost(task, round, state) for each
+  // slot that is not sound.
   template <class Lost>
   void count_blocks(int64_t first, int64_t most, std::span<int64_t> counts, Lost&& lost);
 

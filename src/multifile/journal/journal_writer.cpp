@@ -12,7 +12,7 @@
 
 namespace sheaf {
 
-// Opens or creates the journal. Returns false if the file has no identity to tie records to it.
+// Opens or creates the journal. Returns false if the file has no identity, which ties records to it.
 bool JournalWriter::open(File& data) {
   if (!key_.has_identity()) return false;
   if (file_) return true;
@@ -52,7 +52,8 @@ bool JournalWriter::may_go_on_without(const Error& failed) const {
 template <class Record>
 void JournalWriter::keep(File& data, Record&& record) {
   if (finished_) throw *finished_;
-  // A complete file that is appended to counts as unclosed from the first record on, even without a journal.
+  // During an append, a complete file counts as unclosed from the first record on, even if no journal can be
+  // created. So the watch is called here.
   if (key_.watch && !file_ && !given_up_ && key_.has_identity())
     key_.watch->before_writing(std::numeric_limits<int64_t>::max());
   const auto failed = given_up_ ? std::nullopt : attempt(record);
@@ -65,7 +66,7 @@ void JournalWriter::keep(File& data, Record&& record) {
                 failed->errno_value());
   if (failed) give_up(data, *failed);
   if (!given_up_ || !key_.may_mark()) return;
-  // Repeated each time, because tasks that do record overwrite the mark.
+  // The mark is set at every call, because tasks that have a journal overwrite it.
   attempt([&] { with_file_itself(data, [&](File& file) { mark(file, format::journal_gap_mark); }); });
   if (finished_) throw *finished_;
 }
@@ -89,13 +90,13 @@ void JournalWriter::give_up(File& data, const Error& why) {
               "): should the program die, what this task writes from now on is not found");
 }
 
-// The program that completes a file removes its journal afterwards.
+// Throws if the journal was removed. A program that completes a file removes its journal afterwards.
 void JournalWriter::require_journal(File& data) {
   if (!counts_names_ || file_->status().links > 0) return;
   if (key_.may_mark()) {
     with_file_itself(data, [&](File& file) { require_unfinished(file); });
   } else {
-    // The open finds the current file, which may differ from the one in `data`.
+    // Opens the file by name, because `data` may refer to an earlier file with that name.
     require_unfinished(*open_patiently(store_, data.path(), Access::read));
   }
   throw file_error(Code::foreign, format::journal_name(data.path()),
@@ -113,7 +114,7 @@ void JournalWriter::report(File& data, int64_t task, int64_t block, int64_t byte
   hold({task, block, bytes, finished});
   if (kept_until_synced() || (deferred() && (how_ == Journaling::durable || !holder_()))) return;
   const auto failed = attempt([&] { confirm(data); });
-  // The record of a chunk that was left waits for a later flush.
+  // The record of a finished chunk waits for a later call.
   const bool waits = finished && how_ == Journaling::wished && !finished_;
   if (failed && (!waits || is_full(*failed))) throw *failed;
 }
@@ -124,7 +125,8 @@ void JournalWriter::hold(const Report& report) {
   held_.push_back(report);
 }
 
-// Sets the mark. A reader that finds a marked file without a journal then reports that the journal was lost.
+// Sets the mark `with` in META1. A reader that finds a marked file without a journal knows that the journal
+// was lost.
 void JournalWriter::mark(File& data, const std::array<std::byte, 4>& with) {
   const bool gap = with == format::journal_gap_mark;
   if (!key_.may_mark()) marked_ = true;
@@ -136,7 +138,7 @@ void JournalWriter::mark(File& data, const std::array<std::byte, 4>& with) {
   marked_ = true;
 }
 
-// Runs `act` on the file itself: a file that holds bytes for a collector would hold the mark as well.
+// Runs `act` on the file itself. If `data` holds bytes for a collector, it would also hold the mark.
 template <class Act>
 void JournalWriter::with_file_itself(File& data, Act&& act) {
   if (File* const direct = deferred() ? holder_() : &data) return act(*direct);
@@ -161,8 +163,8 @@ void JournalWriter::write(const Report& r) {
     last_ = format::decode_slot(found, seed_, slot);
     slot_ = slot;
   }
-  if (given_up_ && !last_) return;  // only existing records are withdrawn
-  // A record must not cover bytes that were not synced, even when it withdraws others.
+  if (given_up_ && !last_) return;  // without a journal, only existing records change
+  // A record must not cover bytes that were not synced, even if it is written to withdraw other records.
   if (withdrawn_ && kept_until_synced() && !(last_ && (last_->finished || r.bytes < 0))) return;
   if (says_the_same(last_, r)) return;
   const auto record = format::next_record(last_, r.bytes, r.finished, seed_, slot);
@@ -177,7 +179,7 @@ void JournalWriter::write(const Report& r) {
 void JournalWriter::report_all(File& data, int64_t first, std::span<const int64_t> counts,
                                const std::function<int64_t(size_t t, int64_t block)>& size_of) {
   using journal_constants::tasks_at_once;
-  marked_ = true;  // a complete file keeps its pointer
+  marked_ = true;  // no mark: a complete file keeps its pointer
   if (!open(data)) return;
   std::vector<std::byte> slots;
   for (size_t begin = 0; begin < counts.size(); begin += tasks_at_once) {
@@ -255,8 +257,8 @@ void JournalWriter::record(File& data, std::vector<Report> reports) {
   }
 }
 
-// Writes adjacent slots together, including the halves that stay unchanged. Their owners write no more
-// records to these slots.
+// Writes adjacent slots together, including the halves that stay unchanged. This is safe because the tasks of
+// these finished chunks write no more records to the slots.
 void JournalWriter::write_side_by_side(std::vector<Report>& reports) {
   const auto slot_of = [&](const Report& r) { return format::slot_number(key_.ntasks, r.block, r.task); };
   std::ranges::sort(reports, {}, slot_of);

@@ -1,9 +1,10 @@
 // multifile/journal/journal_writer: writes the records of one process to the journal of one physical file
 // (docs/format.md, section 16).
 //
-// The first record of any task creates the journal. So programs that neither flush nor leave a chunk have no
-// cost, and tasks need no synchronization. All tasks write the same header. No journal is possible if the
-// directory is not writable or another file has its name. Local. Not thread-safe.
+// The first record of any task creates the journal. So a program that neither flushes nor completes a chunk
+// pays nothing for the journal, and tasks need no synchronization. All tasks write the same header. No
+// journal is possible if the directory is not writable or another file has its name. All calls are local, and
+// only one thread at a time may call a writer.
 #pragma once
 
 #include <algorithm>
@@ -21,61 +22,65 @@
 
 namespace sheaf {
 
-// Treatment of a call with a record that cannot be written.
+// Treatment of a call whose record cannot be written.
 enum class Journaling : uint8_t {
-  wished,  // The call throws and can be repeated. The record of a chunk that was left waits for the next call
-           // instead, unless the file system is full. If no journal is possible, calls succeed: the first one
-           // adds a warning, the physical file is marked (format::journal_gap_mark), and nothing is recorded.
+  wished,  // The call throws and can be repeated. A report of a finished chunk throws only if the file system
+           // is full; otherwise its record waits for the next call. If no journal is possible, all calls
+           // succeed and record nothing: the first one adds a warning and marks the physical file
+           // (format::journal_gap_mark).
   required,  // The call throws and can be repeated.
-  durable,   // as `required`; records are valid once they are synced, see sync()
+  durable,   // as `required`; records become valid when sync() returns
 };
 
 class JournalWriter {
  public:
-  // States that the first `bytes` bytes of chunk `block` of local task `task` are in the file. finished: no
-  // more bytes will be written to the chunk.
+  // States that the first `bytes` bytes of chunk `block` of local task `task` are in the file. `finished`
+  // states that no more bytes will be written to the chunk.
   struct Report {
     int64_t task, block, bytes;
     bool finished;
   };
 
-  // `store` must outlive the object. If hosts have separate page caches (JournalKey), reports are kept until
-  // confirm(), before which the caller syncs `data`. So no record survives a host if its bytes are lost. With
-  // Journaling::required reports are not kept.
+  // `store` must outlive the object. If hosts have separate page caches (JournalKey::own_caches), a writer
+  // with Journaling::wished keeps reports until confirm(), and the caller syncs the file before it calls
+  // confirm(). So the loss of a host never leaves a record without its bytes.
   JournalWriter(Store& store, const JournalKey& key, Journaling how) : store_(store), key_(key), how_(how) {}
 
   // Records that the first `bytes` bytes of chunk `block` of local task `task` are in `data`, the physical
-  // file. The bytes must have been written before. finished: no more bytes will be written to the chunk.
-  // Throws as described at Journaling; the previous record then stays valid. Throws `foreign`, from then on
-  // always, if a different program has completed the file or removed its journal. Does nothing if the file
-  // has no identity and thus no journal.
+  // file. The bytes must have been written before. `finished` states that no more bytes will be written to
+  // the chunk. Throws as Journaling says; the previous record then stays valid. Throws `foreign`, now and in
+  // all later calls, if a different program has completed the file or removed its journal. Does nothing if
+  // the file has no identity and thus no journal.
   void report(File& data, int64_t task, int64_t block, int64_t bytes, bool finished);
 
-  // Records all blocks of tasks first, first + 1, ..., of which task t has counts[t], with size_of(t, block)
-  // bytes. Requires a journal that no other process has written to, and a complete file that does not change
-  // until the append writes to it. Throws.
+  // Records all blocks of the local tasks from `first` on before an append. Task first + t has counts[t]
+  // blocks, with size_of(t, block) bytes each. Requires a journal that no other process has written to, and a
+  // complete file that does not change until the append writes to it. Throws what the store throws.
   void report_all(File& data, int64_t first, std::span<const int64_t> counts,
                   const std::function<int64_t(size_t t, int64_t block)>& size_of);
 
-  // Withdraws the records of the finished chunks first..last-1 of `task` after a failed write; of chunk
-  // `first` only `bytes` bytes remain valid. Never throws. If the withdrawal fails it is repeated before the
-  // next record, or by take_back_withdrawn(), which must be called before the file changes.
+  // Withdraws the records of the finished chunks first..last-1 of `task` after a failed write. Only the first
+  // `bytes` bytes of chunk `first` remain recorded. Never throws. A failed withdrawal is repeated before the
+  // next record, or by take_back_withdrawn(). The caller must call take_back_withdrawn() before it changes
+  // the file.
   void withdraw(int64_t task, int64_t first, int64_t last, int64_t bytes);
   void take_back_withdrawn() {
     if (withdrawn_) take_back();
   }
 
-  // Keeps reports until confirm(), or until the collector records them, in collective writing. Exception:
-  // `holder` returns the file if it already contains all bytes of this task. So tasks that only send their
-  // bytes do not access the journal unless they flush. With Journaling::durable, or with separate page
-  // caches, reports are kept until confirm(), because no task syncs the bytes of a different task.
+  // Prepares for collective writing: reports are kept until confirm(), or until the collector records them.
+  // If the file already contains all bytes of this task, `holder` returns the file, and reports are written
+  // at once; otherwise it returns null. So tasks that only send their bytes do not access the journal unless
+  // they flush. With Journaling::durable, or with separate page caches, reports are kept until confirm(),
+  // because no task syncs the bytes of a different task.
   void defer(std::function<File*()> holder) { holder_ = std::move(holder); }
   bool deferred() const { return holder_ != nullptr; }
-  void confirm(File& data);  // all bytes are in the file; throws and can be repeated
+  // Records the kept reports, whose bytes must all be in the file. Throws; the call can be repeated.
+  void confirm(File& data);
   int64_t waiting() const { return std::ssize(held_); }
-  // Returns the number of finished chunks that the collector may record. send() returns at most `most`, which
-  // are in flight until arrived() or return_underway() is called. Only final values are sent, because a
-  // collector may write them later.
+  // to_send() returns the number of finished chunks that the collector may record. send() returns at most
+  // `most` of their reports; these are in flight until arrived() or return_underway() is called. Only final
+  // values are sent, because the collector may write them later than this task writes its own records.
   int64_t to_send() const {
     if (how_ == Journaling::durable || kept_until_synced()) return 0;
     return std::ranges::count_if(held_, &Report::finished);
@@ -88,11 +93,12 @@ class JournalWriter {
   }
   // Called by the collector before it writes for other tasks. Throws `foreign` as report() does.
   void require_unfinished_file(File& data);
-  // Records finished chunks of other tasks at the collector. Their bytes must be in `data`, the file itself.
-  // Throws as report() does.
+  // Called by the collector: records finished chunks of other tasks, whose bytes must be in `data`, the file
+  // itself. Throws as report() does.
   void record(File& data, std::vector<Report> reports);
 
-  // Returns when all records would survive a loss of power. After a failure all later calls fail.
+  // Returns when all records would survive a loss of power. After a failure, all later calls of sync() throw
+  // the same error.
   void sync(File& data);
   // Closes the journal; no records may follow. Never throws.
   void close() {
@@ -125,7 +131,7 @@ class JournalWriter {
   uint64_t seed_ = 0;
   int64_t slot_ = -1;                          // slot of the latest record; -1: none, or its state is unknown
   std::optional<format::JournalRecord> last_;  // the record in that slot
-  std::optional<Report> withdrawn_;            // a pending withdrawal; block: first
+  std::optional<Report> withdrawn_;            // pending withdrawal; its `block` is the first one
   int64_t withdrawn_end_ = 0;
   std::function<File*()> holder_;  // none: reports are not kept
   std::vector<Report> held_;

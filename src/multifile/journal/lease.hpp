@@ -2,7 +2,7 @@
 // owns the multifile, and whether that process is alive. multifile/journal/ownership takes leases.
 //
 // On the owner's host the state of the process is known at once. On other hosts a lock on the lease, or a
-// counter that increases, shows that the owner is alive. Local.
+// counter that increases, shows that the owner is alive. All calls are local.
 #pragma once
 
 #include <chrono>
@@ -35,7 +35,7 @@ struct SHEAF_EXPORT LeaseView {
   Holder holder = Holder::none;
   std::optional<format::Lease> lease;
   std::optional<Error> problem;  // why the lease could not be read
-  bool exists = false;           // a file with its name exists
+  bool exists = false;           // a file with the name of the lease exists
 
   // Returns "process 17 on host a"; empty without a lease.
   std::string job() const {
@@ -58,7 +58,8 @@ LeaseView look_at_lease_file(Store& store, const std::string& name);
 SHEAF_EXPORT LeaseView look_at_lease(Store& store, const std::string& path);
 
 // Waits for at most `times.patience` until it is known whether the owner of the multifile is alive. Calls
-// `waits` repeatedly during the wait; it may throw. The result is `none` or `living`.
+// `waits` repeatedly during the wait; an exception from it ends the wait. The holder in the result is `none`
+// or `living`.
 SHEAF_EXPORT LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& times,
                                    const std::function<void(const LeaseView&)>& waits);
 

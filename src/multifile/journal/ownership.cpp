@@ -36,12 +36,12 @@ format::Lease lease_of_this_process() {
           .since = std::chrono::floor<std::chrono::seconds>(now).count()};
 }
 
-// Decision about an existing lease.
+// The decision about an existing lease.
 enum class Verdict : uint8_t { refuse, take_over };
 
 }  // namespace
 
-// Also used by the heartbeat thread.
+// State of an Ownership, which the heartbeat thread shares.
 struct Ownership::Held {
   Held(std::shared_ptr<Store> its_store, const std::string& its_path)
       : store(std::move(its_store)), path(its_path) {}
@@ -91,7 +91,8 @@ bool Ownership::Held::create() {
   return true;
 }
 
-// Judges a lease of a different open. warning: set for a takeover.
+// Decides whether to take over a lease of a different open. Sets `warning` if the user should know about a
+// takeover.
 Verdict Ownership::Held::judge(const LeaseView& view, const OwnershipRequest& request,
                                std::string& warning) const {
   const std::string who = view.lease ? view.job() : "a program that is about to write it";
@@ -180,7 +181,7 @@ std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const s
                          view.age() + ", and nothing was changed; " + request.advice);
   };
   std::optional<LeaseView> refused;
-  std::optional<Error> stuck;  // a lease that its possibly living owner prevents from being removed
+  std::optional<Error> stuck;  // error of removing a lease whose owner may be alive
   const auto problem = attempt([&] {
     held->name = format::lease_name(place_beside(*held->store, path));
     for (int tries = 0; !held->create(); ++tries) {
@@ -197,7 +198,7 @@ std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const s
       }
       held->took_over = true;
       const auto left = attempt([&] { held->take_away(view.lease); });
-      // An owner without a sign of life during the watch is dead.
+      // An owner that gave no sign of life during the watch counts as dead.
       const bool may_live =
           view.holder == Holder::living || (view.holder == Holder::unknown && request.steals);
       if (left && may_live) stuck = left;

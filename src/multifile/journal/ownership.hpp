@@ -1,10 +1,10 @@
 // multifile/journal/ownership: the exclusive right of one process to write a multifile (docs/format.md,
 // section 17).
 //
-// The first task of a set acquires it, by creating `NAME.lease`, before anything is changed. It releases it
-// when the set is closed or given up. A heartbeat increments a counter in the lease, which shows other hosts
-// that the owner is alive. An owner that was stopped may lose the set to a different program; require_owned()
-// detects that. Local: no other task takes part.
+// The first task of a set acquires the right by creating `NAME.lease` before it changes any file, and
+// releases the right when the set is closed or given up. A heartbeat increments a counter in the lease, which
+// shows other hosts that the owner is alive. A different program may take the set over from a suspended
+// owner; require_owned() detects that. All calls are local: no other task takes part.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,8 @@ namespace sheaf {
 
 struct OwnershipRequest {
   bool steals = false;  // take over from a living owner
-  // Take over from this process itself if it has not closed an earlier open. false: that is a living owner.
+  // Take over from an earlier open that this process has not closed. If false, that open counts as a living
+  // owner.
   bool reopens = true;
   // Called repeatedly while the previous owner is watched.
   std::function<void(const LeaseView&)> waits = [](const LeaseView&) {};
@@ -36,12 +37,11 @@ class SHEAF_EXPORT Ownership : private NonCopyable {
  public:
   // Acquires the multifile `path`. Throws `foreign` if a different living process owns it, after watching the
   // owner for at most LeaseTimes::patience. Takes over from a dead owner, from this process itself, and from
-  // any owner if the request steals. Adds a warning about a takeover unless the owner is known to be dead.
-  // Returns null, with one warning, if no lease can be created; without a warning if the directory is
-  // missing.
+  // any owner if the request steals. Adds a warning about a takeover unless the owner is known to be dead. If
+  // no lease can be created, returns null and adds a warning, unless the directory is missing.
   static std::shared_ptr<Ownership> take(std::shared_ptr<Store> store, const std::string& path,
                                          const OwnershipRequest& request = {});
-  // As above, with a store that must outlive the object.
+  // Does the same with a store that must outlive the object.
   static std::shared_ptr<Ownership> take(Store& store, const std::string& path,
                                          const OwnershipRequest& request = {});
   // Releases the multifile, unless it was lost or this is a forked child.
@@ -55,8 +55,8 @@ class SHEAF_EXPORT Ownership : private NonCopyable {
   // Returns the object that the process checks before writes. It must not be used after the store was
   // destroyed.
   const std::shared_ptr<WritingRight>& right() const;
-  // Throws `foreign`, from then on always, if a different program has taken the multifile over or removed the
-  // lease. Failures of the check itself are no errors.
+  // Throws `foreign`, now and in all later calls, if a different program has taken the multifile over or
+  // removed the lease. Failures of the check itself are no errors.
   using Look = WritingRight::Look;
   void require_owned(Look look) { right()->require(look); }
 

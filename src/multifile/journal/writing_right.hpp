@@ -24,8 +24,8 @@ namespace sheaf {
 class SHEAF_EXPORT WritingRight : private NonCopyable {
  public:
   // How to check the lease. The status of the open file usually takes no message to a server. If other hosts
-  // can take the lease over, it is also read by its name, which detects even their recent changes. A beat is
-  // the interval of the owner's heartbeat.
+  // can take the lease over, the lease is also read by its name, because this detects even their recent
+  // changes. A beat is the interval of the owner's heartbeat.
   enum class Look : uint8_t {
     at_handle,     // status; also by name if the last check by name is older than two beats
     before_write,  // as at_handle; at most ten checks per second if other hosts can take over
@@ -39,10 +39,10 @@ class SHEAF_EXPORT WritingRight : private NonCopyable {
     bool is_local = false;  // on a file system of this host; other hosts cannot take the lease over
   };
 
-  // file: the lease, which the caller closes. `store` must outlive the object.
+  // `file` is the open lease; the caller closes it. `store` must outlive the object.
   WritingRight(Store& store, Lease lease, std::shared_ptr<File> file);
   // Opens the lease `id` of the multifile `path` on a task other than the one that made it. Throws `foreign`
-  // if the lease does not exist any more, and what the store throws.
+  // if the lease no longer exists or has a different id, and what the store throws.
   static std::shared_ptr<WritingRight> open(Store& store, const std::string& path, uint64_t id,
                                             bool is_local);
   ~WritingRight() { end(); }

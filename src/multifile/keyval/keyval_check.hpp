@@ -10,13 +10,13 @@
 
 namespace sheaf {
 
-// Calls `visit` for every record of `task`. row: the metadata of that task. Does nothing if the multifile has
-// no key-value records. Throws `damaged`.
+// Calls `visit` for every record of `task`. `row` is the metadata of that task. Does nothing if the multifile
+// has no key-value records. Throws `damaged` at the first bad record.
 SHEAF_EXPORT void for_each_record(const Multifile& multifile, int64_t task, const TaskRow& row,
                                   const std::function<void(const KeyvalRecord&)>& visit);
 
-// Checks all records of all tasks. Throws `damaged` for the first bad record, naming task and offset.
-// `progress` may end the check by an exception.
+// Checks all records of all tasks. Throws `damaged` for the first bad record, naming task and offset. An
+// exception from `progress` ends the check.
 SHEAF_EXPORT void check_keyval_records(const Multifile& multifile, WorkProgress& progress);
 
 inline bool has_records(const Multifile& multifile) {

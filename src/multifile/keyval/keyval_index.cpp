@@ -35,8 +35,8 @@ KeyvalIndex::KeyvalIndex(const KeyvalIndex& other, ReadStream& stream, int64_t& 
 
 // --- scanning ---
 
-// Moves the stream to where the scanner left it. If the program shares the stream, asking for the position
-// costs as much as seeking.
+// Moves the stream to the position at which the scanner left it. If the program shares the stream, always
+// seeks, because querying the position costs as much.
 inline void KeyvalIndex::return_to_scan() {
   if (stream_.handle() || stream_.block() != scan_place_.block || stream_.position() != scan_place_.offset)
     stream_.seek_block(scan_place_.block, scan_place_.offset);
@@ -102,7 +102,8 @@ void KeyvalIndex::scan_all() {
   }
 }
 
-// Scans until has(entry) is true for the entry of `key`. Returns null if it never is.
+// Scans until has(entry) is true for the entry of `key`, and returns this entry. Returns null if all records
+// were scanned before.
 template <class Has>
 inline KeyEntry* KeyvalIndex::scan_until(uint64_t key, Has has) {
   KeyEntry* entry = keys_.find(key);
@@ -114,12 +115,12 @@ inline KeyEntry* KeyvalIndex::scan_until(uint64_t key, Has has) {
   return entry;
 }
 
-// Returns the entry if the key has that record, else null.
+// Returns the entry of the key if the key has that record, else null.
 KeyEntry* KeyvalIndex::find_record(uint64_t key, size_t record) {
   return scan_until(key, [record](const KeyEntry& entry) { return entry.records.size() > record; });
 }
 
-// Returns the entry, positioned before an unread byte, or null.
+// Returns the entry of the key, positioned before an unread byte; null if the key has no unread byte.
 KeyEntry* KeyvalIndex::find_bytes(uint64_t key) {
   return scan_until(key, [](KeyEntry& entry) { return entry.settle(); });
 }

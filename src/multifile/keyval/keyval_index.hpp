@@ -5,9 +5,9 @@
 // costs a separate request. A handle keeps at most `max_kept_bytes` (multifile/keyval/constants). Other
 // memory is 20 bytes per scanned record and about 120 per distinct key.
 //
-// The stream is that of the handle: sion_feof and similar calls see the position that reading by key has
-// left. The program may change the position between two calls. Local. Not thread-safe. Sizes and offsets
-// in bytes.
+// The index reads through the stream of the handle, so sion_feof() and similar calls see the position at
+// which the last read by key ended. The program may change the position between two calls. All calls are
+// local, and only one thread at a time may use an index. Sizes and offsets are in bytes.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@ struct KeyStatistics {
 // error all positions are unchanged.
 class KeyvalIndex {
  public:
-  // `stream` and `kept_bytes` must outlive the index. kept_bytes: shared by the tasks of a handle.
+  // `stream` and `kept_bytes` must outlive the index. `kept_bytes` counts the kept bytes of all tasks of a
+  // handle.
   KeyvalIndex(ReadStream& stream, ByteOrder metadata_order, int64_t task, int64_t& kept_bytes);
 
   // Copies table and positions of `other`, to read the same task through a different stream.
@@ -43,26 +44,33 @@ class KeyvalIndex {
   // for an unknown key, and if the rest of the record is smaller than an item.
   size_t read(uint64_t key, std::byte* to, size_t size, size_t items);
 
-  // Sets the read position of the key. Returns false and changes nothing if that byte does not exist.
+  // Sets the read position to byte `offset` of the key's record number `record`. Returns false and changes
+  // nothing if that byte does not exist.
   bool seek_record(uint64_t key, int64_t record, int64_t offset);
-  // Moves within the key's current record. At its end, the next record of the key counts as the current one.
+  // Sets the read position to byte `offset` of the key's current record. If that record was read to its end,
+  // the next record of the key counts as the current one. Returns false and changes nothing if that byte does
+  // not exist.
   bool seek_in_record(uint64_t key, int64_t offset);
-  // `offset` counts bytes in the joined values of the key.
+  // Sets the read position to byte `offset` of the key's values, concatenated in record order. Returns false
+  // and changes nothing if that byte does not exist.
   bool seek_joined(uint64_t key, int64_t offset);
-  // Returns true if the key has unread bytes; keeps the position.
+  // Returns true if the key has unread bytes. Skips no bytes.
   bool settle(uint64_t key) { return find_bytes(key) != nullptr; }
 
   void scan_all();
 
-  // Iterates over all records in write order, and scans further as needed. Sets the read position of the
-  // record's key to the start of the record.
+  // restart_records() begins an iteration over all records in write order. next_record() scans further as
+  // needed, returns the next record, and sets the read position of the record's key to the start of the
+  // record. It returns nothing after the last record.
   void restart_records();
   std::optional<KeyvalRecord> next_record();
 
-  // Iterates over the keys found so far, in order of first appearance.
+  // restart_keys() begins an iteration over the keys found so far, in order of first appearance. next_key()
+  // returns nothing after the last key.
   void restart_keys() { next_key_ = 0; }
   std::optional<uint64_t> next_key();
-  // Counts what was scanned so far. Returns nothing for a key not found yet.
+  // Returns number and total size of the key's records scanned so far; nothing if the scan has not found the
+  // key yet.
   std::optional<KeyStatistics> statistics(uint64_t key);
 
  private:

@@ -1,7 +1,8 @@
 // multifile/keyval/keyval_scan: reads the key-value records of one task in write order (docs/format.md,
 // section "Key-value records").
 //
-// Reads record headers, and values only on request. The only memory is the stream's read-ahead buffer.
+// The scanner reads all record headers, but values only on request. It takes no memory besides the read-ahead
+// buffer of the stream.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ struct KeyvalRecord {
 class KeyvalScanner {
  public:
   // `stream` must be at the first record, must outlive the scanner, and must be moved by the scanner only.
-  // metadata_order: byte order of the physical file's metadata. Error messages contain `path` and `task`.
+  // `metadata_order` is the byte order of the physical file's metadata. Error messages contain `path` and
+  // `task`.
   KeyvalScanner(ReadStream& stream, ByteOrder metadata_order, std::string_view path, int64_t task)
       : stream_(stream), order_(metadata_order), path_(path), task_(task) {}
 
@@ -41,8 +43,7 @@ class KeyvalScanner {
         left_(other.left_) {}
 
   // Skips the unread rest of the current value and returns the next record. Returns nothing at the end of the
-  // stream.
-  // Throws `damaged`, naming task and offset, if the stream ends inside a record.
+  // stream. Throws `damaged`, naming task and offset, if the stream ends inside a record.
   std::optional<KeyvalRecord> next() {
     const std::span<const std::byte> ahead = stream_.ahead();
     if (const auto left = static_cast<size_t>(left_); left + header_bytes <= ahead.size()) [[likely]] {
@@ -61,7 +62,8 @@ class KeyvalScanner {
 
   // Returns the number of bytes of the current value that were neither read nor skipped.
   int64_t left() const { return left_; }
-  // Reads from the current value. Returns fewer bytes than requested only at its end.
+  // Reads from the current value. Returns the number of bytes read, which is less than requested only at the
+  // end of the value.
   size_t read(std::span<std::byte> out) {
     const std::span<const std::byte> ahead = stream_.ahead();
     const size_t size = out.size();

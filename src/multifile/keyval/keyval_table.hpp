@@ -17,14 +17,15 @@ struct KeyRecord {
   int64_t before = 0;    // joined position of the value's start
 };
 
-// The part that a duplicate handle copies.
+// The data of a key that a duplicate handle copies: all except the kept values.
 struct KeyPlaces {
   uint64_t key = 0;
   uint32_t number = 0;  // number of keys that appeared earlier
   std::vector<KeyRecord> records;
   int64_t total = 0;  // bytes of all values
 
-  // Next read position. The end of a record remains the position until a later record is found.
+  // Next read position: byte `offset` of record `record`. At the end of a record, the position stays there
+  // until a later record is found.
   size_t record = 0;
   int64_t offset = 0;
   size_t visited = 0;  // number of records that the iterator over all records has visited

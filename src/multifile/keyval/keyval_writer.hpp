@@ -21,13 +21,13 @@ using keyval_constants::record_header_bytes;
 using RecordHead = std::array<std::byte, record_header_bytes>;
 RecordHead record_head(ByteOrder metadata_order, uint64_t key, uint64_t value_bytes);
 
-// Appends one record. The value may be empty, or larger than a chunk. Throws what WriteStream::write throws;
-// nothing is written then.
+// Appends one record. The value may be empty, or larger than a chunk. Throws what WriteStream::write throws,
+// and then writes nothing.
 void write_record(WriteStream& stream, ByteOrder metadata_order, uint64_t key,
                   std::span<const std::byte> value);
 
-// Appends one record in native byte order to the window, without a call, if all of the record fits. Otherwise
-// returns false and changes nothing.
+// Appends one record in native byte order to the window, without a call of the stream, if all of the record
+// fits. Otherwise returns false and changes nothing.
 inline bool put_record(Window& window, uint64_t key, const void* value, size_t bytes) {
   const auto room = static_cast<size_t>(window.end - window.at);
   if (room < record_header_bytes || bytes > room - record_header_bytes) return false;

@@ -1,4 +1,4 @@
-// multifile/options/checking: whether reads verify checksums (docs/format.md, section 14).
+// multifile/options/checking: states whether reads verify checksums (docs/format.md, section 14).
 #pragma once
 
 namespace sheaf {

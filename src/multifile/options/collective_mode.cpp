@@ -54,7 +54,8 @@ bool apply_collective_word(CollectiveMode& mode, std::string_view word, std::str
 
 std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, int64_t ntasks) {
   using Forced = CollectiveMode::Forced;
-  // Possibly only one task of a file can access its copies; it reads for the other tasks.
+  // Buddy copies require collective reading: possibly only one task of a file can access a copy, and reads it
+  // for the other tasks.
   const bool asked = mode.buddies > 0 || (writes && (mode.wanted || mode.renumber));
   if (mode.forced == Forced::off ? !(writes && mode.buddies > 0) : mode.forced == Forced::no && !asked)
     return std::nullopt;

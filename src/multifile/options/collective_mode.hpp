@@ -14,14 +14,14 @@
 namespace sheaf {
 
 struct CollectiveMode {
-  // Words of the SION API; they apply to writing only.
+  // Words of the SION API. Except `buddy`, they apply to writing only.
   bool wanted = false;    // word `collective`
-  bool merge = false;     // words `collectivemerge`, `cmerge`; with collective writing
+  bool merge = false;     // words `collectivemerge`, `cmerge`; only with collective writing
   bool renumber = false;  // word `collmsa`
   int64_t tasks = 0;      // first word `collsize=N`; 0: automatic
   int buddies = 0;        // words `buddy`, `buddy=L`: number of copies
   // Words `collective=auto|off|N` and `collectors=N`, set by SION_COLLSIZE and SION_COLLNUM. They apply to
-  // reading and writing, and take precedence.
+  // reading and writing, and override the words above.
   enum class Forced : uint8_t { no, off, on };
   Forced forced = Forced::no;
   int64_t forced_tasks = 0;  // per collector; 0: automatic
@@ -35,27 +35,28 @@ struct CollectiveMode {
 struct CollectivePlan {
   int64_t tasks_per_collector = 0;  // 0: automatic
   bool merge = false;
-  bool equal = false;       // groups have exactly that many tasks, regardless of their requests
+  bool equal = false;       // groups have exactly tasks_per_collector tasks, regardless of their requests
   bool may_collect = true;  // this task may begin a group
   bool is_automatic() const { return tasks_per_collector == 0; }
 };
 
-// Applies one word to `mode`. value: the part after '='. Returns false if the word is not about collective
-// I/O. Throws `invalid_argument` for an invalid value.
+// Applies one word to `mode`. `key` and `value` are the parts of the word before and after '='. Returns false
+// if the word is not about collective I/O. Throws `invalid_argument` for an invalid value.
 bool apply_collective_word(CollectiveMode& mode, std::string_view word, std::string_view key,
                            std::string_view value);
 
-// Replaces commas of expressions in words from the environment (multifile/options/environment).
-// apply_collective_word() restores them.
+// The character that replaces commas in an expression from the environment (multifile/options/environment),
+// because commas separate words. apply_collective_word() restores the commas.
 inline constexpr char comma_in_words = '\x1f';
 
-// Returns nothing if a file of `ntasks` tasks is not written (or read) collectively.
+// Returns how the `ntasks` tasks of a physical file cooperate when they write or read it. Returns nothing if
+// `mode` requests no collective I/O.
 std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, int64_t ntasks);
 
-// Returns the place of this task among the tasks of `all` in `nfiles` files by the word collmsa. Collective
-// if the mode names hosts. Throws `invalid_argument` on all tasks alike unless three conditions hold: the
-// environment gives at least 2 tasks per collector, the numbers fit (layout::renumber), and enough tasks may
-// collect.
+// Returns the place in `nfiles` physical files that the word `collmsa` assigns to this task of `all`.
+// Collective if the mode names hosts, else local. Throws `invalid_argument` on all tasks alike unless three
+// conditions hold: the environment gives at least 2 tasks per collector, the numbers fit (layout::renumber),
+// and enough tasks may collect.
 layout::Placement renumbered(const CollectiveMode& mode, Comm& all, int32_t nfiles);
 
 }  // namespace sheaf

@@ -22,7 +22,8 @@ using format::KeyvalMode;
               "open mode: '" + std::string(word) + "' is impossible; expected " + std::string(expected));
 }
 
-// Parses a count or a size. Throws for `word` unless it is a number from `least` to `most`.
+// Parses `value`, a count or a size. Throws an error about `word` unless the value is a number from `least`
+// to `most`.
 int64_t number_of(std::string_view word, std::string_view value, int64_t least, int64_t most,
                   std::string_view expected) {
   const auto number = parse_bytes(value);
@@ -163,7 +164,8 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
   } else if (word == "sionfwd") {
     throw Error(Code::invalid_argument, "open mode: 'sionfwd' needs SIONfwd, which this build does not have");
   } else if (word == "buffered" || word == "compress") {
-    // No effect in the SION API: existing programs use the stream between calls without a flush.
+    // These words have no effect, as in the SION API: existing programs use the stream between calls
+    // without a flush.
   } else if (key == "endianness") {
     m.userdata_order = value == "big" ? ByteOrder::big : ByteOrder::little;
   } else if (key == "keyval") {
@@ -196,7 +198,8 @@ bool is_classic(std::string_view word) {
   return std::ranges::count(whole, word) > 0 || std::ranges::count(keys, key_of(word)) > 0;
 }
 
-// Blanks around the words of a list: significant in the classic words, or trimmed.
+// Treatment of blanks around the words of a list. `count`: blanks are significant in classic words and
+// trimmed from others. `vanish`: blanks are trimmed from all words.
 enum class Blanks : uint8_t { count, vanish };
 
 void parse_words(OpenMode& m, std::string_view list, Blanks blanks) {

@@ -78,8 +78,8 @@ struct OpenMode {
   bool creates() const { return writes() && !append; }
 };
 
-// Parses `mode`, then `additions` (words_of_environment()), which must not change the direction. Throws
-// `invalid_argument` for a known word with an invalid value, or under `strict` for any unknown word.
+// Parses `mode`, then `additions` (words_of_environment()). Ignores words for the direction in `additions`.
+// Throws `invalid_argument` for a known word with an invalid value, or under `strict` for any unknown word.
 SHEAF_EXPORT OpenMode parse_open_mode(std::string_view mode, std::string_view additions = {});
 
 // Returns a random identity.

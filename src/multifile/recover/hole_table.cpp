@@ -86,7 +86,7 @@ HoleTable read_holes(MetadataReader& reader, const Chunks& chunks) {
       const int64_t round = (p - layout.data_start) / layout.skip;
       const int64_t shift = round * layout.skip;
       const auto next = std::ranges::upper_bound(layout.starts, p - shift);
-      // If several tasks have the same start, the last one has the bytes.
+      // If several tasks have the same start, only the last one has a chunk with bytes.
       const auto t = static_cast<size_t>(next - layout.starts.begin()) - 1;
       const int64_t begin = layout.starts[t] + shift;
       const int64_t piece = std::min(until, begin + sizes[t]);

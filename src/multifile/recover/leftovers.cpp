@@ -29,13 +29,13 @@ void look_into(Store& store, Leftover& leftover) {
                                                        : LeftoverState::damaged;
 }
 
-// Returns the number in the temporary name.
+// Returns the number in the temporary name of a leftover.
 uint64_t number_of(const Leftover& leftover) {
   return format::parse_temporary_name(leftover.temporary).value().number;
 }
 
-// The lease of the final name contains the number of the temporary name. Earlier versions made a lease beside
-// the temporary name.
+// Returns the living job that writes the leftover; empty if none is known. Its lease is beside the final name
+// and contains the number of the temporary name. Earlier versions made a lease beside the temporary name.
 std::string writer_of(Store& store, const Leftover& leftover) {
   const LeaseView own = look_at_lease(store, leftover.path);
   if (own.holder == Holder::living && own.lease && own.lease->id == number_of(leftover)) return own.job();

@@ -1,5 +1,5 @@
-// multifile/recover/leftovers: multifiles that still have temporary names (multifile/create/commit) because
-// their program died or their close failed.
+// multifile/recover/leftovers: finds, removes or finishes multifiles that still have temporary names
+// (multifile/create/commit) because their program died or their close failed.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct Leftover {
   LeftoverState state = LeftoverState::damaged;
   int32_t nfiles = 1;
   std::vector<std::string> files;  // all files that belong to it: physical files, journals, the lease
-  // Its commit has begun. It is the current generation of `path`, regardless of how many files have been
-  // renamed.
+  // True if its commit has begun. Then it is the current generation of `path`, regardless of how many files
+  // have been renamed.
   bool committed = false;
   std::string writer;  // the job that is writing it, if known to live (multifile/journal/lease); else empty
 };

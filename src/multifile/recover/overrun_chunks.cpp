@@ -13,8 +13,8 @@ bool UnclosedFile::overrun_chunks(BlockSlice& slice) {
   return false;
 }
 
-// Leaves out the bytes beyond chunks of a complete file. The file is marked, because it is not known which
-// task owns the bytes that streams now lack.
+// Reports the bytes that tasks of a complete file wrote beyond their chunks; readers leave these bytes out.
+// Also marks the file as guessed, because it is not known which task wrote the bytes there last.
 void UnclosedFile::leave_out_overruns() {
   const auto& cut = reader_.find_overruns(pointer_);
   if (cut.empty()) return;

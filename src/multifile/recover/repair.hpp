@@ -3,10 +3,10 @@
 // The journal shows how much each task had flushed and which chunks it had completed (docs/format.md, section
 // 16). Without a journal, or with an empty one, repair uses the holes of the sparse file.
 //
-// Order of writes: block table and mapping, sync, verification by reading back, then the pointer that makes
-// the file complete. Then the journal is removed. An interrupted repair can therefore be repeated. No other
-// program should write the files during a repair in place (multifile/journal/lease shows writers). A copy may
-// be made while a job writes.
+// Repair writes the block table and the mapping, syncs them and verifies them by reading them back. Then it
+// writes the pointer that makes the file complete, and finally removes the journal. So an interrupted repair
+// can be repeated. No other program should write the files during a repair in place (multifile/journal/lease
+// shows writers). A copy may be made while a job writes.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct RepairRequest {
 };
 
 enum class RepairSource : uint8_t {
-  complete,  // nothing to do
+  complete,  // the file is complete: nothing to do
   journal,
   nothing,  // no task had recorded anything and the file has no data: all streams are empty
   table,    // the block table exists, only the pointer to it was missing
@@ -62,15 +62,15 @@ struct SHEAF_EXPORT RepairReport {
 };
 
 // Repairs the multifile `path`, or writes a repaired copy. Throws `damaged` or `not_a_multifile` if META1 is
-// incomplete or invalid, `damaged` if a file is shorter than its journal records, and what the store throws.
-// progress: counts the bytes of a copy. Memory: a few MiB for files with a journal; for others 8 bytes per
-// chunk of the rounds that contain data.
+// incomplete or invalid, `damaged` if a file is shorter than its journal says, and what the store throws.
+// `progress` counts the bytes of a copy. Takes a few MiB of memory for files with a journal; for other files,
+// 8 bytes per chunk of the rounds that contain data.
 SHEAF_EXPORT RepairReport repair(Store& store, const std::string& path, const RepairRequest& request,
                                  WorkProgress& progress);
 
-// Returns the report if the multifile is complete and only its members exist. The caller then need not wait
-// for a possible writer, since a repair would change nothing. Returns nullopt if a repair may change
-// something.
+// Returns the report of a repair that would change nothing: the multifile is complete, and no journal, lease
+// or boundary blocks exist beside it. The caller then need not wait for a possible writer. Returns nullopt if
+// a repair may change something.
 SHEAF_EXPORT std::optional<RepairReport> report_if_complete(Store& store, const std::string& path,
                                                             RepairRequest request);
 

@@ -75,7 +75,7 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
       file_(store.open(path, Access::read)),
       reader_(store, *file_),
       identity_(request.identity) {
-  file_->renew();  // a host that died did not close the file, so the cached size here may be old
+  file_->renew();  // this host may have cached an old size, if the writer died without a close
   if (request.accept_loss) reader_.accept_lost_records();
   report_.path = path;
   report_.ntasks = header().ntasks;
@@ -133,8 +133,8 @@ void UnclosedFile::find_source(const std::string& path, const RepairRequest& req
     report_.source = pointer_.source == TableSource::journal    ? RepairSource::journal
                      : pointer_.source == TableSource::unmarked ? RepairSource::table
                                                                 : RepairSource::nothing;
-    // A task that has completed its last recorded chunk writes to the next one, and records nothing before it
-    // leaves that one.
+    // The block table gets room for one more round. A task that has completed its last recorded chunk writes
+    // to the next chunk, and may record nothing until that chunk is complete.
     if (request.may_live && report_.source == RepairSource::journal) {
       ++pointer_.maxblocks;
       pointer_.varheader = must_fit(checked_add(pointer_.varheader, chunks().layout.skip), "the multifile");
@@ -143,7 +143,8 @@ void UnclosedFile::find_source(const std::string& path, const RepairRequest& req
   }
 }
 
-// told: the pointer that the journal describes, if there is a journal.
+// Determines the blocks from the holes. `told` is the pointer that the journal describes, if there is a
+// journal.
 void UnclosedFile::use_holes(bool unreported, bool by_holes, const std::optional<Pointer>& told) {
   const bool recorded = told && told->source == TableSource::journal;
   table_ = read_holes(reader_, chunks());
@@ -181,13 +182,15 @@ void UnclosedFile::use_holes(bool unreported, bool by_holes, const std::optional
       "the multifile");
 }
 
-// Reads the chunks at the first call: a caller that only checks the contents of a journal does not need them.
+// Returns the chunks, which are read at the first call: a caller that only checks a journal does not need
+// them.
 const Chunks& UnclosedFile::chunks() {
   if (!chunks_) chunks_ = read_chunks(reader_);
   return *chunks_;
 }
 
-// While a job writes the file, later calls may find more data, but never less.
+// Calls visit(slice) with the blocks that were found for all tasks. If a job is writing the file, a later
+// call may find more data, but never less.
 void UnclosedFile::for_each_found(const VisitSlice& visit) {
   for_each_slice_of(report_.ntasks, pointer_.maxblocks, [&](BlockSlice& slice) {
     if (table_) {
@@ -212,7 +215,8 @@ void UnclosedFile::for_each_found(const VisitSlice& visit) {
   });
 }
 
-// A killed task may have stored a part of a frame, which is damage in a complete file.
+// Leaves out incomplete frames. A killed task may have stored a part of a frame, which would be damage in a
+// complete file.
 void UnclosedFile::leave_out_cut_frames(BlockSlice& slice) {
   ReadStream stored;
   stored.set_max_buffer(4 << 10);
@@ -243,7 +247,7 @@ void UnclosedFile::for_each_block(BlockSlice& slice, const VisitBlock& visit) {
 
 void UnclosedFile::write_table(File& target) {
   MetadataWriter writer(target, header());
-  // No task has recorded the bytes after the last round.
+  // Truncates the file after the last round: no task has recorded the bytes there.
   target.resize(pointer_.varheader);
   report_.data_bytes = 0;
   format::Hash hash;
@@ -254,10 +258,10 @@ void UnclosedFile::write_table(File& target) {
     report_.data_bytes += bytes_of(slice);
   });
   written_ = hash.value();
-  whole_ = with_edges(store_, file_, &edges_);  // hosts may have begun to keep boundary blocks
+  whole_ = with_edges(store_, file_, &edges_);  // hosts may have added boundary blocks since the open
 }
 
-// Visits the block table that is in `target`.
+// Calls visit(slice) with the block table that was written to `target`.
 void UnclosedFile::for_each_written(File& target, const VisitSlice& visit) {
   MetadataReader reader(target, header());
   for_each_slice_of(report_.ntasks, pointer_.maxblocks, [&](BlockSlice& slice) {
@@ -289,7 +293,8 @@ void UnclosedFile::complete(File& target, bool copies, WorkProgress& progress) {
     finish(target, progress);
 }
 
-// Sets the flag in the extension header of `target`, if the file can have one.
+// If the file is guessed, sets a flag in the extension header of `target`. Reports it if the file can have no
+// such header.
 void UnclosedFile::mark_guessed(File& target) {
   if (!report_.guessed) return;
   std::array<std::byte, format::fixed_size> fixed{};
@@ -308,8 +313,8 @@ void UnclosedFile::mark_guessed(File& target) {
   target.sync();
 }
 
-// Completes `target`, which has data and block table, after reading them back. A host may see the file end
-// before the bytes that it has just written to a server, until they are synced (GlusterFS).
+// Completes `target`, which has data and block table, after reading them back. Syncs before it reads, because
+// on GlusterFS a host may otherwise not see the bytes that it has just written at the end of the file.
 void UnclosedFile::finish(File& target, WorkProgress& progress) {
   MetadataWriter writer(target, header());
   if (writes_table()) {
@@ -329,7 +334,7 @@ void UnclosedFile::finish(File& target, WorkProgress& progress) {
   target.sync();
 }
 
-// Returns the number of entries; -1: the file has no mapping field.
+// Writes the mapping. Returns the number of entries, or -1 if the file has no mapping field.
 int64_t UnclosedFile::write_mapping(MetadataWriter& writer) {
   const format::Header& h = header();
   const bool serial = h.nfiles == 1 && h.filenumber == 1;
@@ -345,7 +350,7 @@ int64_t UnclosedFile::write_mapping(MetadataWriter& writer) {
   return tasks;
 }
 
-// Computes the checksums from the current data; earlier damage can no longer be detected.
+// Writes the trailer with checksums of the current data. Earlier damage then becomes undetectable.
 void UnclosedFile::write_trailer(File& target, int64_t mapping, WorkProgress& progress) {
   const auto& extension = reader_.extension();
   if (!extension || !extension->checksums()) return;
@@ -369,7 +374,8 @@ void UnclosedFile::write_trailer(File& target, int64_t mapping, WorkProgress& pr
   });
 }
 
-// Verifies `target` before the pointer is written: until then the journal is still valid.
+// Verifies `target` by reading it back. Called before the pointer is written, because the journal stays valid
+// until then.
 void UnclosedFile::check_result(File& target, int64_t mapping) {
   MetadataReader found(target, header());
   const auto require = [&](bool holds, const char* what) {

@@ -1,9 +1,9 @@
-// multifile/recover/unclosed_file: one physical file that was never closed. Determines its blocks as far as
-// possible, and completes the file or a copy.
+// multifile/recover/unclosed_file: determines, as far as possible, the blocks of one physical file that was
+// never closed, and completes the file or a copy.
 //
-// A living job may be writing the file while a copy is made. So the journal is read once more and stored as
-// the block table of the target. From then on only that table counts: for the data, which are copied later
-// and are at least as long, for their checksums, and for the final verification.
+// A living job may be writing the file while a copy is made. So the journal is read once more when the target
+// is written, and becomes the block table of the target. The later steps use only that table: the copying of
+// data, which may have grown in the meantime, the checksums, and the final verification.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ namespace sheaf {
 struct BlockSlice {
   int64_t first = 0;            // local rank of the first task
   std::vector<int64_t> counts;  // number of blocks of each task
-  std::vector<int64_t> sizes;   // bytes, round by round; 0 if a task has no block
+  std::vector<int64_t> sizes;   // bytes by task, round by round; 0 if a task has no block
   int64_t rounds = 0;
 
   std::span<int64_t> round(int64_t number) {
@@ -35,17 +35,19 @@ struct BlockSlice {
 
 class UnclosedFile {
  public:
-  // Determines the state of the file. Throws as repair().
+  // Determines the state of the file. Throws what repair() throws.
   UnclosedFile(Store& store, const std::string& path, const RepairRequest& request);
 
   const RepairedFile& report() const { return report_; }
   bool is_complete() const { return report_.source == RepairSource::complete; }
   const std::optional<format::Extension>& extension() { return reader_.extension(); }
 
-  // Completes `target`, which is an empty file or the file itself. copies: copies the contents to `target`
-  // first. If the file is already complete, this only marks `target` as guessed if necessary.
+  // Completes `target`, which is the file itself, or an empty file if `copies` is true. In the latter case,
+  // first copies the contents to `target`. If the file is already complete, only marks `target` as guessed,
+  // if necessary.
   void complete(File& target, bool copies, WorkProgress& progress);
-  // Marks file 0 of a set because a different file of the set is guessed.
+  // Lets complete() mark this file, file 0 of a set, as guessed because a different file of the set is
+  // guessed.
   void guess_set() { report_.guessed = true; }
   void close() { file_->close(); }
 

@@ -22,7 +22,8 @@ void compress_streams(const Multifile& m, int64_t first, const codec::Compressio
     const TaskRow& row = rows.at(first + t);
     ReadStream plain;
     plain.load(m.file_of(row).file, row.geometry, row.sizes, {}, row.sums);
-    // The compressed length is unknown until the task is finished, so the chunk has no limit yet.
+    // The size of a compressed stream is known only after its last byte has been compressed. So the chunk has
+    // an unlimited size while it is written.
     const layout::ChunkGeometry chunk{start, tools::endless_chunk, tools::endless_chunk};
     stored.load(chunk, TaskBlocks::with_sums(piece), t);
     frames.load({}, t, chunk);

@@ -14,6 +14,7 @@ struct Default {
   std::string change;  // how to change the setting; empty: fixed
 };
 
+// Returns all settings in the order of the table.
 SHEAF_EXPORT std::vector<Default> defaults();
 
 }  // namespace sheaf

@@ -38,7 +38,7 @@ format::Header header_of_result(const Multifile& m, const DefragRequest& request
           Code::unsupported, f.path(),
           "has another byte order than '" + m.path + "': their records do not fit into one file");
   format::Header h{{
-      // The words before each record are metadata and are copied unchanged.
+      // Key and length of a record are in the byte order of the metadata and are copied unchanged.
       .metadata_order = records ? first.metadata_order : native_order,
       .userdata_order = first.userdata_order,
       .fsblksize = request.fsblksize > 0 ? request.fsblksize : first.fsblksize,
@@ -55,8 +55,8 @@ format::Header header_of_result(const Multifile& m, const DefragRequest& request
   return h;
 }
 
-// The result has checksums if the source has some; otherwise it stays a plain file. Frames are copied
-// unchanged.
+// Returns the extension header of the result, if it needs one. The result has checksums if any input file has
+// checksums. Frames are copied unchanged, so the codec stays the same.
 std::optional<format::Extension> extension_of_result(const Multifile& m, const format::Header& header,
                                                      const codec::Compression& how) {
   const bool checked = std::ranges::any_of(
@@ -89,8 +89,9 @@ std::optional<format::Extension> extension_of_result(const Multifile& m, const f
   return made;
 }
 
-// Copies the streams of tasks from `first` on, in shares of neighbouring tasks, whose extents may be merged.
-// Writes to one file are serialized; reads run concurrently.
+// Copies the streams of tasks from `first` on with several threads. Each share of the work has neighbouring
+// tasks, whose extents may be merged. The file system serializes the writes to one file; reads run
+// concurrently.
 void copy_streams(const Multifile& m, int64_t first, File& file, PackedFile& packed, WorkProgress& progress) {
   const int64_t ntasks = packed.header.ntasks;
   TaskRows all(m);
@@ -136,7 +137,7 @@ void make_file(const Multifile& m, int64_t first, const DefragRequest& request, 
     copy_streams(m, first, *file, packed, progress);
   complete_packed_file(*file, packed);
   if (request.replace || request.nfiles > 1)
-    file->sync();  // the replaced files may be the input and its only copy
+    file->sync();  // the output may replace the input, of which no other copy may exist
   file->close();
 }
 

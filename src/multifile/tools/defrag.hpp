@@ -1,9 +1,10 @@
 // multifile/tools/defrag: copies a multifile into one file, or several, with one chunk per task.
 //
-// The input may have any number of physical files and blocks. If the output has several files, each has
+// The input may have any number of physical files and blocks. If the output has several files, each contains
 // consecutive tasks. Every chunk has the size of the task's data, rounded up to the block size. Global ranks,
 // byte order of the user data and key-value mode are preserved. The result appears under its final name when
-// it is complete, or not at all. Memory: the metadata, and a few frames if input or output is compressed.
+// it is complete, or not at all. Holds the metadata in memory, and a few frames if input or output is
+// compressed.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,9 @@ struct DefragRequest {
   int32_t nfiles = 1;                   // number of physical files of the result
 };
 
-// Throws invalid_argument if the output exists, or for more files than tasks; damaged for invalid key-value
-// records; unsupported if the codec is missing, or for several files if tasks have names.
+// Copies `multifile` to `request.output`. Throws `invalid_argument` if the output exists and must not be
+// replaced, or if there would be more files than tasks. Throws `damaged` for invalid key-value records.
+// Throws `unsupported` if the codec is missing, or if the output has several files and tasks have names.
 SHEAF_EXPORT void defrag(Store& store, const Multifile& multifile, const DefragRequest& request,
                          WorkProgress& progress);
 

@@ -59,7 +59,8 @@ void split_plain(const PhysicalFile& file, const TaskRow& row, File& output, Wor
   close_output(output, length);
 }
 
-// Uses several threads, since creating the files takes most of the time. Outputs begin in task order.
+// Uses several threads, because creating the files takes most of the time. The outputs are created in task
+// order.
 void split_plain(const Multifile& m, const std::vector<int64_t>& tasks, const SplitRequest& request,
                  OutputSet& outputs, WorkProgress& progress) {
   struct Begun {

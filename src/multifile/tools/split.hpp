@@ -1,8 +1,8 @@
 // multifile/tools/split: writes the streams of a multifile to task-local files.
 //
 // A plain multifile yields one file per task. A key-value multifile yields one file per task and key, with
-// the concatenated values. All files appear under their final names together, at the end; a failure leaves
-// none. Memory: the metadata, and the names of the outputs.
+// the concatenated values. All files get their final names together at the end (multifile/create/output_set);
+// a failure leaves no new files. Holds the metadata and the names of the outputs in memory.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,9 @@ std::string split_name(const SplitRequest& request, int64_t task, const TaskRow&
 // Returns the name of the output for one key of a task. Keys are printed as signed numbers.
 std::string split_name(const std::string& name_of_task, uint64_t key);
 
-// Throws out_of_range for a task that does not exist; invalid_argument if an output exists or two tasks would
-// share one; damaged for invalid key-value records.
+// Writes the chosen streams of `multifile` to files. Throws `out_of_range` for a task that does not exist.
+// Throws `invalid_argument` if an output exists and must not be replaced, or if two tasks would share an
+// output. Throws `damaged` for invalid key-value records.
 SHEAF_EXPORT void split(Store& store, const Multifile& multifile, const SplitRequest& request,
                         WorkProgress& progress);
 

@@ -20,7 +20,7 @@ struct KeyOutput {
   std::shared_ptr<File> file;  // null: temporarily closed
 };
 
-// The outputs of one task, a limited number of which are open.
+// The outputs of one task. At most max_open_outputs of them are open at a time.
 class KeyOutputs {
  public:
   KeyOutputs(OutputSet& outputs, std::string name, int64_t task, WorkProgress& progress)

@@ -1,5 +1,5 @@
-// multifile/tools/split_keyval: writes the records of one task of a key-value multifile to one file per key.
-// Part of split.
+// multifile/tools/split_keyval: writes the records of one task of a key-value multifile to one file per key,
+// for multifile/tools/split.
 #pragma once
 
 #include "multifile/create/output_set.hpp"

@@ -40,7 +40,8 @@ void add_task(Usage& u, const TaskRow& row, int64_t rounds, int64_t fsblksize) {
   u.empty_chunks += empty;
 }
 
-// Reads entries of a mapping field that may be just that of a single file.
+// Calls visit(entry) for all entries of the mapping field of a file, which may be the only file of its
+// multifile.
 template <class Visit>
 void read_entries(const PhysicalFile& f, int64_t entries, Visit&& visit) {
   layout::for_each_slice<layout::Placement>(0, entries, metadata_constants::places_at_once,

@@ -48,7 +48,8 @@ void add_finding(FileReport& report, const std::string& text) {
   add_finding(report, FileState::damaged, "'" + report.path + "': " + text);
 }
 
-// Runs a check and turns its errors into findings. Passes on errors of the caller (from `progress`).
+// Runs a check and turns each Error into a finding. Other exceptions, such as those of `progress`, reach the
+// caller.
 template <class Check>
 void guarded(FileReport& report, Check check) {
   try {
@@ -58,8 +59,8 @@ void guarded(FileReport& report, Check check) {
   }
 }
 
-// Notes blocks that extend beyond their chunks. They are legal, but two tasks may have written to the same
-// bytes.
+// Reports blocks that extend beyond their chunks. Such blocks are legal in files without key-value records,
+// but two tasks may have written to the same bytes.
 void look_for_overruns(const PhysicalFile& f, FileReport& report) {
   int64_t overruns = 0;
   int64_t first_task = 0;
@@ -87,8 +88,8 @@ void look_for_overruns(const PhysicalFile& f, FileReport& report) {
     report.notes.push_back(text);
 }
 
-// Notes journal damage that readers can compensate. Damage that hides part of a stream is reported as an
-// error of loading.
+// Reports journal damage despite which all streams can be read. Loading the file fails for damage that hides
+// a part of a stream.
 void look_for_journal_damage(Store& store, const PhysicalFile& f, FileReport& report) {
   const auto journal = JournalReader::open(store, report.path, f.header, *f.extension);
   if (!journal) return;
@@ -139,7 +140,8 @@ void check_file(Store& store, const PhysicalFile& f, FileReport& report) {
   look_for_overruns(f, report);
 }
 
-// Loads a file and reduces `max_held` by the memory of its tables.
+// Loads and checks a file, and adds its report. Reduces `max_held` by the memory of the file's tables.
+// Returns nothing if the file cannot be loaded.
 std::optional<PhysicalFile> load(Store& store, const std::string& path, VerifyReport& report,
                                  int64_t& max_held) {
   FileReport& file = report.files.emplace_back();
@@ -153,8 +155,8 @@ std::optional<PhysicalFile> load(Store& store, const std::string& path, VerifyRe
   return loaded;
 }
 
-// Checks the mapping of the set against the files that could be loaded. Records which tasks are named with
-// one bit each, tasks_at_once tasks at a time.
+// Checks that the mapping of the set fits the files that could be loaded. Handles tasks_at_once tasks at a
+// time; one bit per task records whether the mapping has named it.
 void check_mapping(const std::vector<std::optional<PhysicalFile>>& files, const Multifile& multifile,
                    FileReport& report) {
   std::vector<int64_t> begins{0};  // number of tasks in preceding files
@@ -266,7 +268,7 @@ VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkP
     generation.open_multifile([&] {
       loaded = {};  // otherwise a store that shares open files would find them again
       loaded = load_set(generation, path);
-      if (const auto problem = problem_in(loaded.report)) throw *problem;  // maybe due to a commit
+      if (const auto problem = problem_in(loaded.report)) throw *problem;  // a commit may be the reason
     });
   });
   if (failed && loaded.report.ok()) throw *failed;

@@ -2,8 +2,8 @@
 //
 // Checks each physical file against docs/format.md, section "Complete, unclosed and damaged files". Checks
 // that the files of a set belong together and that the mapping names every task once. Then checks the data:
-// every recorded byte must be readable, and the records of a key-value multifile must fill their streams.
-// Findings make the multifile bad; notes do not.
+// every recorded byte must be readable, and the records of a key-value multifile must fill their streams. A
+// finding is a defect of the multifile; a note reports a harmless property.
 #pragma once
 
 #include <optional>
@@ -53,8 +53,8 @@ struct SHEAF_EXPORT VerifyReport {
   bool ok() const;
 };
 
-// `read_data` false: checks the metadata only. Throws only what `progress` throws. Memory: at most 64 MiB,
-// whatever the files claim.
+// Checks the multifile `path`. If `read_data` is false, checks only the metadata. Throws only what `progress`
+// throws. Takes at most 64 MiB of memory, whatever sizes the files claim.
 SHEAF_EXPORT VerifyReport verify(Store& store, const std::string& path, bool read_data,
                                  WorkProgress& progress);
 

@@ -31,7 +31,7 @@ class DataCheck {
   }
 
  private:
-  // Returns false if a part cannot be read.
+  // Reads and checks a block of the current task. Returns false if a part cannot be read.
   bool check_block(int64_t b) {
     places_.seek_block(b, 0);
     const int64_t checked = places_.checked_size(b);
