@@ -31,9 +31,9 @@ RegionChunk enlarged_chunk(int64_t task, int64_t chunk, const GroupPlace& run, i
 // host.
 bool may_grow(int64_t growth, int64_t total, int64_t hosts, int64_t unit);
 
-// Units of up to largest_page bytes are never shared between hosts, because bytes are lost in a page that two
-// hosts write. Sharing larger units is only slow. Units of more than largest_unit bytes are therefore kept
-// separate only if every run covers at least one; otherwise `largest_page` is used as the unit.
+// In a page that two hosts write, bytes are lost; sharing a unit that is larger than a page is only slow.
+// Units of up to largest_unit bytes are always kept separate. Larger units are kept separate if every run has
+// at least the size of a unit; otherwise `largest_page` is used as the unit.
 inline constexpr int64_t largest_unit = 1 << 20;
 inline constexpr int64_t largest_page = 64 << 10;
 

@@ -33,12 +33,12 @@ class SHEAF_EXPORT Reader {
   // Opens one task without loading the metadata of the others. `task` is its number in the set. Throws
   // out_of_range if the multifile has no such task.
   Reader(Store& store, const std::string& path, int64_t task, const OpenMode& mode);
-  // Opens one task per process, that of its rank. Collective over `comm`. Throws on every task alike;
-  // out_of_range if the multifile has another number of tasks.
-  //   name_of: names of the physical files, if they differ from those of docs/format.md.
-  //   means_of: returns the resources of collective calls. Collective, called if the mode asks for them, once
-  //   this task is known to be one of `local` in physical file `number`.
+  // Returns the resources of collective calls for a task of `local` in physical file `number`. Collective.
   using MeansOf = std::function<CollectiveMeans(Comm& all, Comm& local, int32_t number, int32_t nfiles)>;
+  // Opens one task per process, that of its rank. Collective over `comm`. Throws on every task alike;
+  // throws out_of_range if the multifile has another number of tasks.
+  //   name_of: names of the physical files, if they differ from those of docs/format.md.
+  //   means_of: called, if the mode requests collective reading, when the file of this task is known.
   Reader(Store& store, std::unique_ptr<Comm> comm, const std::string& path, const OpenMode& mode,
          const NameOf& name_of = nullptr, const MeansOf& means_of = nullptr);
   // Opens any tasks. Collective over `comm`. Throws on every process alike.
@@ -74,7 +74,7 @@ class SHEAF_EXPORT Reader {
 
   Comm* comm() { return comm_.get(); }                 // all processes; null: one process alone
   Comm& local() { return local_ ? *local_ : *comm_; }  // tasks of this physical file, one per process
-  // Null if the tasks read independently.
+  // Returns null if the tasks read independently.
   CollectiveReader* collective() { return collecting_ ? collecting_->reader.get() : nullptr; }
 
   // Closes the multifile. Collective over the processes. Throws on every process alike; the object is closed
@@ -108,8 +108,8 @@ class SHEAF_EXPORT Reader {
   // Allocated when a second task becomes current.
   struct Left {
     std::unordered_map<int64_t, ReadPosition> positions;  // positions of tasks that are not current
-    // Handles shared with the program, for each physical file but the current one. Once the program has one,
-    // every task that becomes current gets one.
+    // Handles shared with the program, for each physical file but the current one. Once the program has a
+    // handle, every task that becomes current gets one as well.
     std::map<int32_t, std::unique_ptr<StdioHandle>> handles;
   };
   std::unique_ptr<Left> left_;

@@ -33,15 +33,16 @@ void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const s
 // are too large to hold. Throws damaged.
 void check_piece(File& file, int64_t sum_at, uint32_t sum, int64_t bytes, const DataPlace& place);
 
-// Returns the layout of the trailer. The file must be complete except for its pointer. All tasks that write
-// parts of the trailer compute the same layout.
-//   sums: data checksums of the whole file.
-//   mapping: entries of the mapping field; -1: no field.
-//   more: further sections, which TrailerWriter::write_more() writes.
+// A section of the trailer with contents that only the caller knows.
 struct MoreSection {
   format::SectionKind kind{};
   std::vector<std::byte> bytes;
 };
+// Returns the layout of the trailer. The file must be complete except for its pointer. All tasks that write
+// parts of the trailer compute the same layout.
+//   sums: number of data checksums of the whole file.
+//   mapping: number of entries of the mapping field; -1: no field.
+//   more: further sections, which TrailerWriter::write_more() writes.
 format::Trailer plan_trailer(const format::Header& header, const format::Pointer& pointer,
                              const format::Identity& identity, int64_t sums, int64_t mapping,
                              std::span<const MoreSection> more = {});

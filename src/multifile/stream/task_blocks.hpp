@@ -71,14 +71,15 @@ struct TaskBlocks {
     sum(bytes, 0);
     move(std::ssize(bytes));
   }
-  // Does the same in two steps, for bytes written in parts. sum() adds the checksums of a part, `ahead` bytes
-  // after `position`. Then move() advances the position, or return_to() restores the checksums if a part
-  // could not be written.
+  // State of the checksums, which return_to() restores.
   struct Sums {
     uint32_t running;
     size_t whole;
   };
   Sums sums() const { return {running, past ? past->sums.size() : 0}; }
+  // The following calls do the same as advance() for bytes written in parts. sum() adds the checksums of a
+  // part, which begins `ahead` bytes after `position`. After all parts, move() advances the position. If a
+  // part could not be written, return_to() restores the checksums instead.
   void sum(std::span<const std::byte> bytes, int64_t ahead);
   void move(int64_t bytes) {
     position += bytes;
@@ -132,11 +133,12 @@ struct TaskBlocks {
 // KiB, or one piece, at a time.
 void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::span<uint32_t> sums);
 
-// Appends to `rows` the row of a task in native byte order:
-//   its row in the metadata arrays;
-//   its number of blocks, and whether it may have begun a journal;
-//   its number of checksums, its block sizes, and its checksums.
-// If there are more than `max_sums` checksums, they follow in rounds instead (slice_sums.hpp).
+// Encodes the row of a task in native byte order and appends it to `rows`. The row consists of:
+//   its number in the metadata arrays;
+//   the number of blocks, and whether the task may have begun a journal;
+//   the number of checksums, the block sizes, and the checksums.
+// If there are more than `max_sums` checksums, the row contains none; the task sends them in rounds
+// (multifile/metadata/slice_sums).
 void append_row(std::vector<std::byte>& rows, int64_t row, const TaskBlocks& blocks, bool may_have_journal,
                 std::span<const uint32_t> sums, int64_t max_sums);
 
