@@ -82,8 +82,8 @@ struct LocalTasks {
                  std::vector<Segment>& segments,
                  const std::function<void(int32_t file, int64_t tasks)>& check);
 
-  size_t find(int64_t task, const std::string& path)
-      const;  // returns the index; throws out_of_range if the task is not local
+  // Returns the index of a task. Throws out_of_range, naming `path`, if the task is not local.
+  size_t find(int64_t task, const std::string& path) const;
 };
 
 }  // namespace sheaf

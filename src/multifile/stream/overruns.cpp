@@ -214,8 +214,8 @@ std::optional<Error> check_neighbours(Comm& comm, std::span<const WrittenTask> m
 void WriteStream::take_in(int64_t tail) {
   const int64_t begin = geometry_.offset(chunk()) + geometry_.size;
   blocks_.position = blocks_.high = geometry_.size;
-  tail = std::min(
-      tail, file_->status().size - begin);  // a program that only seeks beyond the chunk has written nothing
+  // A program that only seeks beyond its chunk has written nothing.
+  tail = std::min(tail, file_->status().size - begin);
   if (tail <= 0) return move_handle();
   TaskBlocks::Overrun& overrun = blocks_.add_overrun(tail);
   try {

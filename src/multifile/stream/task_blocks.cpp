@@ -22,8 +22,8 @@ void TaskBlocks::sum(std::span<const std::byte> bytes, int64_t ahead) {
   }
 }
 
-// Completes the checksums of the current block. Marks pieces as unknown if their checksums could not be
-// computed from written bytes.
+// Completes the checksums of the current block. If the program may have written to the block, or if the
+// position is not at its end, marks all its pieces as unknown.
 void TaskBlocks::end_sums(int64_t chunk_size) {
   Past& p = make_past();
   const int64_t pieces = format::sums_of_block(high, chunk_size, piece);
@@ -127,8 +127,8 @@ void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::
   std::vector<std::byte> buffer(static_cast<size_t>(std::min(at_once, bytes)));
   for (size_t next = 0; next < sums.size();) {
     auto data = std::span(buffer).first(static_cast<size_t>(std::min(at_once, bytes)));
-    // Bytes beyond the end of the file count as zeros: the block table, which is written after them, extends
-    // the file, and makes them zeros.
+    // Bytes beyond the end of the file count as zeros. They become zeros when the block table, which follows
+    // them, is written.
     const size_t found = file.read_at(data, offset);
     if (found < data.size() && file.status().size > offset + static_cast<int64_t>(found))
       throw Error(Code::io, "'" + file.path() + "': reading ended at offset " +

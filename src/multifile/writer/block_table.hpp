@@ -1,5 +1,5 @@
-// multifile/writer/block_table: at close, the rows that a metadata writer receives from the tasks of its
-// slice (append_row). When a multifile is appended to, tasks without a row keep their earlier one.
+// multifile/writer/block_table: holds the rows (append_row()) that a metadata writer receives at close from
+// the tasks of its slice. When a multifile is appended to, tasks that send no row keep their earlier one.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,8 @@ class BlockTable {
   BlockTable(const BlockTable&) = delete;
   BlockTable& operator=(const BlockTable&) = delete;
 
-  // Calls visit(process, number in the slice, RowView) in the order of the processes.
+  // Calls visit(process, number of the row in the slice, RowView) for all received rows, in the order of the
+  // processes.
   template <class Visit>
   void for_each_row(Visit&& visit) const {
     const std::byte* next = collected_.bytes.data();
@@ -44,7 +45,7 @@ class BlockTable {
         visit(process, static_cast<size_t>(RowView(next).row() - first_), RowView(next));
   }
   size_t processes() const { return collected_.sizes.size(); }
-  // Blocks of each task; 0: the task has failed.
+  // Returns the number of blocks of each task; 0: the task has failed.
   std::span<const int64_t> counts() const { return counts_; }
   int64_t size_of(size_t row, int64_t block) const {
     return rows_[row].empty() ? old_->block(row, block) : rows_[row].size_of(block);

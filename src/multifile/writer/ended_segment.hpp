@@ -1,5 +1,5 @@
-// multifile/writer/ended_segment: what the metadata writers of physical files learn at close and exchange
-// with each other.
+// multifile/writer/ended_segment: values that the metadata writers of physical files determine at close and
+// exchange with each other.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace sheaf {
 
 // A segment, and the final state of its physical file as its metadata writer knows it.
 struct EndedSegment : Segment {
-  size_t number = 0;  // among the segments of the slice
+  size_t number = 0;  // index among the segments of the slice
   format::Identity identity{};
   uint32_t piece = 0;  // bytes per checksum; 0: no checksums
   format::Pointer pointer{};
@@ -25,8 +25,8 @@ struct EndedSegment : Segment {
   bool complete = false;         // the file is complete
 };
 
-// What all processes learn at close: the element-wise maximum of these values over the processes. Only the
-// first metadata writer of file 0 sets the values of that file.
+// Values that all processes need at close. Each process gets the element-wise maximum over all processes.
+// Only the first metadata writer of file 0 sets the values of that file.
 struct ClosingLead {
   // Values of file 0.
   int64_t varheader = 0, maxblocks = 0, of_file = 0, fsblksize = 0, sums = 0, piece = 0;
