@@ -1,6 +1,6 @@
-// format/edges: encodes and decodes boundary files. While a physical file is open for writing, each host
-// stores its bytes of boundary blocks, which other hosts write as well, in a boundary file beside it
-// (docs/format.md, section 18).
+// format/edges: encodes and decodes boundary files. Other hosts write boundary blocks as well. While a
+// physical file is open for writing, each host therefore stores its bytes of boundary blocks in a boundary
+// file beside it (docs/format.md, section 18).
 //
 // Pure functions between bytes and structs, little endian regardless of the byte order of the file.
 #pragma once

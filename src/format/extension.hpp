@@ -1,5 +1,6 @@
-// format/extension: Sheaf's additions to a multifile in places that plain readers ignore (docs/format.md,
-// section 14): the extension header at the end of the name field of META1, and the trailer after META2.
+// format/extension: encodes and decodes Sheaf's additions to a multifile, which plain readers ignore
+// (docs/format.md, section 14). They are the extension header at the end of the name field of META1, and the
+// trailer after META2.
 //
 // Pure functions between bytes and structs, little endian regardless of the byte order of the file. Decoding
 // trusts no number: returned offsets and lengths lie inside the file.

@@ -19,9 +19,9 @@ struct AggregatorHost {
 // AggregatorHost::most. If `wanted` is 0, every I/O node gets one aggregator per eight tasks.
 std::vector<int64_t> spread_aggregators(std::span<const AggregatorHost> hosts, int64_t wanted);
 
-// Distributes `count` items over places. Returns the number of items of each place, at most `most[i]` for
-// place i. If there are more places than items, evenly spaced places get one item each. Otherwise the places
-// get items in turn.
+// Distributes `count` items over places. Returns the number of items that each place gets, at most `most[i]`
+// for place i. If there are more places than items, evenly spaced places get one item each. Otherwise the
+// places get items in turn.
 std::vector<int64_t> deal_out(std::span<const int64_t> most, int64_t count);
 
 }  // namespace sheaf::layout

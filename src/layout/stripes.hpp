@@ -16,8 +16,8 @@
 
 namespace sheaf::layout {
 
-// The part of a logical extent that is in one subfile: one extent of the subfile, and the extents of the
-// logical file that its bytes correspond to, in order.
+// The part of a logical extent that is in one subfile. It is one extent of the subfile. Its bytes correspond,
+// in order, to the extents of the logical file in `run`.
 struct Share {
   int64_t offset = 0;      // in the subfile
   int64_t length = 0;      // 0: no bytes

@@ -22,7 +22,8 @@ Compression with_threads(Compression how, int64_t tasks);
 
 class FrameQueue : private NonCopyable {
  public:
-  // how.threads must be >= 0. The first complete frame starts the threads, so that short streams start none.
+  // Creates an empty queue. `how.threads` must be >= 0. The first push() of a complete frame starts the
+  // threads, so that short streams start none.
   explicit FrameQueue(const Compression& how);
   ~FrameQueue();
 

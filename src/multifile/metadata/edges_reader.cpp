@@ -30,7 +30,7 @@ class RejoinedFile final : public ForwardingFile {
   RejoinedFile(std::shared_ptr<File> inner, layout::EdgeMap map, std::vector<Beside> hosts)
       : ForwardingFile(std::move(inner)), map_(std::move(map)), hosts_(std::move(hosts)) {}
 
-  // Boundary blocks may extend beyond the end of the file.
+  // Returns a size that includes boundary blocks beyond the end of the physical file.
   FileStatus status() override {
     FileStatus found = inner().status();
     for (const Beside& host : hosts_)
@@ -69,7 +69,8 @@ class RejoinedFile final : public ForwardingFile {
   const std::vector<Beside> hosts_;
 };
 
-// Returns the number of hosts that write the file according to its journal; 0 if there is only one.
+// Returns the number of hosts that write the file according to its journal, or 0 if it has no journal or only
+// one host.
 int32_t hosts_of(Store& store, const std::string& place, const format::Identity& identity) {
   const std::string name = format::journal_name(place);
   if (const FileStatus found = store.status(name); !found.exists || found.is_directory) return 0;

@@ -46,8 +46,8 @@ std::span<const uint32_t> part_in_window(std::span<const uint32_t> sums, int64_t
 class SumRounds {
  public:
   SumRounds() = default;  // no rounds
-  // gather(round) is collective over the slice. It returns a window at the metadata writer and nothing at
-  // other tasks.
+  // `gather` is collective over the slice. At the metadata writer it returns a window, at other tasks
+  // nothing.
   SumRounds(int64_t rounds, std::function<Gathered(int64_t round)> gather)
       : rounds_(rounds), gather_(std::move(gather)) {}
 

@@ -84,7 +84,8 @@ class SHEAF_EXPORT TaskTable {
   void hold_rows(int64_t max_held);
   bool check_blocks();
   bool check_blocks(const std::shared_ptr<const RowSlice>& slice);
-  // sum: number of checksums before the first task; needed if that does not begin a group.
+  // Reads a slice from task `first` on, whose chunk 0 is at `start`. `sum` is the number of checksums before
+  // that task; it is ignored if the task begins a group.
   std::shared_ptr<const RowSlice> read_slice(
       int64_t first, int64_t start, int64_t sum, int64_t max_tasks,
       int64_t sizes_at_once = metadata_constants::row_sizes_at_once) const;

@@ -51,11 +51,11 @@ class SHEAF_EXPORT Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // Number of tasks of the multifile.
+  // Returns the number of tasks of the multifile.
   int64_t ntasks() const { return whole_ ? whole_->multifile.ntasks() : tasks_->ntasks(); }
   int64_t task() const { return task_; }  // the current task; -1: none in this process
   // Makes another task current, at its last position, initially its first byte. Throws out_of_range for a
-  // task that is not open here.
+  // task that this process has not open.
   void select(int64_t task);
   FileFacts facts() const;  // facts of the current task's file; of file 0 if this process has all tasks
   const std::string& path() const { return stream_.file().path(); }
@@ -67,7 +67,7 @@ class SHEAF_EXPORT Reader {
 
   const Multifile* whole() const { return whole_ ? &whole_->multifile : nullptr; }  // null: not all tasks
   const Multifile& multifile() const { return whole_->multifile; }                  // requires whole()
-  // Tasks of this process; empty if it has all.
+  // Returns the tasks of this process, or none if it has all tasks of the multifile.
   std::span<const OwnTask> tasks() const;
   // Reads the places of all tasks, if tasks were opened by their numbers.
   std::vector<layout::Placement> read_mapping() const;

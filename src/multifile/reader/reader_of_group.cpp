@@ -111,7 +111,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
       if (plan) static_cast<AggregatedReadFile&>(*file).know(unclosed, identity);
       if (unclosed && !plan) file = with_edges(kept ? store : given, std::move(file));
       if (!plan) file = watched(std::move(file), identity);
-      if (!plan) file = throttled(std::move(file), slots);  // in collective reading, only the collectors read
+      if (!plan) file = throttled(std::move(file), slots);  // collsize limits collective reading instead
       stored.filenumber = place.file;
       stored.file = file;
       FileFacts facts = lead.facts();

@@ -29,8 +29,8 @@ class CompressedWriter {
     std::vector<std::byte> pending;  // uncompressed bytes not yet in a frame
   };
 
-  // `stored` outlives the object. how.threads >= 0. Throws unsupported, with `path` in the message, if the
-  // codec is missing.
+  // Writes frames to `stored`, which must outlive the object. `how.threads` must be >= 0. Throws unsupported,
+  // with `path` in the message, if the codec is missing.
   CompressedWriter(WriteStream& stored, const codec::Compression& how, std::string_view path);
   ~CompressedWriter();
 

@@ -34,7 +34,7 @@ class FailedWrites {
   // Remembers a request of which no byte was accepted. Ignores empty requests and repetitions of a remembered
   // request. `what`: one sentence for the user, without a full stop.
   void fail(const Request& request, const Error& why, const std::string& what) noexcept;
-  // Like fail(), but needs no memory. No later request can complete this one, so the close fails.
+  // Records a failed request without allocating memory. No later request can complete it, so the close fails.
   void fail_unremembered(const Request& request) noexcept { overflowed_ |= request.bytes() > 0; }
   // Removes the requests that are completed by these accepted bytes.
   void accept(const Request& request);

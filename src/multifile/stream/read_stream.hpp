@@ -31,7 +31,7 @@ struct SumsPlace {
 
 class SHEAF_EXPORT ReadStream {
  public:
-  // Size of the read-ahead buffer in bytes; 0: none.
+  // Sets the maximum size of the read-ahead buffer in bytes; 0: no buffer.
   void set_max_buffer(int64_t bytes) { max_buffer_ = static_cast<uint32_t>(bytes); }
   int64_t max_buffer() const { return max_buffer_; }
 

@@ -68,7 +68,7 @@ int64_t walk(ReadStream& stored, const StreamPlaces& places, const StoredTask& t
     std::array<std::byte, frame_head_size> bytes{};
     go_to(stored, places, at);
     const size_t there = stored.read(bytes);
-    // After a program was killed, its bytes may be followed by zeros or by the end of the file.
+    // The stream of a killed program may end with zeros, or at the end of the file.
     const bool cut = there < bytes.size();
     if (task.unclosed && (cut || is_zero(bytes))) return at;
     const auto head = cut ? std::nullopt : format::decode_frame(bytes);

@@ -98,9 +98,10 @@ class WriteStream {
 
   // Writes buffered bytes to the file and accounts for bytes that the program wrote itself.
   void flush();
-  // Flushes. Readers on any host then find the flushed bytes even if the program is killed, and also if hosts
-  // have separate page caches (JournalKey::own_caches). If the stream is durable, they find the bytes even
-  // after a crash of the host. Collectively written bytes must be in the file (CollectiveWriter::flush).
+  // Flushes, and records the progress of the task in the journal. Readers on any host then find the flushed
+  // bytes even if the program is killed, and also if hosts have separate page caches
+  // (JournalKey::own_caches). If the stream is durable, they find the bytes even after a crash of the host.
+  // Collectively written bytes must be in the file (CollectiveWriter::flush).
   void commit();
   // Flushes and records the current contents of the current chunk in the journal. Does nothing without a
   // journal.
@@ -184,7 +185,7 @@ class WriteStream {
     return overrun;
   }
 
-  // State of the current task; the stream has no other state of its own.
+  // Returns the state of the current task. The stream has no other state of its own.
   const TaskBlocks& blocks() {
     blocks_.high = std::max(blocks_.high, position());
     return blocks_;

@@ -1,4 +1,4 @@
-// multifile/writer/appended_file: a complete physical file opened for appending.
+// multifile/writer/appended_file: writes to a complete physical file that is opened for appending.
 //
 // The block table is stored where the next round of chunks would begin. Until a task needs that round, the
 // file stays complete with its old table. The first task that needs it marks the file as unclosed before it
@@ -27,7 +27,7 @@ class AppendedFile final : public ForwardingFile, public ChunkWatch {
     std::optional<int64_t> table;  // offset of the block table; nullopt: the file is marked already
     bool durable = false;          // syncs the mark before anything is overwritten
   };
-  // `right` is null if the multifile is written without a lease.
+  // Wraps the physical file `inner`. `right` is null if the multifile is written without a lease.
   AppendedFile(std::shared_ptr<File> inner, const Marks& marks, std::shared_ptr<WritingRight> right)
       : ForwardingFile(std::move(inner)), marks_(marks), right_(std::move(right)) {}
 

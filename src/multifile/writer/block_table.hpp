@@ -16,7 +16,7 @@ namespace sheaf {
 
 class BlockTable {
  public:
-  // `collected` holds the rows of each process. `old` is null or outlives the table.
+  // Takes the rows that `slices` has collected. `old` is null or must outlive the table.
   BlockTable(Gathered collected, const MetadataPartition& slices, const TableSlice* old)
       : collected_(std::move(collected)),
         old_(old),

@@ -112,7 +112,7 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
   load_first();
 }
 
-// Collective.
+// Returns the average number of tasks per host, at least 1. Collective.
 int64_t Writer::tasks_per_node() { return std::max(1, comm_->size() / std::max(1, comm_->node_count())); }
 
 // Begins compression. The codec must be available. `neighbours` is the number of tasks that share the host's

@@ -311,7 +311,7 @@ class Writer {
   void mark_appended();
   void give_back_pointers();
 
-  // Each process has one task.
+  // Functions for processes with one task each.
   void choose_files(ParallelWriteRequest& request, const OpenMode& mode, Apart& in_directory);
   void number_local_groups();
   void open_group_file(const ParallelWriteRequest& request, const OpenMode& mode,

@@ -66,7 +66,7 @@ Writer::Apart Writer::find_apart() {
   return found;
 }
 
-// Collective.
+// Determines the hosts of the tasks, and the shared granularity that they must respect. Collective.
 void Writer::find_unit() {
   hosts_ = find_hosts(*comm_, *comm_);
   if (hosts_.count == 1) return;

@@ -99,8 +99,7 @@ Gathered Writer::collect_rows(const MappedWriteRequest& request, std::vector<Req
     wanted.push_back({mine_.tasks[i].row, request.tasks[i].globalrank, request.tasks[i].chunk_size});
   Gathered collected = placed_->rows->collect(std::span<const RequestedRow>(wanted));
   agree(*comm_, attempt([&] {
-    // There are as many requests as rows. If no row is requested twice, every row is therefore requested
-    // once.
+    // There are as many requests as rows. It therefore suffices to check that no row is requested twice.
     rows.assign(static_cast<size_t>(placed_->rows->count()), {.row = -1, .globalrank = -1, .chunk_size = 0});
     for (const RequestedRow& asked : records_of<RequestedRow>(collected)) {
       RequestedRow& place = rows[static_cast<size_t>(asked.row - placed_->rows->first())];

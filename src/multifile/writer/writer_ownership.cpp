@@ -1,5 +1,5 @@
 // Checks that a writer still owns its files: another program may have taken over the multifile, and files may
-// have been removed, replaced or truncated. Commits require such a check, so they are here as well.
+// have been removed, replaced or truncated. Also implements the commits, which begin with such a check.
 #include "comm/agree.hpp"
 #include "multifile/writer/writer.hpp"
 
