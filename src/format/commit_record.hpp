@@ -19,7 +19,8 @@ struct CommitRecord {
   int32_t nfiles = 0;  // physical files of the new generation, > 1
   Identity identity{};
   uint64_t number = 0;  // number in the temporary names
-  // Identity of the generation that is replaced. Zeros: there is none, or it has no identity.
+  // Identity of the generation that is replaced. Zeros: no generation is replaced, or the replaced one has no
+  // identity.
   Identity replaced{};
   int32_t replaced_files = 0;
 

@@ -151,7 +151,7 @@ struct DecodedRecord {
 std::optional<DecodedRecord> decode_record(std::span<const std::byte> bytes, const Identity& identity,
                                            int64_t place);
 
-// Encodes the length of a piece whose record is at `place`.
+// Encodes the length of the piece with its record at `place`.
 uint64_t length_word(int64_t length, const Identity& identity, int64_t place);
 // Decodes a length word. Returns nullopt if it is invalid.
 std::optional<int64_t> length_of_word(uint64_t word, const Identity& identity, int64_t place);

@@ -59,8 +59,8 @@ std::optional<EdgesHeader> decode_edges_header(std::span<const std::byte> bytes,
 bool begins_as_edges(std::span<const std::byte> bytes);
 
 std::array<std::byte, edges_row_size> encode(const EdgesRow& row, const EdgesHeader& header, int64_t task);
-// Decodes the row of `task`. Returns nullopt if there is none, or if the row belongs to an earlier physical
-// file.
+// Decodes the row of `task`. Returns nullopt if the task has no row, or if the row belongs to an earlier
+// physical file.
 std::optional<EdgesRow> decode_edges_row(std::span<const std::byte, edges_row_size> bytes,
                                          const EdgesHeader& header, int64_t task);
 

@@ -54,7 +54,7 @@ struct Extension {
   Identity identity{};
   uint32_t piece = 0;  // bytes per data checksum; 0 without checksums
   uint32_t frame = 0;  // uncompressed bytes of a frame; 0 without codec
-  // Number of chunks whose end a repair has guessed; > 0 only if guessed().
+  // Number of chunks with an end that a repair has guessed; > 0 only if guessed().
   uint64_t guessed_ends = 0;
 
   bool checksums() const { return flags & flag_checksums; }

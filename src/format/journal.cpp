@@ -77,7 +77,7 @@ std::optional<JournalRecord> newer_of(const std::optional<JournalRecord>& first,
   return static_cast<int32_t>(second->sequence - first->sequence) > 0 ? second : first;
 }
 
-// Returns the record that `bytes` become if one bit is inverted, or nullopt if there is none.
+// Returns the record that `bytes` become if one bit is inverted, or nullopt if no bit makes them a record.
 std::optional<JournalRecord> correct(Record bytes, uint64_t seed, int64_t slot) {
   std::array<std::byte, journal_record_size> tried;
   std::ranges::copy(bytes, tried.begin());

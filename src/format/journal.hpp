@@ -61,8 +61,8 @@ struct JournalHeader {
   int64_t data_start = 0;  // absolute offset
   int32_t hosts = 1;
   int32_t host = no_journal_host;  // 0..hosts-1 in the journal of one of several hosts
-  // The journal file contained the journal of an earlier multifile, whose records may still be in invalid
-  // slots.
+  // The journal file contained the journal of an earlier multifile. Invalid slots may still contain records
+  // of that journal.
   bool taken_over = false;
 
   bool operator==(const JournalHeader&) const = default;

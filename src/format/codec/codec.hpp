@@ -19,7 +19,7 @@ namespace sheaf::codec {
 
 // Returns all methods in the order of their numbers.
 SHEAF_EXPORT std::span<const Method* const> methods();
-// Return the method with that codec or name, or null if there is none. Codec::none is not a method.
+// Return the method with the given codec or name, or null if no method has it. Codec::none is not a method.
 const Method* find(Codec codec);
 const Method* find(std::string_view name);
 

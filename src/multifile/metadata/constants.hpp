@@ -39,7 +39,7 @@ inline constexpr int64_t overruns_read_at_once = 8 << 10;  // block sizes
 
 // --- Others.
 inline constexpr size_t written_at_once = 128 << 10;  // block sizes: 1 MiB
-// tasks of a file that was never closed, whose chunk sizes and other data are read at a time
+// tasks; number of chunk sizes and other values read at a time from a file that was never closed
 inline constexpr int64_t recovered_at_once = 64 << 10;
 inline constexpr int32_t files_counted_at_once = 4096;      // in one reduction: 32 KiB
 inline constexpr int64_t edge_rows_at_once = 4096;          // tasks

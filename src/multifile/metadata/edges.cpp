@@ -40,7 +40,7 @@ File& Edges::file() {
   if (const auto wanted = format::encode(header_); found < head.size() || head != wanted)
     file->write_at(wanted, 0);
   for (const Row& row : rows_) copy_earlier(row, *file);
-  if (earlier_) file->sync();  // a row promises readers that these bytes are there
+  if (earlier_) file->sync();  // a row promises readers that the copied bytes are stored
   for (const Row& row : rows_)
     file->write_at(format::encode(row.where, header_, row.task), format::edges_row_offset(row.task));
   file_ = std::move(file);

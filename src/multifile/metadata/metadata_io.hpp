@@ -198,7 +198,8 @@ inline bool is_of_another_open(const std::optional<format::Extension>& a,
                                const std::optional<format::Extension>& b) {
   return a && b && a->identity != b->identity;
 }
-// Throws damaged, naming the member, if `member` is of another open than file 0, whose extension is `lead`.
+// Throws damaged, naming the member, if `member` is of another open than file 0. `lead` is the extension of
+// file 0.
 void require_same_open(const std::optional<format::Extension>& lead, MetadataReader& member);
 
 // Identifies the contents of a physical file, to detect that a later file has replaced them.

@@ -68,7 +68,7 @@ struct SHEAF_EXPORT Multifile {
     return std::ranges::any_of(files, [](const PhysicalFile& f) { return f.header.compressed; });
   }
   int64_t data_bytes() const;
-  // Returns the number of chunks whose end a repair has guessed (format::Extension).
+  // Returns the number of chunks with an end that a repair has guessed (format::Extension).
   uint64_t guessed_ends() const {
     uint64_t sum = 0;
     for (const PhysicalFile& f : files) sum += f.extension ? f.extension->guessed_ends : 0;

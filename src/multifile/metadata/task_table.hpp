@@ -1,5 +1,5 @@
 // multifile/metadata/task_table: provides the per-task metadata of a physical file. Reads and validates all
-// of them once, in slices. Afterwards holds them in memory if they are small, and reads them again on demand
+// metadata once, in slices. Afterwards holds them in memory if they are small, and reads them again on demand
 // otherwise. A file may therefore claim any number of tasks and blocks without causing large allocations. All
 // sizes and offsets are in bytes.
 #pragma once
@@ -84,8 +84,8 @@ class SHEAF_EXPORT TaskTable {
   void hold_rows(int64_t max_held);
   bool check_blocks();
   bool check_blocks(const std::shared_ptr<const RowSlice>& slice);
-  // Reads a slice from task `first` on, whose chunk 0 is at `start`. `sum` is the number of checksums before
-  // that task; it is ignored if the task begins a group.
+  // Reads a slice from task `first` on. Chunk 0 of this task is at offset `start`. `sum` is the number of
+  // checksums before the task, ignored if the task begins a group.
   std::shared_ptr<const RowSlice> read_slice(
       int64_t first, int64_t start, int64_t sum, int64_t max_tasks,
       int64_t sizes_at_once = metadata_constants::row_sizes_at_once) const;

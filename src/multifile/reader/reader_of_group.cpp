@@ -120,7 +120,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
       tasks_->own.files[0].file = std::move(file);
       load(tasks_->readable(0), rank);
     });
-    // A closed, uncompressed file needs no agreement: nothing of it was read, so only an allocation can have
+    // A closed, uncompressed file needs no agreement: no bytes were read, so only an allocation can have
     // failed.
     if (lead.header.compressed || unclosed || plan) agree(*comm_, unloaded);
   });

@@ -19,7 +19,7 @@ class BlockSource {
  public:
   virtual ~BlockSource() = default;
   virtual int64_t size_of(int64_t block) = 0;
-  // Returns the first block >= `block` that may have bytes, or INT64_MAX if there is none. All blocks in
+  // Returns the first block >= `block` that may have bytes, or INT64_MAX if no block may. All blocks in
   // between are empty.
   virtual int64_t next_candidate(int64_t block) = 0;
 };
@@ -34,7 +34,7 @@ struct SHEAF_EXPORT BlockSizes {
   // Returns true if the sizes are in a table in memory, which any number of threads may read. If it returns
   // false, only one thread at a time may read them.
   bool in_memory() const { return source_ == nullptr; }
-  // Returns the first block >= `block` that is not empty, or `count` if there is none.
+  // Returns the first block >= `block` that is not empty, or `count` if all further blocks are empty.
   int64_t next_used(int64_t block) const;
   int64_t total() const;
   std::vector<int64_t> all() const;

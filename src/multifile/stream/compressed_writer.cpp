@@ -77,8 +77,8 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     if (!queue_.has_threads()) store_frames(true);
   }
 
-  // Called when the program has completed a chunk. Its frames are recorded in the journal once all of them
-  // are stored. Bytes that a failed write left beyond the end of the chunk are excluded.
+  // Called when the program has completed a chunk. The frames of the chunk are recorded in the journal once
+  // they are stored. Bytes that a failed write left beyond the end of the chunk are excluded.
   void before_writing(int64_t) override {
     go_to(end_of_plain());
     if (!stored_.keeps_journal()) return;

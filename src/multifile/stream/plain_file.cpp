@@ -71,7 +71,8 @@ size_t PlainFile::read_block(std::span<std::byte> data, int64_t offset) {
   return wanted;
 }
 
-// Copies uncompressed bytes of a frame, from byte `begin` on. Caches the frame unless all of it is requested.
+// Copies uncompressed bytes of a frame, from byte `begin` on. Caches the frame unless the whole frame is
+// requested.
 void PlainFile::copy_from_frame(size_t index, size_t number, size_t begin, std::span<std::byte> out) {
   if (plain_task_ != index || plain_frame_ != number) {
     choose(index);

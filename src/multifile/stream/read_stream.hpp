@@ -87,7 +87,8 @@ class SHEAF_EXPORT ReadStream {
     return *handle();
   }
   StdioHandle* handle() const { return shared_ ? shared_->handle.get() : nullptr; }
-  // Continues at the position of the handle, and releases the handle. Returns null if there is none.
+  // Continues at the position of the handle, and releases the handle. Returns null if the program shares no
+  // handle.
   std::unique_ptr<StdioHandle> release_handle();
   void forget_handle() {
     if (handle()) handle()->forget();

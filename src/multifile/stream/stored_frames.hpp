@@ -32,7 +32,7 @@ struct StoredTask {
 // a frame.
 StoredFrames read_frames(ReadStream& stored, const StoredTask& task);
 
-// Calls visit(frame) for the frames that read_frames() would return, but holds only some of them in memory.
+// Calls visit(frame) for the frames that read_frames() would return, but holds only some frames in memory.
 // visit() may move the stream. Throws like read_frames(), and also if a frame replaces one that is more than
 // 2^18 frames before it.
 SHEAF_EXPORT void for_each_frame(ReadStream& stored, const StoredTask& task,

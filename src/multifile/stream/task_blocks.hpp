@@ -38,7 +38,7 @@ struct TaskBlocks {
   // State of tasks that wrote more than one piece.
   struct Past {
     std::vector<int64_t> finished;  // sizes of the blocks before the current one
-    std::vector<uint32_t> sums;     // of finished blocks, then of the current block's whole pieces
+    std::vector<uint32_t> sums;     // checksums of finished blocks, then of whole pieces of the current one
     int64_t current_sums = 0;       // index in `sums` of the current block's first checksum
     std::vector<Pieces> unknown;    // pieces that may differ from their entry in `sums`
     bool shared = false;            // the program writes to the current block: all its sums are unknown

@@ -150,7 +150,7 @@ class WriteStream {
   // the first call.
   StdioHandle& share(bool with_stream);
   StdioHandle* handle() const { return attached_ ? attached_->handle.get() : nullptr; }
-  // Synchronizes and releases the handle. Returns null if there is none.
+  // Synchronizes and releases the handle. Returns null if the program shares no handle.
   std::unique_ptr<StdioHandle> release_handle();
   // Must be called when the program has closed its stream. The next write continues at the position of that
   // stream or, if it was a second stream, at that of the last call.

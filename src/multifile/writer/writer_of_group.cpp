@@ -215,7 +215,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
 }
 
 // Chooses the collectors and the chunk sizes. Collectors open the file before it is changed. Collective over
-// the tasks of the file. Returns an error on all of them if one fails.
+// the tasks of the file. If one task fails, returns an error on all tasks.
 std::optional<Error> Writer::form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups) {
   if (!collecting_) return std::nullopt;
   return attempt([&] {

@@ -128,7 +128,7 @@ void Writer::write_mapping(File& file, const format::Header& h, const EndedSegme
   TrailerWriter(file, h, plan, lead.piece).write_mapping(begin, end - begin, mapping_entries());
 }
 
-// Writes a mapping whose entries only the tasks, or the metadata writers of slices of task numbers, know.
+// Writes a mapping with entries that only the tasks, or the metadata writers of slices of task numbers, know.
 // With several hosts, the process that writes the surrounding bytes writes all of the mapping. Collective.
 void Writer::write_known_mapping(const Lead& lead) {
   std::vector<layout::Placement> gathered;
