@@ -1,5 +1,5 @@
-// format/commit_record: encodes and decodes the record that has the name of a set while its files are
-// renamed, and the temporary names of these files (docs/format.md, section 20).
+// format/commit_record: encodes and decodes the commit record and the temporary names of the files of a set
+// (docs/format.md, section 20). The commit record has the name of the set while its files are renamed.
 #pragma once
 
 #include <array>
@@ -19,7 +19,8 @@ struct CommitRecord {
   int32_t nfiles = 0;  // physical files of the new generation, > 1
   Identity identity{};
   uint64_t number = 0;  // number in the temporary names
-  // Identity of the replaced generation; zeros: no generation, or it has no identity.
+  // Identity of the generation that is replaced. Zeros: no generation is replaced, or the replaced one has no
+  // identity.
   Identity replaced{};
   int32_t replaced_files = 0;
 

@@ -34,7 +34,8 @@ std::span<const std::byte> guarded(std::span<const std::byte> record, RecordKind
   return record.subspan(4, static_cast<size_t>(end - 4));
 }
 
-// Returns the bytes of a record without a name, or its minimum size; nothing for kinds with a name.
+// Returns the size of a record in bytes, or its minimum if it has slots. Returns nullopt for kinds with a
+// name.
 std::optional<int64_t> size_of_kind(RecordKind kind) {
   switch (kind) {
     case RecordKind::create:
@@ -84,7 +85,7 @@ template <class R>
 auto record_failure(R& r) {
   return std::tie(r.failure, r.offset, r.length);
 }
-// word: the length with its check (length_word).
+// Lists the fields of a piece record. `word` is the encoded length (length_word()).
 template <class R, class Word>
 auto piece_fields(R& r, Word& word) {
   return std::tie(r.offset, r.place, word, r.modified);
@@ -106,8 +107,8 @@ bool decode_name(ContainerRecord& record, std::span<const std::byte> bytes) {
   return record.name.find('\0') == std::string_view::npos;
 }
 
-// Decodes the fields of a piece. If the place of a piece is after its head, the record contains bytes of
-// streams; else it contains slots.
+// Decodes the fields of a piece record. If the piece is placed directly after the head of its record, the
+// record contains the bytes of the piece; otherwise it contains slots.
 bool decode_piece(ContainerRecord& record, std::span<const std::byte> bytes, const Identity& identity,
                   int64_t place) {
   uint64_t word = 0;

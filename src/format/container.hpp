@@ -1,8 +1,8 @@
-// format/container: the container to which processes of one host write named streams (docs/format.md, section
-// 19).
+// format/container: encodes and decodes containers, to which the processes of a host write named streams
+// (docs/format.md, section 19).
 //
-// Terms of that section: an *area* is an extent of records. A *piece* is an extent of the bytes of a stream.
-// A *room* is an extent reserved for a stream, in which the blocks have checksums in *slots*.
+// Terms: an *area* is an extent of records. A *piece* is an extent of the bytes of a stream. A *room* is an
+// extent reserved for a stream, in which the blocks have checksums in *slots*.
 //
 // Pure functions between bytes and structs, little endian. Decoding trusts no number: an invalid item counts
 // as missing.
@@ -23,19 +23,21 @@
 namespace sheaf::format {
 
 inline constexpr int64_t container_page = 4096;  // bytes of the header and of a table; granularity of areas
-inline constexpr int64_t container_changes_at = 112;
-// Value at container_changes_at if only records show changes, and there is one log.
+inline constexpr int64_t container_changes_at = 112;  // offset of the change counter
+// Value of the change counter, at container_changes_at, of a container in which only records show changes.
 inline constexpr uint64_t changes_untold = UINT64_MAX;
+// Offsets of two words that are 1 or 0. The first is 1 if a program has requested that bytes survive a power
+// loss; the second is 1 if a write to a stream has failed and there was no space for a record of the failure.
 inline constexpr int64_t container_synced_at = 120;
 inline constexpr int64_t container_failed_at = 128;
 inline constexpr int64_t container_alignment = 8;  // bytes; alignment of records and pieces
 inline constexpr int64_t area_entry_size = 16;
-// The last entry of a table points to the next table.
+// Areas of one table. The last entry of a table refers to the next table instead.
 inline constexpr int64_t areas_in_table = container_page / area_entry_size - 1;
 inline constexpr int64_t record_head_size = 32;
 inline constexpr int64_t piece_record_size = 64;
 // Offset, in a piece record, of the words that change when the piece grows: length, time, end word. The
-// checksum of the record does not cover them, nor the slots of a record of sums.
+// checksum of a record covers neither these words nor the slots of a record of sums.
 inline constexpr int64_t piece_words_at = 48;
 inline constexpr int64_t end_word_at = piece_record_size;            // in a piece record that begins a room
 inline constexpr int64_t slots_at = 48;                              // in a record of sums
@@ -65,7 +67,7 @@ bool begins_as_container(std::span<const std::byte> bytes);
 std::optional<ContainerHeader> decode_container_header(std::span<const std::byte> bytes,
                                                        std::string_view path);
 
-// The extent of a table, or of the records of one process.
+// The extent of a table of areas, or of consecutive records.
 struct Area {
   int64_t place = 0;
   int64_t bytes = 0;
@@ -96,15 +98,15 @@ struct StreamKey {
 
 inline constexpr uint8_t record_empties = 1;  // flag of create
 inline constexpr uint8_t record_room = 1;     // flag of piece
-inline constexpr uint32_t sets_mode = 1;
-inline constexpr uint32_t sets_modified = 2;
+inline constexpr uint32_t sets_mode = 1;      // flag of ContainerRecord::which
+inline constexpr uint32_t sets_modified = 2;  // flag of ContainerRecord::which
 
 struct ContainerRecord {
   RecordKind kind{};
   int64_t time = 0;
   StreamKey stream = {};
   bool empties = false;         // create: also empties an existing stream
-  bool length_is_sound = true;  // piece; if false, its length is 0
+  bool length_is_sound = true;  // piece: the length word is valid; if not, `length` is 0
   std::string_view name = {};   // create, rename; refers to the decoded bytes
   uint32_t mode = 0;            // create, attributes
   uint32_t which = 0;           // attributes
@@ -113,15 +115,15 @@ struct ContainerRecord {
   int64_t offset = 0;           // piece: offset in the stream
   int64_t place = 0;            // piece: offset in the container; sums: place of the room
   int64_t length = 0;           // piece
-  // failure: time of the earlier failure record for which the write was repeated; 0: this record is a
-  // failure.
+  // failure: 0 if the record reports a failed write. Otherwise the write was repeated, and this is the time
+  // of the record that reported its failure.
   int64_t failure = 0;
-  int64_t inside = 0;                    // piece: bytes of streams that follow it inside the record
+  int64_t inside = 0;                    // piece: bytes of streams inside the record, after its fields
   bool room = false;                     // piece: begins a room and has its end word
   int64_t first_block = 0;               // sums: block of the first slot
   int64_t slots = 0;                     // piece, sums
   uint64_t end_word = 0;                 // a piece that begins a room; for encoding only
-  std::span<const uint64_t> words = {};  // first slots; for encoding only
+  std::span<const uint64_t> words = {};  // values of the first slots; for encoding only
 };
 
 // Returns the size in bytes of a piece record without its slots and its bytes of streams.
@@ -129,28 +131,29 @@ inline int64_t piece_head_size(const ContainerRecord& record) {
   return piece_record_size + (record.room ? sum_word_size : 0);
 }
 
-// Returns the bytes of the encoded record.
+// Returns the size of the encoded record in bytes.
 int64_t size_of(const ContainerRecord& record);
 // Appends the encoded record, to be stored at `place` of the container, to `bytes`. Bytes of streams inside
 // the record are encoded as zeros.
 void encode(const ContainerRecord& record, const Identity& identity, int64_t place,
             std::vector<std::byte>& bytes);
 
-// Returns the record that ends an area. It takes the remaining `bytes` bytes of the area; no further record
-// follows.
+// Returns the record that ends an area, to be stored at `place`. It takes the remaining `bytes` bytes of the
+// area, so that no record can follow.
 std::vector<std::byte> encode_end(int64_t bytes, const Identity& identity, int64_t place);
 
 struct DecodedRecord {
-  std::optional<ContainerRecord> record;  // nothing: the end of an area, or an unknown kind
+  std::optional<ContainerRecord> record;  // nullopt: the end of an area, or an unknown kind
   int64_t bytes = 0;
 };
-// Decodes the first record of `bytes`. Returns nullopt if it is missing or invalid.
+// Decodes the first record of `bytes`, which is stored at `place`. Returns nullopt if it is missing or
+// invalid.
 std::optional<DecodedRecord> decode_record(std::span<const std::byte> bytes, const Identity& identity,
                                            int64_t place);
 
-// Encodes the length of a piece with its record at `place`.
+// Encodes the length of the piece with its record at `place`.
 uint64_t length_word(int64_t length, const Identity& identity, int64_t place);
-// Returns nullopt if the word is invalid.
+// Decodes a length word. Returns nullopt if it is invalid.
 std::optional<int64_t> length_of_word(uint64_t word, const Identity& identity, int64_t place);
 
 // --- Names of the tasks of a multifile (section 14.5).
@@ -164,10 +167,10 @@ struct TaskName {
   bool operator==(const TaskName&) const = default;
 };
 
-// Encodes names in the order of tasks, which is the sorted order of names. Throws `invalid_argument` for
-// equal names, or names out of order.
+// Encodes the names of all tasks, in task order. Throws `invalid_argument` unless each name is greater than
+// the preceding one.
 std::vector<std::byte> encode(std::span<const TaskName> names);
-// Throws `damaged` unless the section is valid for `tasks` tasks.
+// Decodes the names of `tasks` tasks. Throws `damaged`, naming `path`, unless the section is valid.
 std::vector<TaskName> decode_names(std::span<const std::byte> section, int64_t tasks, std::string_view path);
 
 }  // namespace sheaf::format

@@ -22,7 +22,7 @@ struct EdgesRowAt {
   enum : size_t { hash = 24 };
 };
 
-// Format of a header and its rows.
+// Values that depend on the version of the file: the format of a header and its rows.
 struct EdgesForm {
   uint32_t version = 1;
   uint32_t row_size = edges_row_size;

@@ -1,5 +1,6 @@
-// format/edges: the file beside an unclosed physical file in which a host keeps boundary blocks, which other
-// hosts write as well (docs/format.md, section 18).
+// format/edges: encodes and decodes boundary files. Other hosts write boundary blocks as well. While a
+// physical file is open for writing, each host therefore stores its bytes of boundary blocks in a boundary
+// file beside it (docs/format.md, section 18).
 //
 // Pure functions between bytes and structs, little endian regardless of the byte order of the file.
 #pragma once
@@ -35,9 +36,9 @@ struct EdgesHeader {
 };
 
 // Boundary blocks of one writing task. The task's host writes bytes [begin, end) of the physical file, and
-// the corresponding bytes in later rounds of chunks. The file contains only the bytes in boundary blocks,
-// which are blocks of the shared granularity that are not completely inside the extent. It contains no bytes
-// from rounds before `from`.
+// the corresponding bytes in later rounds of chunks. Boundary blocks are the blocks of the shared granularity
+// that are not completely inside this extent. The boundary file contains only bytes of boundary blocks, and
+// none from rounds before `from`.
 struct EdgesRow {
   int64_t begin = 0;
   int64_t end = 0;
@@ -46,8 +47,8 @@ struct EdgesRow {
   bool operator==(const EdgesRow&) const = default;
 };
 
-// Returns the distance between a byte's offset in the boundary file and its offset in the physical file. Both
-// offsets have the same alignment to pages and to the shared granularity.
+// Returns what must be added to the offset of a byte in the physical file to get its offset in the boundary
+// file. Both offsets have the same alignment to pages and to the shared granularity.
 int64_t edges_shift(const EdgesHeader& header);
 constexpr int64_t edges_row_offset(int64_t task) { return edges_header_size + edges_row_size * task; }
 
@@ -58,7 +59,8 @@ std::optional<EdgesHeader> decode_edges_header(std::span<const std::byte> bytes,
 bool begins_as_edges(std::span<const std::byte> bytes);
 
 std::array<std::byte, edges_row_size> encode(const EdgesRow& row, const EdgesHeader& header, int64_t task);
-// Decodes a row. Returns nullopt if the task has none, or if it belongs to an earlier file.
+// Decodes the row of `task`. Returns nullopt if the task has no row, or if the row belongs to an earlier
+// physical file.
 std::optional<EdgesRow> decode_edges_row(std::span<const std::byte, edges_row_size> bytes,
                                          const EdgesHeader& header, int64_t task);
 

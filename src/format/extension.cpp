@@ -24,7 +24,7 @@ struct FooterAt {
   enum : size_t { hash = 48, magic = 56 };
 };
 
-// unused: bytes that are zero.
+// Lists the fields of an extension header. `unused` stands for bytes that are zero.
 template <class E, class Version, class Unused>
 auto extension_fields(E& e, Version& version, Unused& unused) {
   return std::tie(version, e.flags, e.codec, e.level, e.shuffle, unused, e.identity, e.piece, e.frame,

@@ -1,5 +1,6 @@
-// format/extension: Sheaf's additions to a multifile in places that plain readers ignore (docs/format.md,
-// section 14): the extension header at the end of the name field of META1, and the trailer after META2.
+// format/extension: encodes and decodes Sheaf's additions to a multifile, which plain readers ignore
+// (docs/format.md, section 14). They are the extension header at the end of the name field of META1, and the
+// trailer after META2.
 //
 // Pure functions between bytes and structs, little endian regardless of the byte order of the file. Decoding
 // trusts no number: returned offsets and lengths lie inside the file.
@@ -42,7 +43,7 @@ enum Flag : uint16_t {
   first_flag_not_to_ignore = 256,
 };
 
-// Other values are known only to src/format/codec/.
+// Only src/format/codec/ defines the other values.
 enum class Codec : uint8_t { none = 0 };
 
 struct Extension {
@@ -53,23 +54,24 @@ struct Extension {
   Identity identity{};
   uint32_t piece = 0;  // bytes per data checksum; 0 without checksums
   uint32_t frame = 0;  // uncompressed bytes of a frame; 0 without codec
-  // Chunks with an end guessed by a repair; > 0 only if guessed().
+  // Number of chunks with an end that a repair has guessed; > 0 only if guessed().
   uint64_t guessed_ends = 0;
 
   bool checksums() const { return flags & flag_checksums; }
   bool compressed() const { return flags & flag_compressed; }
-  // Returns whether a repair could not determine where streams end, or which bytes they lack.
+  // Returns true if a repair could not determine where streams end, or which bytes they lack.
   bool guessed() const { return flags & flag_guessed; }
-  // Returns whether tasks are numbered in the order of files and local ranks, regardless of their global
+  // Returns true if tasks are numbered in the order of files and local ranks, regardless of their global
   // ranks.
   bool in_order() const { return flags & flag_in_order; }
   bool operator==(const Extension&) const = default;
 };
 
-// Returns true if a multifile with this name (as stored in the prefix) can have extensions.
+// Returns true if a multifile with this name can have extensions. `name` is the one stored in META1.
 inline bool extensible(std::string_view name) { return std::ssize(name) <= max_extended_name; }
 
-// Writes the extension into the fixed part of META1. All other fields must be final, because they are hashed.
+// Writes the extension into `header`, the fixed part of META1. All other fields of `header` must be final,
+// because the hash in the extension covers them.
 void put_extension(const Extension& extension, std::span<std::byte, fixed_size> header);
 
 // Decodes the extension header. `header` contains the first bytes of the file, as for decode_header. Returns
@@ -78,10 +80,10 @@ void put_extension(const Extension& extension, std::span<std::byte, fixed_size> 
 // - `unsupported`: unknown version, or an unknown flag of 256 or more
 std::optional<Extension> decode_extension(std::span<const std::byte> header, std::string_view path);
 
-// Returns true if streams consist of frames, according to the magic or to the flag `compressed` of an
-// extension header that may be damaged. For readers that validate the header later.
+// Returns true if streams consist of frames, according to the magic or to the flag `compressed` of the
+// extension header. The extension header may be damaged; the caller must validate it later.
 bool says_compressed(std::span<const std::byte> header);
-// Returns true if the flag `guessed` is set in an extension header that may be damaged.
+// Returns true if the flag `guessed` is set in the extension header, which may be damaged.
 bool says_guessed(std::span<const std::byte> header);
 
 // Returns true if the name in the fixed part of META1 leaves room for an extension header.
@@ -140,7 +142,7 @@ struct Group {
 std::array<std::byte, group_entry_size> encode(const Group& group);
 Group decode_group(std::span<const std::byte, group_entry_size> bytes);
 
-// Returns the number of groups of `tasks` tasks, or of parts of a mapping with `tasks` entries.
+// Returns the number of groups of `tasks` tasks, or of a mapping with `tasks` entries.
 constexpr int64_t groups_of(int64_t tasks) { return (tasks + group_tasks - 1) / group_tasks; }
 
 // Returns the number of checksums of a block with `used` bytes in a chunk of `chunk_size` bytes.

@@ -17,7 +17,7 @@
 
 namespace sheaf::format {
 
-// Stores an integer of 2, 4 or 8 bytes in little endian, as all data of Sheaf's own formats.
+// Stores an integer of 2, 4 or 8 bytes in little endian, the byte order of all of Sheaf's own formats.
 template <class T>
 void put_little(std::byte* to, T value) {
   store<T>(to, value, ByteOrder::little);
@@ -32,7 +32,7 @@ template <class T>
 inline constexpr bool is_ordered = sizeof(T) > 1 && (std::is_integral_v<T> || std::is_enum_v<T>);
 
 // Stores the fields consecutively, without gaps. Integers and enums of several bytes get the given byte
-// order; other fields, meant to be single bytes and arrays of bytes, are copied from memory.
+// order. Other fields must be single bytes or arrays of bytes, which are copied unchanged.
 template <class... T>
 void put_fields(std::byte* to, const std::tuple<T&...>& fields, ByteOrder order = ByteOrder::little) {
   const auto put = [&]<class Field>(const Field& field) {

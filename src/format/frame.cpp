@@ -18,7 +18,8 @@ struct FrameAt {
   enum : size_t { fields = 4, hash = 32 };
 };
 
-// code: the codec, or index_code. unused: bytes that are zero.
+// Lists the fields of a frame head. `code` is the codec, or index_code. `unused` stands for bytes that are
+// zero.
 template <class Head, class Code, class Unused>
 auto frame_fields(Head& h, Code& code, Unused& unused) {
   return std::tie(code, h.shuffle, unused, h.stored, h.plain, h.at.block, h.sum, h.at.offset);

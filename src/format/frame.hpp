@@ -22,7 +22,7 @@ inline constexpr int64_t index_entry_size = 32;
 inline constexpr int64_t index_end_size = 32;
 inline constexpr uint32_t default_frame = 256 << 10;
 inline constexpr uint32_t largest_frame = 16 << 20;  // plain bytes
-inline constexpr uint32_t smallest_frame = 1 << 10;  // minimum frame option; frames may be shorter
+inline constexpr uint32_t smallest_frame = 1 << 10;  // minimum that a user may choose; frames may be shorter
 
 // A position in the plain data of a task, which has blocks like an uncompressed stream.
 struct PlainPlace {
@@ -31,15 +31,15 @@ struct PlainPlace {
   auto operator<=>(const PlainPlace&) const = default;
 };
 
-// Precedes the stored bytes of a frame.
+// The head of a frame, which precedes its stored bytes.
 struct FrameHead {
   enum class Kind : uint8_t { data, index };
   Kind kind = Kind::data;
   Codec codec = Codec::none;  // none: the plain bytes are stored unchanged
   uint8_t shuffle = 0;        // bytes of an element; 0 or 1: not shuffled
   uint32_t stored = 0;        // bytes after the head
-  uint32_t plain = 0;         // bytes after decompression; number of entries of an index
-  uint32_t sum = 0;           // CRC32C of the plain bytes; of the stored bytes for an index
+  uint32_t plain = 0;         // data: bytes after decompression; index: number of entries
+  uint32_t sum = 0;           // data: CRC32C of the plain bytes; index: of the stored bytes
   PlainPlace at = {};         // position of the first plain byte
 
   int64_t size() const { return frame_head_size + stored; }
@@ -47,7 +47,7 @@ struct FrameHead {
 };
 
 std::array<std::byte, frame_head_size> encode(const FrameHead& head);
-// Decodes a head. Returns nothing if the bytes are no head, or if its sizes exceed the limits above.
+// Decodes a head. Returns nullopt if the bytes are no head, or if the head's sizes exceed the limits above.
 std::optional<FrameHead> decode_frame(std::span<const std::byte, frame_head_size> bytes);
 
 // One frame of a task.
@@ -60,7 +60,7 @@ struct Frame {
   bool operator==(const Frame&) const = default;
 };
 
-// Returns true if a frame at `at` can follow frames that end at `end`. first: no frame precedes it.
+// Returns true if a frame at `at` can follow frames that end at `end`. `first`: no frames precede it.
 inline bool continues(const PlainPlace& at, const PlainPlace& end, bool first) {
   return at == end || (!first && at.offset == 0 && at.block == int64_t{end.block} + 1);
 }
@@ -68,13 +68,15 @@ inline bool continues(const PlainPlace& at, const PlainPlace& end, bool first) {
 // Decodes an index in parts, so that no caller has to hold the complete index in memory.
 class IndexDecoder {
  public:
-  // head: the first bytes of a supposed index at `stored` of the stored stream.
+  // Begins to decode a supposed index at offset `stored` of the stored stream. `head` contains its first
+  // bytes.
   explicit IndexDecoder(std::span<const std::byte, frame_head_size> head, int64_t stored);
-  // Returns false if this is no index or contains impossible values. Frames returned so far are then invalid.
+  // Returns false if the bytes are no index or contain impossible values. The frames appended so far are then
+  // invalid.
   bool good() const { return good_; }
   int64_t bytes_left() const { return left_; }
-  // Decodes the next bytes, at most bytes_left(), in multiples of an entry; the end of the index has the size
-  // of an entry. Appends the decoded frames to `frames`.
+  // Decodes the next bytes of the index and appends their frames to `frames`. The caller must pass at most
+  // bytes_left() bytes, and a multiple of index_entry_size. The end of the index counts as one entry.
   void add(std::span<const std::byte> bytes, std::vector<Frame>& frames);
   // Returns true if the index is complete and its checksum is correct.
   bool is_whole() const { return good_ && left_ == 0 && sum_ == expected_; }
@@ -98,20 +100,20 @@ class FrameTable {
   bool add(const FrameHead& head, int64_t stored);
 
   const std::vector<Frame>& frames() const { return frames_; }
-  // Drops the first `count` frames. Later frames can then not replace their data.
+  // Drops the first `count` frames. Frames added later can then no longer replace their data.
   void forget_first(size_t count) {
     frames_.erase(frames_.begin(), frames_.begin() + static_cast<std::ptrdiff_t>(count));
   }
   // Returns the position after the last plain byte.
   PlainPlace end() const;
-  std::vector<int64_t> block_sizes() const;  // at least one
+  std::vector<int64_t> block_sizes() const;  // one per block, at least one
   // Returns the frame that contains the plain byte at `at`, which must exist.
   size_t find(const PlainPlace& at) const;
 
-  // Returns the index as a complete frame, including its head, to be stored at `stored`. Returns nothing if
-  // the frames are too many for one index.
+  // Returns the index as a complete frame, including its head, to be stored at `stored`. Returns nullopt if
+  // there are too many frames for one index.
   std::optional<std::vector<std::byte>> encode_index(int64_t stored) const;
-  // Takes frames from an IndexDecoder.
+  // Takes the frames that an IndexDecoder has appended.
   explicit FrameTable(std::vector<Frame> frames) : frames_(std::move(frames)) {}
   FrameTable() = default;
 
@@ -121,7 +123,7 @@ class FrameTable {
 };
 
 // Decodes the last bytes of an index. Returns the position of the index head in a stored stream of
-// `stream_size` bytes; nothing if the bytes do not end an index.
+// `stream_size` bytes, or nullopt if the bytes do not end an index.
 std::optional<int64_t> decode_index_end(std::span<const std::byte, index_end_size> bytes,
                                         int64_t stream_size);
 

@@ -16,8 +16,9 @@
 
 namespace sheaf::format {
 
-// The first bytes of META1: for files that every reader of the format understands, and for files with encoded
-// streams, which require support for the extensions.
+// The first bytes of META1. plain_magic begins files that every reader of the format understands.
+// encoded_magic begins files with encoded streams, which only readers with support for the extensions
+// understand.
 inline constexpr std::string_view plain_magic = "sion";
 inline constexpr std::string_view encoded_magic = "\x89SHF";
 
@@ -46,8 +47,8 @@ struct SHEAF_EXPORT HeaderFields {
   int64_t flag1 = flag_of(KeyvalMode::none);
   int64_t flag2 = 0;
   bool encoded = false;  // META1 begins with encoded_magic
-  // Not stored in META1: streams consist of frames, as the extension header says (format/extension). True if
-  // `encoded`, and in compressed files from before encoded files got a separate magic.
+  // Streams consist of frames. The extension header says so (format/extension), not META1. True if `encoded`,
+  // and also in compressed files that are older than encoded_magic.
   bool compressed = false;
   bool guessed = false;  // from the extension header: a repair could not determine all of the file
 

@@ -58,7 +58,7 @@ uint64_t hash_of_record(const std::byte* record, uint64_t seed, int64_t slot) {
 uint64_t stored_hash(const std::byte* record) { return get_little<uint64_t>(record + RecordAt::hash); }
 
 std::optional<JournalRecord> decode_record(const std::byte* p, uint64_t seed, int64_t slot) {
-  // A half without a sequence was never written. Most halves are such, so they are not hashed.
+  // A half with sequence 0 was never written. Most halves are of this kind, so they are not hashed.
   if (get_little<uint32_t>(p + RecordAt::sequence) == 0) return std::nullopt;
   if (stored_hash(p) != hash_of_record(p, seed, slot)) return std::nullopt;
   JournalRecord record;
@@ -77,7 +77,7 @@ std::optional<JournalRecord> newer_of(const std::optional<JournalRecord>& first,
   return static_cast<int32_t>(second->sequence - first->sequence) > 0 ? second : first;
 }
 
-// Returns the record that `bytes` were before one bit changed, if any.
+// Returns the record that `bytes` become if one bit is inverted, or nullopt if no bit makes them a record.
 std::optional<JournalRecord> correct(Record bytes, uint64_t seed, int64_t slot) {
   std::array<std::byte, journal_record_size> tried;
   std::ranges::copy(bytes, tried.begin());
@@ -97,9 +97,9 @@ bool has_one_bit(Record bytes) {
   return bits == 1;
 }
 
-// Returns true if `bytes`, which are no record, did not contain a record newer than `other`, the one in the
-// other half. An incomplete write leaves the last bytes of the previous contents, in particular their hash. A
-// previous record in which only the hash is wrong was older than `other`.
+// Returns true if `bytes`, an invalid half of a slot, cannot have contained a record newer than `other`, the
+// record in the other half. An incomplete write leaves the last bytes of the previous contents, in particular
+// their hash. A previous record in which only the hash is wrong was older than `other`.
 bool is_older_or_torn(Record bytes, const std::optional<JournalRecord>& other, uint64_t seed, int64_t slot) {
   if (other && !other->before) return false;
   const uint64_t before = other ? *other->before : 0;
@@ -168,7 +168,7 @@ std::array<std::byte, journal_record_size> encode(const JournalRecord& r, uint64
 JournalRecord next_record(const std::optional<JournalRecord>& last, int64_t bytes, bool finished,
                           uint64_t seed, int64_t slot) {
   const uint32_t next = last ? last->sequence + 1 : 1;
-  // 0 is not a valid sequence; 2 selects the same half of the slot.
+  // 0 is not a valid sequence. 2 selects the same half of the slot, so it replaces 0 after an overflow.
   return {.bytes = bytes,
           .sequence = next == 0 ? 2 : next,
           .finished = finished,

@@ -1,4 +1,5 @@
-// format/journal: the journal beside a physical file that is open for writing (docs/format.md, section 16).
+// format/journal: encodes and decodes the journal, a file beside a physical file that is open for writing
+// (docs/format.md, section 16).
 //
 // Pure functions between bytes and structs, little endian regardless of the byte order of the file.
 #pragma once
@@ -18,27 +19,29 @@ inline constexpr int64_t journal_header_size = 512;
 inline constexpr int64_t journal_record_size = 32;
 inline constexpr int64_t journal_slot_size = 2 * journal_record_size;
 
-// Stored in place of maxblocks while start_of_varheader is 0: the file has a journal. Reads as -1 in either
-// byte order.
+// Marks a file that has a journal. Stored in place of maxblocks while start_of_varheader is 0. Reads as -1 in
+// either byte order.
 inline constexpr std::array<std::byte, 4> journal_mark{std::byte{0xff}, std::byte{0xff}, std::byte{0xff},
                                                        std::byte{0xff}};
-// Like journal_mark, but a task has continued without recording: the file may contain more than the journal
-// shows. Also equal in either byte order.
+// Marks a file that has a journal, but also a task that has continued without recording, so that the file may
+// contain more than the journal shows. Reads as the same number in either byte order.
 inline constexpr std::array<std::byte, 4> journal_gap_mark{std::byte{0xfe}, std::byte{0xfe}, std::byte{0xfe},
                                                            std::byte{0xfe}};
 inline constexpr int32_t gap_marked = static_cast<int32_t>(0xfefefefe);
 inline bool has_journal_gap(const Pointer& p) { return p.varheader == 0 && p.maxblocks == gap_marked; }
-// An append writes the mark over the pointer of a complete file, so a part of the mark may be missing.
+// Returns true if the pointer is a mark. An append writes journal_mark over the pointer of a complete file.
+// If only a part of the mark was written, start_of_varheader may be that of the complete file.
 inline bool is_marked(const Pointer& p) { return p.maxblocks == -1 || has_journal_gap(p); }
 
 inline std::string journal_name(std::string_view physical_file) {
   return std::string(physical_file) + ".journal";
 }
-// Returns the name of the journal for the tasks of one of several hosts.
+// Returns the name of the journal for the tasks of `host`, one of several hosts.
 inline std::string journal_name(std::string_view physical_file, int32_t host) {
   return journal_name(physical_file) + "." + std::to_string(host);
 }
-// Exists if a task other than the first has continued without the journal of its host.
+// Returns the name of a file that exists if a task other than the first has continued without the journal of
+// its host.
 inline std::string journal_gap_name(std::string_view physical_file) {
   return journal_name(physical_file) + ".gap";
 }
@@ -47,8 +50,8 @@ inline constexpr int32_t max_journal_hosts = 1 << 20;
 inline constexpr int32_t no_journal_host = -1;
 
 // Identifies the physical file of a journal. With one host the journal is NAME.journal, version 1. With
-// several hosts it is version 2: NAME.journal has no records, and NAME.journal.<host> has those of the tasks
-// of a host.
+// several hosts it is version 2: NAME.journal has no records, and NAME.journal.<host> has the records of the
+// tasks of one host.
 struct JournalHeader {
   Identity identity{};
   int32_t ntasks = 0;
@@ -58,7 +61,8 @@ struct JournalHeader {
   int64_t data_start = 0;  // absolute offset
   int32_t hosts = 1;
   int32_t host = no_journal_host;  // 0..hosts-1 in the journal of one of several hosts
-  // The file contained the journal of an earlier multifile: invalid slots may contain records of that.
+  // The journal file contained the journal of an earlier multifile. Invalid slots may still contain records
+  // of that journal.
   bool taken_over = false;
 
   bool operator==(const JournalHeader&) const = default;
@@ -78,7 +82,8 @@ struct JournalRecord {
 constexpr int64_t slot_number(int64_t ntasks, int64_t block, int64_t task) { return block * ntasks + task; }
 constexpr int64_t slot_offset(int64_t slot) { return journal_header_size + journal_slot_size * slot; }
 
-// Ties records to their file: records of a different file of the same name are invalid.
+// Returns a number that the hash of every record includes, so that records of another file of the same name
+// are invalid.
 uint64_t journal_seed(const JournalHeader& header);
 
 std::array<std::byte, journal_header_size> encode(const JournalHeader& header);
@@ -92,15 +97,15 @@ std::array<std::byte, journal_record_size> encode(const JournalRecord& record, u
 // Returns the record that follows `last` in its slot.
 JournalRecord next_record(const std::optional<JournalRecord>& last, int64_t bytes, bool finished,
                           uint64_t seed, int64_t slot);
-// Returns the offset in the slot of the half that a record belongs to.
+// Returns the offset in the slot of the half that stores the record with number `sequence`.
 constexpr int64_t half_offset(uint32_t sequence) { return journal_record_size * (sequence % 2); }
 
-// Returns the newer valid record of a slot; nullopt if the slot has no valid record.
+// Returns the newer valid record of a slot, or nullopt if the slot has no valid record.
 std::optional<JournalRecord> decode_slot(std::span<const std::byte, journal_slot_size> bytes, uint64_t seed,
                                          int64_t slot);
 
 enum class SlotState : uint8_t {
-  sound,      // a half without a record is empty, or was torn by an incomplete write
+  sound,      // each half is valid, empty, or torn by an incomplete write
   corrected,  // a record had one wrong bit
   damaged,    // a record is lost, which may have been the newer one
 };

@@ -19,7 +19,7 @@ std::string word(std::string_view text) {
   return result;
 }
 
-// Returns the value of the line "NAME VALUE"; nothing if the line is missing.
+// Returns the value of the line "NAME VALUE", or nullopt if the line is missing.
 std::optional<std::string_view> value_of(std::string_view text, std::string_view name) {
   const std::string begin = "\n" + std::string(name) + " ";
   const size_t at = text.find(begin);

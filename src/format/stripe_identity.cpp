@@ -20,7 +20,7 @@ auto identity_fields(I& i, Number& version, Number& complete) {
   return std::tie(version, complete, i.file[0], i.file[1], i.unit, i.count, i.index, i.size);
 }
 
-// FNV-1a, 64 bits.
+// Returns the checksum of an identity: FNV-1a with 64 bits.
 uint64_t sum_of(const std::byte* bytes) {
   uint64_t sum = 0xcbf29ce484222325;
   for (size_t i = 0; i < sum_at; ++i) sum = (sum ^ static_cast<uint64_t>(bytes[i])) * 0x100000001b3;

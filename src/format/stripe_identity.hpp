@@ -32,15 +32,15 @@ struct StripeIdentity {
 enum class IdentityState : uint8_t {
   sound,
   damaged,  // different version, or modified contents
-  begun,    // left by a writer that died: empty, zeros, or a prefix
+  begun,    // empty, zeros, or a prefix of an identity: left by a writer that died
   foreign,  // not an identity
 };
 SHEAF_EXPORT IdentityState identity_state(std::span<const std::byte> bytes);
 
 SHEAF_EXPORT std::string to_bytes(const StripeIdentity& identity);
 
-// Returns nothing if the bytes are no valid identity: too short, wrong magic, version or checksum, or
-// impossible numbers.
+// Decodes an identity. Returns nullopt if the bytes are too short, have a wrong magic, version or checksum,
+// or contain impossible numbers.
 SHEAF_EXPORT std::optional<StripeIdentity> stripe_identity_of(std::span<const std::byte> bytes);
 
 }  // namespace sheaf::format

@@ -49,7 +49,8 @@ std::vector<int64_t> spread_aggregators(std::span<const AggregatorHost> hosts, i
     const auto dealt = deal_out(here, of_io_nodes[next++]);
     for (size_t i = 0; i < members.size(); ++i) result[members[i]] = dealt[i];
   }
-  if (std::ranges::max(result) == 0) result[0] = 1;  // no host may have an aggregator
+  // If no host may have an aggregator, the first host still gets one.
+  if (std::ranges::max(result) == 0) result[0] = 1;
   return result;
 }
 

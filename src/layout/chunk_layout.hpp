@@ -1,5 +1,5 @@
-// layout/chunk_layout: offsets of the chunks of a task in its physical file (docs/format.md, section "Where
-// data go"). Pure, overflow-checked integer arithmetic; offsets and sizes in bytes.
+// layout/chunk_layout: computes the offsets of the chunks of a task in its physical file (docs/format.md,
+// section "Where data go"). Pure integer arithmetic with overflow checks. Offsets and sizes are in bytes.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ inline int64_t data_start(int64_t ntasks, int64_t fsblksize) {
 }
 
 // Returns the end of `rounds` rounds of chunks, `skip` bytes each, where the block table begins. Returns
-// nullopt beyond 2^63 bytes.
+// nullopt if the end exceeds 2^63 bytes.
 inline std::optional<int64_t> end_of_rounds(int64_t ntasks, int64_t fsblksize, int64_t rounds, int64_t skip) {
   return checked_mul_add(rounds, skip, data_start(ntasks, fsblksize));
 }
@@ -51,7 +51,8 @@ struct FileLayout {
   int64_t data_start = 0;
 };
 
-// Lays out the final chunk sizes of one physical file. Throws invalid_argument on overflow.
+// Returns the layout of a physical file with these final chunk sizes, one per task. Throws invalid_argument
+// on overflow.
 FileLayout lay_out(std::span<const int64_t> chunk_sizes, int64_t fsblksize);
 
 }  // namespace sheaf::layout

@@ -1,5 +1,5 @@
-// layout/edge_map: the boundary bytes of runs in a physical file (layout/regions), and the run of each. Pure;
-// offsets in bytes.
+// layout/edge_map: finds the bytes of a physical file that are in boundary blocks, and the run to which they
+// belong (layout/regions). Pure functions. Offsets are in bytes.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,9 @@
 
 namespace sheaf::layout {
 
-// A run: bytes [begin, end) of the first round of chunks, and the same bytes of later rounds. Starting with
-// round `from`, bytes in units that the run covers only in part are stored at `place`.
+// A run: bytes [begin, end) of the first round of chunks, and the same bytes of later rounds. From round
+// `from` on, the bytes in units that the run covers only in part are stored in `place`, which the caller
+// defines.
 struct EdgeRange {
   int64_t begin = 0;
   int64_t end = 0;
@@ -25,12 +26,13 @@ class EdgeMap {
 
   struct Part {
     bool is_edge = false;
-    int64_t end = 0;  // first byte that may have different properties
+    int64_t end = 0;  // offset of the next part
     size_t place = 0;
   };
+  // Returns the part that contains `offset`.
   Part part_at(int64_t offset) const;
 
-  // Calls act(offset, length, part) for the parts of [offset, offset + length) in order, until it returns
+  // Calls act(offset, length, part) for the parts of [offset, offset + length) in order, until act() returns
   // false.
   template <class Act>
   void for_each_part(int64_t offset, int64_t length, Act&& act) const {

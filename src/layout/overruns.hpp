@@ -16,7 +16,8 @@ struct CutBlock {
   int64_t own = 0;     // bytes at its start that belong to the task
 };
 
-// Takes the non-empty blocks in the order of the block table, which is the order of their chunks.
+// Finds the blocks that must be truncated. The caller adds all non-empty blocks in the order of the block
+// table, which is the order of their chunks.
 class OverrunScan {
  public:
   // Adds a block of `bytes` bytes in the chunk of `chunk` bytes at `start`.
@@ -24,12 +25,12 @@ class OverrunScan {
     end_at(start);
     if (bytes > chunk) {
       last_ = Block{entry, start, bytes};
-      // An earlier block also reaches beyond the chunk.
+      // An earlier block also reaches beyond this chunk, so bytes after the chunk may belong to either block.
       if (reach_ > start + chunk) end_at(start + chunk);
     }
     reach_ = std::max(reach_, start + bytes);
   }
-  // Records that other data begin at `offset`.
+  // Truncates the last block at `offset`, where other data begin.
   void end_at(int64_t offset) {
     if (last_ && last_->start + last_->bytes > offset)
       cut_.push_back({last_->entry, last_->bytes, offset - last_->start});

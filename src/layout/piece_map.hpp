@@ -40,12 +40,13 @@ class PieceMap {
   // Removes everything from `size` on.
   void cut(int64_t size) { erase(size, INT64_MAX); }
 
-  // Finds the data at `offset`: the rest of the piece that contains it, or, with `found` false, the gap up to
-  // the next piece or INT64_MAX.
+  // A piece, or a gap, that starts at a given offset.
   struct At {
-    bool found = false;
-    StreamPiece piece;  // starts at `offset`; for a gap only its length is set
+    bool found = false;  // false: a gap
+    StreamPiece piece;   // for a gap, only its length is set
   };
+  // Returns the rest of the piece that contains `offset`, or the gap from `offset` to the next piece or
+  // INT64_MAX.
   At at(int64_t offset) const {
     const auto next = pieces_.upper_bound(offset);
     if (next != pieces_.begin()) {

@@ -1,12 +1,12 @@
-// layout/run: extents of equal length at equal distances.
+// layout/run: a run, which consists of extents of equal length at equal distances.
 #pragma once
 
 #include <cstdint>
 
 namespace sheaf::layout {
 
-// `count` extents of `length` bytes. The first one starts at `offset`, each other one `stride` bytes after
-// the start of the preceding one.
+// `count` extents of `length` bytes. The first starts at `offset`, and each further one starts `stride` bytes
+// after the start of the preceding one.
 struct Run {
   int64_t offset = 0;
   int64_t length = 0;

@@ -9,7 +9,7 @@
 namespace sheaf::layout {
 
 // Calls visit(begin, entries) for consecutive slices of [first, end). `entries` is a buffer for the entries
-// of the slice, at most `at_once`, in the same memory for all slices.
+// of the slice, at most `at_once`, with unspecified contents. All slices use the same memory.
 template <class Entry = int64_t, class Visit>
 void for_each_slice(int64_t first, int64_t end, int64_t at_once, Visit&& visit) {
   std::vector<Entry> room(static_cast<size_t>(std::clamp<int64_t>(end - first, 0, at_once)));

@@ -1,8 +1,8 @@
-// layout/stripes: location of the bytes of a striped file (SFIO paper, section 2: the cyclic distribution).
+// layout/stripes: locates the bytes of a striped file (SFIO paper, section 2: the cyclic distribution).
 //
 // The logical file consists of stripe units of `unit` bytes. Stripe unit u is in subfile u % count, as its
-// stripe unit u / count. Pure integer arithmetic; all offsets and lengths in bytes, >= 0, up to 2^63 - 1.
-// Larger results are Error invalid_argument.
+// stripe unit u / count. Pure integer arithmetic. All offsets and lengths are in bytes, from 0 to 2^63 - 1. A
+// function with a larger result throws invalid_argument.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 
 namespace sheaf::layout {
 
-// The part of a logical range that is in one subfile: one range of the subfile, and the logical pieces its
-// bytes correspond to, in order.
+// The part of a logical extent that is in one subfile. It is one extent of the subfile. Its bytes correspond,
+// in order, to the extents of the logical file in `run`.
 struct Share {
   int64_t offset = 0;      // in the subfile
   int64_t length = 0;      // 0: no bytes
@@ -40,7 +40,7 @@ struct SHEAF_EXPORT Stripes {
                     "an offset of a striped file");
   }
 
-  // Returns the bytes of a subfile if the logical file has `size` bytes and no hole at its end.
+  // Returns the size of a subfile if the logical file has `size` bytes and no hole at its end.
   int64_t subfile_size(int64_t subfile, int64_t size) const {
     const int64_t rest = size % cycle() - subfile * unit;
     return size / cycle() * unit + std::clamp<int64_t>(rest, 0, unit);
@@ -54,11 +54,11 @@ struct SHEAF_EXPORT Stripes {
   // Returns the part of [offset, offset + length) that is in `subfile`. O(1).
   Share share(int64_t subfile, int64_t offset, int64_t length) const;
 
-  // Like share(), for a range of the subfile.
+  // Returns the share that is bytes [offset, offset + length) of the subfile.
   Share subrange(int64_t subfile, int64_t offset, int64_t length) const;
 };
 
-// Throws Error invalid_argument unless unit > 0, count > 0 and their product fits 62 bits.
+// Throws invalid_argument unless unit > 0, count > 0 and their product fits 62 bits.
 SHEAF_EXPORT void check_stripes(const Stripes& stripes);
 
 }  // namespace sheaf::layout

@@ -1,4 +1,4 @@
-// layout/type_map: constructors.
+// layout/type_map: constructs type maps.
 #include "layout/type_map.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ TypeMap::TypeMap(std::shared_ptr<const Node> node, int64_t origin) : node_(std::
   pieces_ = node_->pieces;
 }
 
-// Extends the bounds by those of `count` instances at a displacement.
+// Extends the bounds to include `count` instances of `type` at `displacement`. `first`: replaces the bounds.
 void TypeMap::cover(int64_t displacement, int64_t count, const TypeMap& type, bool first) {
   const int64_t reach = fitting_product(count - 1, type.extent_);
   const int64_t low = fitting_sum(displacement, fitting_sum(type.lower_, std::min<int64_t>(0, reach)));
@@ -67,7 +67,8 @@ TypeMap TypeMap::vector(int64_t count, int64_t block_length, int64_t stride, con
   return map;
 }
 
-// Group i consists of instances of type_of(i). Adjacent identical groups share a node.
+// Constructs a type from groups. Group i consists of block_lengths[i] instances of type_of(i). Consecutive
+// identical groups share a node.
 template <class TypeOf>
 TypeMap TypeMap::groups(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements,
                         TypeOf type_of) {

@@ -42,7 +42,7 @@ class PieceVisitor {
 
 class SHEAF_EXPORT TypeMap {
  public:
-  // An empty type.
+  // Constructs a type without bytes.
   TypeMap();
 
   // Returns an elementary type of `size` >= 0 contiguous bytes.
@@ -74,7 +74,7 @@ class SHEAF_EXPORT TypeMap {
   int64_t extent() const { return extent_; }
   int64_t true_lower_bound() const { return true_lower_; }  // first byte of data; 0 if empty
   int64_t true_upper_bound() const { return true_upper_; }  // end of the last byte
-  // Returns the number of pieces of one instance. Not all adjacent pieces are merged.
+  // Returns the number of pieces of one instance. Some adjacent pieces may count separately.
   int64_t pieces() const { return pieces_; }
 
   // Returns true if the bytes of any number of instances are one piece that starts at offset 0.

@@ -1,4 +1,4 @@
-// layout/type_map: visits the pieces, and converts positions in the data to offsets and back.
+// layout/type_map: visits the pieces of a type map, and converts positions in its data to offsets and back.
 #include <algorithm>
 
 #include "layout/type_map.hpp"
@@ -17,8 +17,9 @@ void visit_block(int64_t at, int64_t length, PieceVisitor& visitor) {
   if (length > 0) visitor.run({at, length, 0, 1});
 }
 
-// Visits bytes [from, to) of the data of equally long blocks: the partial blocks at both ends one by one, the
-// complete blocks in between by one call of whole(first, count).
+// Visits bytes [from, to) of the data of blocks of `length` bytes; block i is at offset at(i). Visits a
+// partial block at either end by itself, and the complete blocks in between by one call of whole(first,
+// count).
 template <class At, class Whole>
 void visit_equal(int64_t length, int64_t from, int64_t to, At at, PieceVisitor& visitor, Whole whole) {
   int64_t first = from / length;
@@ -119,7 +120,7 @@ int64_t offset_in(const Node& node, int64_t position) {
 int64_t below_in(const Node& node, int64_t offset) {
   if (offset <= 0) return 0;
   if (offset >= node.high) return node.size;
-  // Returns the number of parts that start below `offset`; not 0.
+  // Returns the number of parts that start below `offset`, at least 1.
   const auto parts = [&] {
     return static_cast<size_t>(std::ranges::lower_bound(node.offsets, offset) - node.offsets.begin());
   };
@@ -164,8 +165,8 @@ int64_t TypeMap::bytes_below(int64_t offset) const {
   offset -= origin_;
   if (offset <= 0 || !node_) return 0;
   if (extent_ <= 0) return below_in(*node_, offset);
-  // Complete instances below `offset`, then those that start below it and end beyond it: at most one, unless
-  // instances interleave.
+  // Counts the complete instances below `offset`, then the instances that start below `offset` and end beyond
+  // it. There is at most one of the latter, unless instances interleave.
   int64_t i = std::max<int64_t>(0, offset - node_->high) / extent_;
   int64_t below = i * size_;
   for (; i * extent_ < offset; ++i) below += below_in(*node_, offset - i * extent_);

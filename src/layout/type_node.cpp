@@ -26,8 +26,8 @@ NodeRef sealed(Node node) {
 
 bool is_block(const NodeRef& node) { return node->kind == Node::Kind::block; }
 
-// A node as repetitions of a child. A node that is no loop of the given stride is its own child, repeated
-// once.
+// View of a node as a loop: `count` copies of `child`, `stride` bytes apart. Any node can be viewed as a loop
+// with one step.
 struct Steps {
   const NodeRef& child;
   int64_t count;
@@ -39,9 +39,9 @@ Steps steps_of(const NodeRef& node, int64_t stride) {
   return {node, 1, stride};
 }
 
-// Merges `part` and `next` into one loop if at least one is a loop and the other adds equal repetitions at
-// the same stride. Otherwise returns null. This merges the rows of a block, which HDF5 describes as a loop
-// over all rows but the last, followed by the last row.
+// Returns one loop for `part` and `next`, or null if neither is a loop, or if `next` is not where the next
+// step of `part` would be. HDF5 describes the rows of a block as a loop over all rows but the last, followed
+// by the last row.
 NodeRef longer_loop(const Placed& part, const Placed& next) {
   for (const Node* const loop : {part.node.get(), next.node.get()}) {
     if (loop->kind != Node::Kind::loop) continue;
@@ -53,7 +53,7 @@ NodeRef longer_loop(const Placed& part, const Placed& next) {
   return nullptr;
 }
 
-// Merges adjacent blocks, and loops with the parts that continue them.
+// Returns the parts with adjacent blocks merged, and with loops merged with the parts that continue them.
 std::vector<Placed> joined(std::vector<Placed> parts) {
   std::vector<Placed> result;
   result.reserve(parts.size());
@@ -74,7 +74,8 @@ std::vector<Placed> joined(std::vector<Placed> parts) {
   return result;
 }
 
-// Computes order, bounds and sizes of a node of a kind with `offsets`. part(i) is the node at offsets[i].
+// Computes the properties that do not depend on the kind, for a node with `offsets`. part(i) returns the node
+// at offsets[i].
 template <class PartAt>
 void measure(Node& node, PartAt part) {
   node.low = INT64_MAX;
@@ -101,7 +102,7 @@ std::vector<int64_t> starts_of(const std::vector<Placed>& parts) {
   return starts;
 }
 
-// Returns the distance between parts if they are identical and evenly spaced.
+// Returns the distance between consecutive parts if all parts are identical and evenly spaced, else nullopt.
 std::optional<int64_t> even_step(const std::vector<Placed>& parts) {
   const int64_t step = parts[1].at - parts[0].at;
   for (size_t i = 1; i < parts.size(); ++i)

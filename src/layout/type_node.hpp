@@ -28,9 +28,9 @@ struct TypeMap::Node {
   bool ordered = true;   // no piece begins before the preceding one
   bool disjoint = true;  // ordered, and no piece begins before the end of the preceding one
   int64_t size = 0;      // bytes of data
-  int64_t low = 0;       // offsets of the first byte and of the end of the last one
-  int64_t high = 0;
-  int64_t last = 0;  // offset of the last piece
+  int64_t low = 0;       // smallest offset of a byte
+  int64_t high = 0;      // largest offset of a byte, plus 1
+  int64_t last = 0;      // offset of the last piece
   int64_t pieces = 1;
   uint64_t print = 0;  // fingerprint
 
@@ -49,16 +49,16 @@ struct Placed {
   int64_t at = 0;
 };
 
-// Create nodes in normal form: adjacent blocks become one block, evenly spaced parts become a loop.
+// Create nodes in a normal form: adjacent blocks become one block, and evenly spaced parts become a loop.
 NodeRef make_block(int64_t size);
 NodeRef make_loop(int64_t count, int64_t stride, const NodeRef& child);
 Placed make_sequence(std::vector<Placed> parts);
 
-// Add and multiply sizes or offsets. Throw invalid_argument if the result exceeds 63 bits.
+// Return the sum and the product. Throw invalid_argument if the result exceeds 63 bits.
 inline int64_t fitting_sum(int64_t a, int64_t b) { return must_fit(checked_add(a, b), "a datatype"); }
 inline int64_t fitting_product(int64_t a, int64_t b) { return must_fit(checked_mul(a, b), "a datatype"); }
 
-// Mixes `value` into a hash.
+// Returns `hash` with `value` mixed in.
 uint64_t mixed(uint64_t hash, uint64_t value);
 
 }  // namespace sheaf::layout

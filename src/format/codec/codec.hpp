@@ -19,28 +19,29 @@ namespace sheaf::codec {
 
 // Returns all methods in the order of their numbers.
 SHEAF_EXPORT std::span<const Method* const> methods();
-// Return null if there is no such method; Codec::none is not a method.
+// Return the method with the given codec or name, or null if no method has it. Codec::none is not a method.
 const Method* find(Codec codec);
 const Method* find(std::string_view name);
 
-// Returns why data of the codec cannot be processed; empty if they can. Reasons: the codec is unknown to this
-// version, or its library was missing when Sheaf was built, or is missing now.
+// Returns why data of the codec cannot be processed, or an empty string if they can. Either this version does
+// not know the codec, or its library was missing at build time, or it is missing now.
 SHEAF_EXPORT std::string problem_with(Codec codec);
-// Throws `unsupported`, naming `path`, if this version does not know the codec. The library may be missing.
+// Throws `unsupported`, naming `path`, if this version does not know the codec. Does not check its library.
 void require_known(Codec codec, std::string_view path);
 // Throws `unsupported`, naming `path`, if data of the codec cannot be processed.
 void require(Codec codec, std::string_view path);
 
-// Returns "none", the name of the method, or "unknown".
+// Returns the name of the method, "none" for Codec::none, or "unknown".
 SHEAF_EXPORT std::string_view name_of(Codec codec);
 inline constexpr int default_level = 1;  // for methods with levels
 
-// Returns the maximum size of `bytes` bytes after compression; exceeds the bound of each library.
+// Returns an upper bound of the size of `bytes` bytes after compression. It exceeds the bounds that the
+// libraries state.
 constexpr size_t bound(Codec codec, size_t bytes) {
   return codec == Codec::none ? bytes : bytes + bytes / 128 + 1024;
 }
 
-// Not thread-safe. The codec must be usable (require()).
+// Compresses buffers with one codec, which must be usable (require()). Not thread-safe.
 class Compressor : private NonCopyable {
  public:
   Compressor(Codec codec, int level) : method_(find(codec)), level_(level) {}
@@ -52,10 +53,10 @@ class Compressor : private NonCopyable {
  private:
   const Method* method_;
   int level_;
-  std::shared_ptr<void> state_;  // owned and freed by the library
+  std::shared_ptr<void> state_;  // data of the library, freed by it
 };
 
-// Not thread-safe.
+// Decompresses buffers of any codec. Not thread-safe.
 class Decompressor : private NonCopyable {
  public:
   // Fills all of `out`. Returns false unless `data` is a buffer of out.size() bytes compressed by `codec`,
@@ -64,7 +65,7 @@ class Decompressor : private NonCopyable {
 
  private:
   const Method* method_ = nullptr;
-  std::shared_ptr<void> state_;  // as above, of `method_`
+  std::shared_ptr<void> state_;  // data of the library of `method_`, freed by it
 };
 
 }  // namespace sheaf::codec

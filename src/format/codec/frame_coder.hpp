@@ -40,13 +40,13 @@ class Scratch {
   size_t size_ = 0;
 };
 
-// Not thread-safe. Holds memory for one frame.
+// Encodes frames. Holds memory for one frame. Not thread-safe.
 class FrameEncoder {
  public:
   explicit FrameEncoder(const Compression& how) : how_(how), compressor_(how.codec, how.level) {}
 
-  // Returns the frame, including its head, of `plain` (at most format::largest_frame bytes) for the place
-  // `at`. The result is valid until `out` changes. Incompressible bytes are stored unchanged.
+  // Encodes `plain`, at most format::largest_frame bytes at position `at` of the plain data. Returns the
+  // frame, including its head, which is valid until `out` changes. Incompressible bytes are stored unchanged.
   std::span<const std::byte> encode(const format::PlainPlace& at, std::span<const std::byte> plain,
                                     Scratch& out);
 
@@ -56,7 +56,7 @@ class FrameEncoder {
   Scratch shuffled_;
 };
 
-// Not thread-safe. Holds memory for one frame.
+// Decodes frames. Holds memory for one frame. Not thread-safe.
 class FrameDecoder {
  public:
   // Fills `out` (head.plain bytes) from the stored bytes that follow a frame head. Throws `damaged`, or

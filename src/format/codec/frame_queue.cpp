@@ -19,8 +19,8 @@ Compression with_threads(Compression how, int64_t tasks) {
   return how;
 }
 
-// The threads and their work. The caller owns the pieces; a thread works on one piece at a time, and writes
-// only its `out` and `frame`.
+// The threads and the pieces they process. The caller owns the pieces. A thread processes one piece at a
+// time, and writes only its members `out` and `frame`.
 struct FrameQueue::Crew {
   ~Crew() {
     {
@@ -44,7 +44,7 @@ struct FrameQueue::Crew {
       std::span<const std::byte> frame;
       try {
         frame = encoder.encode(piece.at, piece.plain, piece.out);
-      } catch (const std::bad_alloc&) {  // the caller repeats the piece and reports the error
+      } catch (const std::bad_alloc&) {  // the caller encodes the piece again and reports the error
       }
       lock.lock();
       piece.frame = frame;
@@ -71,7 +71,7 @@ FrameQueue::~FrameQueue() {
 
 bool FrameQueue::full() const { return pieces_.size() >= (crew_ ? crew_->workers.size() : 0) + 1; }
 
-// If threads cannot be created, compression is only slower.
+// Starts the threads. Ignores failures, because compression works without threads, only more slowly.
 void FrameQueue::start_threads() {
   started_ = true;
   auto crew = std::make_unique<Crew>();
@@ -83,9 +83,9 @@ void FrameQueue::start_threads() {
   if (!crew->workers.empty()) crew_ = std::move(crew);
 }
 
-// A forked child has no threads to process the pieces. Their state at the fork is unknown: a lock may be
-// held, a frame incomplete. Everything the threads could write to is leaked on purpose. The plain bytes,
-// which the threads only read, are compressed again.
+// Recovers the queue in a forked child, which has no threads to process the pieces. What the threads did at
+// the fork is unknown: they may have held a lock or written part of a frame. The child therefore leaks
+// everything that the threads could write to, and compresses the plain bytes again, which they only read.
 void FrameQueue::look_for_fork() {
   if (!crew_ || crew_->process == forks()) return;
   static_cast<void>(crew_.release());

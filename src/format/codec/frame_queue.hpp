@@ -1,8 +1,8 @@
-// format/codec/frame_queue: turns plain pieces into frames in order. The queue's own threads compress while
-// the caller continues; without threads, the caller compresses.
+// format/codec/frame_queue: encodes pieces of plain data as frames, in order. Threads of the queue compress
+// the pieces while the caller continues. Without threads, the caller compresses them.
 //
-// Memory: a plain piece and its frame for each thread, and one more pair. Not thread-safe. A forked child has
-// no threads; its queue holds the same pieces, and the caller compresses them.
+// Holds one piece and its frame per thread, and one more pair. Not thread-safe. A forked child has no
+// threads, but its queue holds the same pieces, and its caller compresses them.
 #pragma once
 
 #include <deque>
@@ -16,13 +16,14 @@
 
 namespace sheaf::codec {
 
-// Returns `how` with the number of threads that a task may start if `tasks` tasks share the machine's cores.
-// If `how` does not specify a number, this is the number of otherwise idle cores per task, at most 3.
+// Returns `how` with a definite number of threads. Replaces Compression::automatic_threads by the number of
+// idle cores per task, at most 3, if `tasks` tasks share the cores of the host. Keeps any other number.
 Compression with_threads(Compression how, int64_t tasks);
 
 class FrameQueue : private NonCopyable {
  public:
-  // how.threads must be >= 0. The first complete frame starts the threads, so that short streams start none.
+  // Creates an empty queue. `how.threads` must be >= 0. The first push() of a complete frame starts the
+  // threads, so that short streams start none.
   explicit FrameQueue(const Compression& how);
   ~FrameQueue();
 
@@ -31,7 +32,8 @@ class FrameQueue : private NonCopyable {
   // Returns whether a pop() is required before the next push().
   bool full() const;
 
-  // Adds a copy of a piece of at most how.frame bytes. The queue must not be full().
+  // Adds a copy of `plain`, a piece of at most how.frame bytes at position `at`. The queue must not be
+  // full().
   void push(const format::PlainPlace& at, std::span<const std::byte> plain);
 
   // Returns the frame of the oldest piece, valid until pop(). Without `wait`, returns nullopt if the frame is

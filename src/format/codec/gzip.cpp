@@ -43,7 +43,7 @@ constexpr int member_window = MAX_WBITS + 16;  // 32 KiB, and zlib's flag for gz
 constexpr int memory_level = 8;                // zlib's default: 256 KiB for compression
 constexpr int stream_size = sizeof(z_stream);
 
-// Returns a stream that is ready for a new buffer, null if zlib fails. The stream is stored in `state`,
+// Returns a stream that is ready for a new buffer, or null if zlib fails. The stream is stored in `state`,
 // because zlib keeps the address of its z_stream. If `state` is null, begin() initializes a new stream;
 // otherwise the existing stream is reset.
 template <class Begin>
@@ -61,7 +61,7 @@ z_stream* stream_in(std::shared_ptr<void>& state, Begin begin, int (*anew)(z_str
   return stream;
 }
 
-// Returns false if a size exceeds zlib's counters.
+// Sets the input and output of `stream`. Returns false if a size exceeds zlib's counters.
 bool point(z_stream& stream, std::span<const std::byte> data, std::span<std::byte> out) {
   if (data.size() > UINT_MAX || out.size() > UINT_MAX) return false;
   stream.next_in = reinterpret_cast<const Bytef*>(data.data());
@@ -83,7 +83,7 @@ size_t compress_gzip(std::shared_ptr<void>& state, int level, std::span<const st
   return done ? out.size() - stream->avail_out : 0;
 }
 
-// On success the content is verified: zlib has checked the checksum and length of the member.
+// Implements Method::decompress. If it succeeds, zlib has verified the checksum and the length of the member.
 bool decompress_gzip(std::shared_ptr<void>& state, std::span<const std::byte> data,
                      std::span<std::byte> out) {
   const auto begin = [](z_stream* stream) {

@@ -1,4 +1,4 @@
-// format/codec/library: functions of a shared library that is loaded on first use.
+// format/codec/library: finds the functions of a shared library, which is loaded on first use.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ class Library {
   };
   Symbol operator[](const char* symbol);
 
-  // Returns why the library or one of its functions is unavailable; empty if all are available.
+  // Returns why the library or one of its functions is unavailable, or an empty string if all are available.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -30,9 +30,9 @@ class Library {
   std::string problem_;
 };
 
-// Loads the library `name` on the first call and returns the functions that find(library) looks up. Returns
-// null if one is unavailable, with the reason in *problem unless `problem` is null. Any thread. Never freed:
-// see Library.
+// Loads the library `name` on the first call and returns the functions that find(library) looks up. If one of
+// them is unavailable, returns null and stores the reason in *problem unless `problem` is null. Any thread
+// may call it. The result stays valid, because a Library is never unloaded.
 template <class Functions, class Find>
 const Functions* load(const char* name, std::string* problem, Find find) {
   static Library& library = *new Library(name);

@@ -1,5 +1,5 @@
-// format/codec/method: a compression method, as listed in the table of codec.cpp. Each method has its own
-// file in this folder: its number on disk, name and levels, and its functions on top of a library.
+// format/codec/method: describes a compression method by its number on disk, its name, its levels, and its
+// functions, which call a library. Each method has its own file in this folder. codec.cpp lists all methods.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@ using format::Codec;
 struct Method {
   Codec codec;            // docs/format.md, section 14.1
   std::string_view name;  // as in the open mode: "zstd"
-  int min_level = 0;      // least = most = 0: no levels
+  int min_level = 0;      // min_level = max_level = 0: no levels
   int max_level = 0;
 
-  // Loads the library. Sets `problem` to the reason on failure, and leaves it unchanged otherwise. Any
-  // thread. This function and the next two are null if Sheaf was built without the library.
+  // Loads the library. If that fails, sets `problem` to the reason; otherwise leaves it unchanged. Any thread
+  // may call it. `load`, `compress` and `decompress` are null if Sheaf was built without the library.
   void (*load)(std::string& problem) = nullptr;
-  // `state` holds the library's data between calls of the same function. A call with a null `state` creates
-  // it. Not thread-safe. The library must be available. Returns the number of bytes written to `out`; 0 on
-  // failure, for example if `out` is too small.
+  // Compresses `data` into `out`. Returns the number of bytes written, or 0 on failure, for example if `out`
+  // is too small. `state` holds the library's data between calls of the same function; a call with a null
+  // `state` creates them. Requires that the library is available. Not thread-safe.
   size_t (*compress)(std::shared_ptr<void>& state, int level, std::span<const std::byte> data,
                      std::span<std::byte> out) = nullptr;
   // Fills all of `out`. Returns false unless `data` is a buffer of out.size() bytes compressed by this

@@ -7,11 +7,11 @@ namespace sheaf::codec {
 
 namespace {
 
-// Elements per strip: a strip and its places in the output fit in the L1 cache.
+// Elements per strip. A strip and the part of the output that it fills fit in the L1 cache.
 constexpr size_t strip = 512;
 
-// `Back`: from grouped bytes to elements. Width 0: element size known only at run time. Common sizes are much
-// faster as compile-time constants.
+// Groups the bytes of elements or, with `Back`, restores the elements. `Width` is the element size if it is
+// known at compile time, which makes common sizes much faster; otherwise it is 0.
 template <bool Back, size_t Width>
 void transpose(const std::byte* from, std::byte* to, size_t elements, size_t width) {
   const size_t w = Width ? Width : width;

@@ -7,9 +7,9 @@
 
 namespace sheaf::codec {
 
-// Byte b of element i of `data` becomes byte b*n + i of `out`, for n = data.size() / element complete
-// elements. The remaining bytes keep their position. `out` has the size of `data` and must not overlap it;
-// element > 0.
+// shuffle() copies byte b of element i of `data` to byte b*n + i of `out`, where n = data.size() / element is
+// the number of complete elements. The remaining bytes keep their position. unshuffle() is the inverse.
+// `element`, the bytes of an element, must be > 0. `out` must have the size of `data` and not overlap it.
 void shuffle(std::span<const std::byte> data, size_t element, std::span<std::byte> out);
 void unshuffle(std::span<const std::byte> data, size_t element, std::span<std::byte> out);
 

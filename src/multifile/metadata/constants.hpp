@@ -19,12 +19,13 @@ inline constexpr int64_t first_slice = 1 << 10;
 inline constexpr int64_t largest_slice = 16 << 10;
 inline constexpr int64_t largest_batch = 32 << 10;
 inline constexpr size_t max_sizes = 256 << 10;    // block sizes in a batch
-inline constexpr int64_t many_blocks = 16 << 10;  // blocks of one task; larger tables are not held
+inline constexpr int64_t many_blocks = 16 << 10;  // blocks of one task; the sizes of more blocks are not held
 static_assert(first_slice <= largest_slice && largest_slice <= rows_at_once);
 
 // --- Tasks with very many blocks (many_blocks).
 inline constexpr int64_t neighbour_sizes_at_once = 8 << 10;
-// In a table of more tasks than this, the sizes of one task are read one by one.
+// In a table of more tasks than this, the sizes of one task are read one by one, without those of its
+// neighbours.
 inline constexpr int64_t max_neighbours = 512;
 inline constexpr int64_t singles_at_once = 64;
 inline constexpr int64_t max_blocks_held = 16 << 10;  // blocks of a task
@@ -38,7 +39,7 @@ inline constexpr int64_t overruns_read_at_once = 8 << 10;  // block sizes
 
 // --- Others.
 inline constexpr size_t written_at_once = 128 << 10;  // block sizes: 1 MiB
-// tasks: chunk sizes and other data of a file that was never closed
+// tasks; number of chunk sizes and other values read at a time from a file that was never closed
 inline constexpr int64_t recovered_at_once = 64 << 10;
 inline constexpr int32_t files_counted_at_once = 4096;      // in one reduction: 32 KiB
 inline constexpr int64_t edge_rows_at_once = 4096;          // tasks

@@ -24,9 +24,9 @@ void Edges::set(const JournalKey& key, int64_t unit, int64_t data_start, int64_t
   shift_ = format::edges_shift(header_);
 }
 
-// Opens the boundary file at its first use and writes the header and the rows before any data. All tasks of
-// the host write the same header. Rows left by an earlier file of that name are ignored, because each row is
-// tied to the identity of its physical file.
+// Opens the boundary file and writes its header and rows before any bytes of boundary blocks are written. All
+// tasks of the host write the same header. Readers ignore rows left by an earlier file of that name, because
+// the hash of each row includes the identity of its physical file.
 File& Edges::file() {
   if (file_) return *file_;
   if (announces_ && key_.has_identity()) announce_hosts(store_, path_, key_.header());
@@ -40,7 +40,7 @@ File& Edges::file() {
   if (const auto wanted = format::encode(header_); found < head.size() || head != wanted)
     file->write_at(wanted, 0);
   for (const Row& row : rows_) copy_earlier(row, *file);
-  if (earlier_) file->sync();  // a row promises that the copied bytes exist
+  if (earlier_) file->sync();  // a row promises readers that the copied bytes are stored
   for (const Row& row : rows_)
     file->write_at(format::encode(row.where, header_, row.task), format::edges_row_offset(row.task));
   file_ = std::move(file);

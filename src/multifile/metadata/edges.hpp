@@ -1,11 +1,11 @@
-// multifile/metadata/edges: the boundary blocks of a physical file, kept beside it until it is closed.
+// multifile/metadata/edges: stores the boundary blocks of a physical file beside it until it is closed.
 //
 // Where hosts share no page cache, two hosts must not write within one block of the shared granularity, such
 // as a page (layout/regions). Bytes that a task writes to a boundary block go to a boundary file of its host
 // instead, at a corresponding offset. That file, NAME.edges.<host>, is created on demand (docs/format.md,
 // section 18). At close, one task merges each boundary block into the physical file
-// (multifile/collective/merge_boundary_blocks). In a file that was never closed, readers and repairs find
-// them with multifile/metadata/edges_reader.
+// (multifile/collective/merge_boundary_blocks). Readers and repairs find the boundary blocks of a file that
+// was never closed with multifile/metadata/edges_reader.
 #pragma once
 
 #include <memory>
@@ -22,8 +22,8 @@ namespace sheaf {
 // The boundary blocks of one physical file, for the tasks of one process. Local. Not thread-safe.
 class Edges {
  public:
-  // `store` outlives the object. `journal`: announces the boundary blocks in the journal, so that readers of
-  // an unclosed file find them.
+  // `store` must outlive the object. If `journal` is true, the object announces the boundary blocks in the
+  // journal, so that readers of an unclosed file find them.
   Edges(Store& store, std::string physical_file, bool journal)
       : store_(store), path_(std::move(physical_file)), announces_(journal) {}
 
@@ -41,10 +41,10 @@ class Edges {
   void keep_earlier(std::shared_ptr<File> physical_file) { earlier_ = std::move(physical_file); }
   const layout::EdgeMap& map() const { return map_; }
   bool in_use() const { return in_use_; }
-  // True if a boundary block was written here.
+  // Returns true if the boundary file is open. The first write to a boundary block opens it.
   bool is_made() const { return file_ != nullptr; }
   int64_t unit() const { return header_.unit; }
-  // Called when further bytes may be written directly to the physical file.
+  // Ends the use of boundary blocks: from now on, all bytes may be written directly to the physical file.
   void end() {
     map_ = {};
     in_use_ = false;
@@ -54,11 +54,12 @@ class Edges {
   // the store throws, and `foreign`.
   void write(std::span<const std::byte> data, int64_t offset) { file().write_at(data, offset + shift_); }
   size_t read(std::span<std::byte> data, int64_t offset) { return file().read_at(data, offset + shift_); }
-  // Returns when bytes written here would survive a power loss.
+  // Makes the bytes in the boundary file durable.
   void sync();
-  // Neither throws. close() must be called when nothing more will be written. remove() must be called by
-  // every task after all boundary blocks were merged; it deletes the file of the host.
+  // Closes the boundary file after the last write. Never throws.
   void close();
+  // Deletes the boundary file of the host. Every task must call it after all boundary blocks were merged.
+  // Never throws.
   void remove();
 
  private:
@@ -80,7 +81,7 @@ class Edges {
   bool named_ = false;  // the directory entry would survive a power loss
 };
 
-// The physical file as the task sees it: boundary blocks are redirected to `edges`.
+// The physical file as its tasks access it. Redirects accesses to boundary blocks to `edges`.
 class BoundaryFile final : public ForwardingFile {
  public:
   BoundaryFile(std::shared_ptr<File> inner, std::shared_ptr<Edges> edges)
@@ -100,7 +101,7 @@ class BoundaryFile final : public ForwardingFile {
   const std::shared_ptr<Edges> edges_;
 };
 
-// Returns `file` itself if `edges` is null.
+// Returns a BoundaryFile on top of `file`, or `file` itself if `edges` is null.
 std::shared_ptr<File> edged(std::shared_ptr<File> file, std::shared_ptr<Edges> edges);
 
 }  // namespace sheaf

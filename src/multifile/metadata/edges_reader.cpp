@@ -30,14 +30,14 @@ class RejoinedFile final : public ForwardingFile {
   RejoinedFile(std::shared_ptr<File> inner, layout::EdgeMap map, std::vector<Beside> hosts)
       : ForwardingFile(std::move(inner)), map_(std::move(map)), hosts_(std::move(hosts)) {}
 
-  // Boundary blocks may extend beyond the end of the file.
+  // Returns a size that includes boundary blocks beyond the end of the physical file.
   FileStatus status() override {
     FileStatus found = inner().status();
     for (const Beside& host : hosts_)
       found.size = std::max(found.size, host.file->status().size - host.shift);
     return found;
   }
-  // Bytes stored in no file read as zeros up to the end found by status().
+  // Reads bytes that are stored in no file as zeros, up to the size that status() returns.
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
     const int64_t length = std::clamp<int64_t>(status().size - offset, 0, std::ssize(data));
     map_.for_each_part(offset, length, [&](int64_t at, int64_t bytes, const auto& part) {
@@ -69,7 +69,8 @@ class RejoinedFile final : public ForwardingFile {
   const std::vector<Beside> hosts_;
 };
 
-// Returns the number of hosts that write the file, from its journal.
+// Returns the number of hosts that write the file according to its journal, or 0 if it has no journal or only
+// one host.
 int32_t hosts_of(Store& store, const std::string& place, const format::Identity& identity) {
   const std::string name = format::journal_name(place);
   if (const FileStatus found = store.status(name); !found.exists || found.is_directory) return 0;

@@ -9,9 +9,10 @@
 
 namespace sheaf {
 
-// Returns an incomplete physical file for reading, as if all boundary blocks were merged; `file` itself if it
-// has none. Keeps a file open for every host with boundary blocks, and 24 bytes for every task that wrote
-// some. `map`, if given, receives their positions. Throws what the store throws, and unsupported.
+// Returns a File that reads the incomplete physical file `file` as if all its boundary blocks were merged.
+// Returns `file` itself if it has none. Keeps a file open for every host with boundary blocks, and holds 24
+// bytes for every task that wrote some. Stores their positions in `map` unless it is null. Throws what the
+// store throws, and unsupported.
 std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file, layout::EdgeMap* map = nullptr);
 
 // Copies the bytes of [offset, offset + length) that are in boundary blocks to `target`, which is the file

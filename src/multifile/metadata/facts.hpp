@@ -10,7 +10,8 @@
 
 namespace sheaf {
 
-// Returns the name of physical file `number` > 0 of a set. Null: format::physical_name.
+// Returns the name of physical file `number` > 0 of a set. A null function stands for
+// format::physical_name().
 using NameOf = std::function<std::string(int32_t number)>;
 
 inline std::string name_in_set(const std::string& base, int32_t number, const NameOf& name_of) {
@@ -23,7 +24,7 @@ struct FileFacts {
   int32_t fsblksize = 0;  // bytes
   bool keyval = false;
   bool durable = false;  // writing: after close() the data survive a power loss
-  // reading: never closed; the contents come from the journal, and the file may still be written
+  // reading: the file was never closed, so its contents come from the journal; it may still be written
   bool unclosed = false;
   bool compressed = false;
   bool guessed = false;  // a repair could not recover the whole multifile

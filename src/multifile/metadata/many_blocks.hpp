@@ -1,5 +1,5 @@
-// multifile/metadata/many_blocks: the block sizes of a task that has too many to hold. They are read from the
-// table of the file in windows of at most 64 KiB. Holes of the file are skipped.
+// multifile/metadata/many_blocks: provides the block sizes of a task with too many blocks to hold in memory.
+// Reads them from the block table of the file in windows of at most 64 KiB. Skips holes of the file.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ struct SharedReader {
 
 class SHEAF_EXPORT ManyBlocks final : public BlockSource {
  public:
-  // Block sizes of local task `task`, which has `count` blocks.
+  // Provides the block sizes of local task `task`, which has `count` blocks.
   ManyBlocks(std::shared_ptr<SharedReader> tables, int64_t task, int64_t count)
       : tables_(std::move(tables)), task_(task), count_(count) {}
 
@@ -49,8 +49,8 @@ class SHEAF_EXPORT ManyBlocks final : public BlockSource {
   std::vector<int64_t> window_;  // sizes from block begin_ on
 };
 
-// Returns the validated block sizes of one task, in memory if they are few. They are valid as long as `held`,
-// which is set. Throws damaged.
+// Returns the validated block sizes of one task, in memory if they are few. Sets `held` to their owner; the
+// result is valid as long as that exists. Throws damaged.
 BlockSizes read_blocks_of_task(const std::shared_ptr<SharedReader>& tables,
                                const layout::ChunkGeometry& geometry, int64_t local_rank,
                                std::shared_ptr<const void>& held);

@@ -80,7 +80,7 @@ std::optional<Pointer> MetadataReader::read_stored_pointer() {
     damaged("truncated: the block table at offset " + std::to_string(p.varheader) + " with " +
             std::to_string(p.maxblocks) + " blocks does not fit into " + std::to_string(file_size()) +
             " bytes");
-  file_size_ = -1;  // the file has its final size before the pointer is written
+  file_size_ = -1;  // the pointer is written after all other bytes, so the size is final now
   return p;
 }
 
@@ -121,7 +121,8 @@ FileChecks* MetadataReader::checks(const format::Pointer& p) {
   if (checking_ == Checking::off || !p.complete() || checks_) return checks_.get();
   std::optional<FileChecks> opened;
   const auto open = [&](int64_t size) { opened = FileChecks::open(file_, size, header_, p, extension()); };
-  // If the size was taken before the last byte was written, queries it again.
+  // The size at the open may be older than the last written byte. If it does not fit, the current size is
+  // used.
   if (opened_size_ >= p.varheader && extension()) attempt([&] { open(opened_size_); });
   if (!opened) open(file_size());
   if (opened) checks_ = std::make_unique<FileChecks>(std::move(*opened));
@@ -135,7 +136,7 @@ void MetadataReader::read_chunk_sizes(int64_t first, std::span<int64_t> values) 
     if (size < 0)
       damaged("chunk size " + std::to_string(size) + " of task " +
               std::to_string(first + static_cast<int64_t>(i)));
-    // Format 3 and older store the requested sizes.
+    // Formats before 4 store the requested sizes.
     if (header_.version <= 3) {
       const auto aligned = align_up(size, header_.fsblksize);
       if (!aligned) damaged("a chunk size exceeds 2^63 bytes");
@@ -210,8 +211,8 @@ void MetadataReader::check_block(const format::Pointer& p, const layout::ChunkGe
   if (!end || (*end > p.varheader && (bytes <= g.size || !may_overrun(p) || !reaches(*end))))
     refuse(", which reach beyond the data");
   if (bytes <= g.size) return;
-  // The blocks that fit their chunks add up to at most the data area. The limit below keeps the sum of the
-  // others representable:
+  // The blocks that fit their chunks add up to at most the size of the data area. The limit below keeps the
+  // sum of all other blocks representable.
   const std::string of_chunk = " of a chunk of " + std::to_string(g.size);
   const auto entries = checked_mul(header_.ntasks, p.maxblocks);
   if (!entries || bytes > (INT64_MAX - p.varheader) / *entries)

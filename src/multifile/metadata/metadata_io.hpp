@@ -1,6 +1,6 @@
 // multifile/metadata/metadata_io: reads and writes the metadata of one physical file in slices, at offsets
-// that every task can compute. Used by the serial handles, the parallel protocol and the tools. No call
-// allocates more memory than its result needs. Every number read is validated against the size of the file
+// that every task can compute. Used by the serial handles, the parallel protocol and the tools. A call holds
+// no more rows than its caller has requested. Every number read is validated against the size of the file
 // before use.
 #pragma once
 
@@ -29,7 +29,7 @@
 
 namespace sheaf {
 
-// Offsets of a round of block sizes and of the mapping, which follows the last round.
+// Return the offsets of a round of block sizes, and of the mapping, which follows the last round.
 inline int64_t block_sizes_offset(const format::Header& h, const format::Pointer& p, int64_t round) {
   return p.varheader + 8 * int64_t{h.ntasks} * (1 + round);
 }
@@ -37,7 +37,7 @@ inline int64_t mapping_offset(const format::Header& h, const format::Pointer& p)
   return block_sizes_offset(h, p, p.maxblocks);
 }
 
-// Views a mapping as it is stored: for each task, the number of its file and its local rank.
+// Returns a view of a mapping as it is stored: for each task, the number of its file and its local rank.
 template <class Entry>
 auto numbers_of(std::span<Entry> entries) {
   using Number = std::conditional_t<std::is_const_v<Entry>, const int32_t, int32_t>;
@@ -45,7 +45,7 @@ auto numbers_of(std::span<Entry> entries) {
   return std::span(reinterpret_cast<Number*>(entries.data()), 2 * entries.size());
 }
 
-// Reads one physical file. All calls throw damaged/unclosed errors that name the file.
+// Reads the metadata of one physical file. All calls may throw damaged and unclosed, naming the file.
 //
 // A file that was never closed has no META2. With a store, the reader uses its journal instead
 // (multifile/journal/journal_reader), and derives the mapping from the global ranks of all files. A Pointer
@@ -62,12 +62,12 @@ class MetadataReader {
   const format::Header& header() const { return header_; }
   File& file() const { return file_; }
   int64_t file_size();        // bytes; queried once, and again after the pointer was read
-  bool reaches(int64_t end);  // whether the file has at least `end` bytes
+  bool reaches(int64_t end);  // true if the file has at least `end` bytes
 
   // Reads the pointer to META2 and checks that META2 lies inside the file. Throws `unclosed` if there is no
   // pointer and no journal can replace it. If the file has checksums, verifies the header and the pointer.
   format::Pointer read_pointer();
-  // True if read_pointer() has failed because the file had a journal that is lost.
+  // Returns true if read_pointer() has failed because the journal of the file is lost.
   bool journal_lost() const { return journal_lost_; }
   // Returns the damage that read_pointer() has found in the journal.
   JournalDamage journal_damage() const { return journal_ ? journal_->damage() : JournalDamage{}; }
@@ -75,7 +75,7 @@ class MetadataReader {
   // read_pointer().
   void accept_lost_records() { lost_records_ = LostRecords::accepted; }
 
-  // True if a task has continued without its journal. The journal may then lack the end of streams.
+  // Returns true if a task has continued without its journal. The journal may then lack the end of streams.
   bool has_journal_gap();
 
   // Returns the checksums of the rest of a complete file, opened at the first call. Null if the file has none
@@ -90,27 +90,29 @@ class MetadataReader {
     read_numbers(header_.globalranks_offset() + 8 * first, values, "global ranks");
   }
   void read_chunk_sizes(int64_t first, std::span<int64_t> values);
-  // Reads chunk sizes as stored: before format 4 these are the requested ones.
+  // Reads chunk sizes as stored. Before format 4, the requested sizes are stored, not the final ones.
   void read_stored_chunk_sizes(int64_t first, std::span<int64_t> values) {
     read_numbers(header_.chunksizes_offset() + 8 * first, values, "chunk sizes");
   }
   // Throws unless all counts are in 1..maxblocks.
   void read_block_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values);
-  // After find_overruns(), a cut block has the number of bytes that are known to be the task's own.
+  // Reads block sizes of one round. After find_overruns(), the size of a truncated block is the number of its
+  // bytes that certainly belong to the task.
   void read_block_sizes(const format::Pointer& p, int64_t round, int64_t first, std::span<int64_t> values);
   // Reads block sizes as stored.
   void read_stored_block_sizes(const format::Pointer& p, int64_t round, int64_t first,
                                std::span<int64_t> values);
-  // Must be called if a block is larger than its chunk. Reads the whole block table of a complete file
-  // without checksums. Warns once if bytes are not known to belong to their task. Other files have no such
-  // blocks.
+  // Returns the blocks that must be truncated, because their last bytes may belong to another task. Must be
+  // called if a block is larger than its chunk. At the first call, reads the whole block table of a complete
+  // file without checksums, and adds a warning if it finds such blocks. Returns none for other files.
   const std::vector<layout::CutBlock>& find_overruns(const format::Pointer& p);
   // Returns a number of rounds, from `round` on, in which the task's block is empty because its size lies in
-  // a hole of the file. Does not read them, and may miss some. 0: unknown.
+  // a hole of the file. Queries the hole without reading sizes, so further rounds may be empty. Returns 0 if
+  // the size may lie outside a hole.
   int64_t empty_rounds(const format::Pointer& p, int64_t round, int64_t task);
 
-  // Read the mapping of a set. Require header().leads_set(). The size is the total number of tasks of the
-  // set.
+  // Read the size of the mapping, which is the number of tasks of the set, and its entries. Require
+  // header().leads_set().
   int64_t read_mapping_size(const format::Pointer& p);
   void read_mapping(const format::Pointer& p, int64_t first, std::span<layout::Placement> entries);
 
@@ -149,7 +151,7 @@ class MetadataReader {
   std::string what_to_do() const;
   // Replaces the pointer of a file that was not closed.
   format::Pointer recover_pointer();
-  // True if the program died while it wrote the pointer: the trailer has a different pointer, and the
+  // Returns true if the program died while it wrote the pointer: the trailer contains a pointer, and the
   // journal, which is removed after that write, still exists.
   bool is_pointer_torn();
   std::optional<format::Pointer> find_unmarked_table(int64_t skip);
@@ -190,13 +192,14 @@ int64_t MetadataReader::visit_chunk_sizes(int64_t at_once, Visit&& visit) {
   return *end - begin;
 }
 
-// True if two files of a set are known to come from different opens. Nothing is known about files without an
+// Returns true if two files of a set certainly come from different opens. Returns false if either has no
 // identity.
 inline bool is_of_another_open(const std::optional<format::Extension>& a,
                                const std::optional<format::Extension>& b) {
   return a && b && a->identity != b->identity;
 }
-// Throws damaged, naming the member, if is_of_another_open(). `lead`: extension of file 0.
+// Throws damaged, naming the member, if `member` is of another open than file 0. `lead` is the extension of
+// file 0.
 void require_same_open(const std::optional<format::Extension>& lead, MetadataReader& member);
 
 // Identifies the contents of a physical file, to detect that a later file has replaced them.
@@ -208,17 +211,18 @@ struct FileIdentity {
   static FileIdentity of(const format::Header& header, const format::Pointer& pointer,
                          const std::optional<format::Extension>& extension);
 };
-// Returns `file` for reading, with a check after every read that throws `foreign` once the file has another
-// generation (storage/decorators/watched_file). Compares the identity or, without one, the pointer. Returns
-// `file` itself if neither is known.
+// Returns a File that reads `file` and checks its contents after every read. The read throws `foreign` if
+// they are of another generation (storage/decorators/watched_file). Compares the identity or, without one,
+// the pointer. Returns `file` itself if neither is known.
 std::shared_ptr<File> watched(std::shared_ptr<File> file, const FileIdentity& of);
 
-// Writes one physical file. The caller is responsible for the order of writes of different tasks.
+// Writes the metadata of one physical file. The caller is responsible for the order of writes of different
+// tasks.
 class MetadataWriter {
  public:
   MetadataWriter(File& file, const format::Header& header) : file_(file), header_(header) {}
 
-  // Writes the fixed part, with the magic that the extension requires.
+  // Writes the fixed part of META1, with the magic that the extension requires, and the extension itself.
   void write_header(const std::optional<format::Extension>& extension = {});
   // Writes the entries of META1 for tasks [first, first + n).
   void write_ranks_and_sizes(int64_t first, std::span<const int64_t> globalranks,
@@ -235,7 +239,8 @@ class MetadataWriter {
                          std::span<const int64_t> sizes) {
     write_numbers(block_sizes_offset(header_, p, round) + 8 * first, sizes);
   }
-  // Write the size of the mapping, then its entries: in serial and mapped writing, and for file 0 of a set.
+  // Write the size of the mapping, and its entries. Needed in serial and mapped writing, and in file 0 of a
+  // set.
   void write_mapping_size(const format::Pointer& p, int32_t size) {
     write_numbers(mapping_offset(header_, p), std::span<const int32_t>(&size, 1));
   }

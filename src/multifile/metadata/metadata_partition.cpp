@@ -12,7 +12,8 @@ namespace sheaf {
 
 namespace {
 
-// Contributions of the first and the last segment of a slice to files that continue in other slices.
+// Sums of the first and the last segment of a slice. The files of these segments may continue in other
+// slices.
 struct Border {
   int64_t first_file = -1;
   SegmentSums first;

@@ -1,12 +1,13 @@
 // multifile/metadata/metadata_partition: the arrays of physical files as one table with a row per task. The
 // table is partitioned into slices of consecutive rows. Each slice is held by one of a few metadata tasks,
-// called metadata writers while the multifile is written. A process holds its own rows, a metadata task also
-// those of its slice.
+// called metadata writers while the multifile is written. Every process holds its own rows. A metadata task
+// also holds those of its slice.
 //
-// There are two kinds of tables. Rows anywhere (mapped access) are ordered by (physical file, local rank).
-// Every process communicates with every metadata task; an exchange is one gather or scatter per metadata
-// task. Rows by rank (one task per process) are those of one group, where each process has the row of its
-// rank. A process communicates only with its metadata task, in a communicator of their slice.
+// There are two kinds of tables. In a table of rows anywhere (mapped access), a process may have any rows.
+// The rows are ordered by (physical file, local rank). Every process communicates with every metadata task;
+// an exchange is one gather or scatter per metadata task. A table of rows by rank (one task per process) has
+// the rows of one group, in which each process has the row of its rank. A process communicates only with the
+// metadata task of its slice, in a communicator of the slice.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +43,8 @@ struct Segment {
   size_t row = 0;          // number of the first row in the slice
 
   size_t end() const { return row + static_cast<size_t>(count); }
-  // Returns the entries of the segment from a column, which has an entry for each row of the slice, or for
-  // its first rows.
+  // Returns the entries of the segment in `column`. The column has an entry for each row of the slice, or for
+  // its first rows, up to the segment or beyond.
   template <class Entry>
   std::span<Entry> of(std::span<Entry> column) const {
     return column.subspan(row, static_cast<size_t>(count));
@@ -54,12 +55,12 @@ struct Segment {
   }
 };
 
-// Sum and maximum of a number over the rows of a segment, and over its physical file. Sums saturate at 2^63 -
-// 1.
+// Sum and maximum of a number over the rows of a segment. Sums saturate at 2^63 - 1.
 struct SegmentSums {
   int64_t sum = 0;
   int64_t largest = 0;
 };
+// Sum and maximum of a number over the rows of a physical file.
 struct FileSums {
   int64_t before = 0;  // sum over the rows before the segment
   int64_t sum = 0;     // over all rows
@@ -68,24 +69,26 @@ struct FileSums {
 
 class MetadataPartition {
  public:
-  // For rows anywhere. Local; all tasks of `comm`, which outlives the object, pass the same `rows`. All
-  // slices that have rows, except the last, are multiples of 1024 rows. root: the metadata task, if there is
-  // only one.
+  // Partitions a table of rows anywhere. Local, but all tasks of `comm`, which must outlive the object, must
+  // pass the same `rows`. Every slice with rows except the last has a multiple of 1024 rows. If there is only
+  // one metadata task, it is `root`.
   MetadataPartition(Comm& comm, int64_t rows, Slicing slicing = Slicing::groups, int root = 0);
-  // For rows by rank. Collective over `comm`, which outlives the object. root: as above.
+  // Partitions a table of rows by rank. Collective over `comm`, which must outlive the object. With
+  // Slicing::whole, the metadata task is `root`.
   MetadataPartition(Comm& comm, Slicing slicing, int root = 0);
-  // For rows anywhere: moves slices that begin within a file of `tasks` rows, starting at `first_row`, to a
-  // permitted start. Local; all tasks must call it alike for all physical files in order.
+  // Moves the slices of rows anywhere that begin within a file to positions that the Slicing permits. The
+  // file has `tasks` rows from `first_row` on. Local, but all tasks must call it alike for all physical files
+  // in order.
   void align_to_file(int64_t first_row, int64_t tasks);
 
   int64_t first() const { return first_; }  // first row of this process's slice
   int64_t count() const { return count_; }  // number of its rows; 0 if this process is no metadata task
   bool leads() const { return number_ >= 0; }
-  // Returns the number of metadata tasks with which this process communicates.
+  // Returns the number of metadata tasks that this process communicates with.
   int leaders() const { return by_rank() ? 1 : static_cast<int>(std::ssize(begins_)) - 1; }
   int leader_of(int64_t row) const;
   int64_t largest() const;                // rows in the largest slice of leaders()
-  int number() const { return number_; }  // index of this process among them, or -1
+  int number() const { return number_; }  // index of this process among the metadata tasks, or -1
   bool by_rank() const { return rows_per_slice_ > 0; }
   // For rows by rank: return the number of slices, and the rows of each except the last.
   int slices() const { return slices_; }
@@ -104,7 +107,8 @@ class MetadataPartition {
       return std::as_bytes(piece);
     });
   }
-  // Like collect(), with piece_of(leader) as the bytes for each metadata task, called in their order.
+  // Like collect(), with piece_of(leader) as the bytes for each metadata task. Calls piece_of() in the order
+  // of metadata tasks.
   template <class PieceOf>
   Gathered collect_pieces(PieceOf&& piece_of) {
     Gathered mine;
@@ -114,7 +118,7 @@ class MetadataPartition {
     }
     return mine;
   }
-  // Like collect_pieces(), for one metadata task.
+  // Like collect_pieces(), for the metadata task `leader` only.
   Gathered collect_piece(int leader, std::span<const std::byte> piece) {
     return comm_->gather(piece, process_of(leader));
   }
@@ -135,13 +139,15 @@ class MetadataPartition {
     return answer<Answer, Record>(collect(records), records.size(), problem, act);
   }
 
-  // Combines the sums of a file over the segments of all metadata tasks. Collective. With Totals::sums, the
-  // other members may be those of the own segment.
+  // Members of FileSums that add_up() must compute: all, or all but `largest`.
   enum class Totals : uint8_t { all, sums };
+  // Returns the sums over the physical file of each of `segments`, the segments of this metadata task. `own`
+  // contains the sums over these segments. Collective. With Totals::sums, `largest` may be that of the
+  // segment.
   std::vector<FileSums> add_up(std::span<const Segment> segments, std::span<const SegmentSums> own,
                                Totals totals = Totals::all);
-  // Sends a value of every metadata task to all processes that communicate with it. Collective. Returns the
-  // values in the order of metadata tasks; `mine` is ignored on processes that are no metadata tasks.
+  // Sends `mine` of every metadata task to all processes that communicate with it. Collective. Returns the
+  // values in the order of metadata tasks. Ignores `mine` on processes that are no metadata tasks.
   template <class Fact>
   std::vector<Fact> share(const Fact& mine) {
     static_assert(sizeof(Fact) % sizeof(int64_t) == 0);

@@ -1,4 +1,4 @@
-// Metadata of files that were never closed, as MetadataReader recovers them.
+// Recovers the metadata of files that were never closed (MetadataReader).
 #include <algorithm>
 
 #include "base/warnings.hpp"
@@ -32,7 +32,7 @@ bool MetadataReader::has_journal_gap() {
          (store_ && store_->status(format::journal_gap_name(place_beside(*store_, file_.path()))).exists);
 }
 
-// Repair is advised only for files that are no longer being written.
+// Returns advice for error messages. Advises a repair only if no program is writing the file.
 std::string MetadataReader::what_to_do() const {
   const LeaseView view = store_ ? look_at_lease(*store_, file_.path()) : LeaseView{};
   if (view.holder == Holder::living) return view.job() + " is writing it";
@@ -94,8 +94,8 @@ Pointer MetadataReader::recover_pointer() {
   return {static_cast<int32_t>(most), *end, journal_ ? TableSource::journal : TableSource::nothing};
 }
 
-// Finds a whole block table at the end of a file without reports of any task. All data are then written; the
-// program died in the last step of its close, before it wrote the pointer.
+// Finds a complete block table at the end of a file without a journal. If there is one, all data are written,
+// and the program died in the last step of its close, before it wrote the pointer.
 std::optional<Pointer> MetadataReader::find_unmarked_table(int64_t skip) {
   const int64_t n = header_.ntasks;
   if (const auto p = pointer_in_trailer(file_, extension());
@@ -120,9 +120,9 @@ std::optional<Pointer> MetadataReader::find_unmarked_table(int64_t skip) {
   return std::nullopt;
 }
 
-// Returns the position of the block table of a file that was not closed. The file may have a table without a
-// pointer, or it was completed, and its journal removed, after `p` was made from the journal. Returns nullopt
-// if the file has no table, or if the journal is open.
+// Returns the pointer to the block table of a file that was not closed when `p` was recovered. Either the
+// file has a table without a pointer, or it was completed later, and its journal removed. Returns nullopt if
+// the file has no table, or if the journal is open.
 std::optional<Pointer> MetadataReader::table_of(const Pointer& p) {
   if (p.source == TableSource::unmarked) return Pointer{p.maxblocks, p.varheader};
   if (p.source == TableSource::nothing || journal_) return std::nullopt;
@@ -150,7 +150,7 @@ void MetadataReader::recover_counts(const Pointer& p, int64_t first, std::span<i
 void MetadataReader::recover_sizes(const Pointer& p, int64_t round, int64_t first,
                                    std::span<int64_t> values) {
   if (const auto table = table_of(p)) return read_block_sizes(*table, round, first, values);
-  // Several rounds only if there are values for all tasks.
+  // Values for more than one round are requested only for all tasks of the file.
   for (; !values.empty(); ++round) {
     const auto row = values.first(std::min(values.size(), static_cast<size_t>(header_.ntasks - first)));
     if (p.source == TableSource::nothing) {
@@ -212,7 +212,8 @@ void MetadataReader::recover_mapping(int64_t first, std::span<layout::Placement>
     damaged("no task of the set has the global rank " + std::to_string(first + (missing - entries.begin())));
 }
 
-// With checksums, these show whether bytes belong to the task.
+// Returns true if blocks of the file may have to be truncated. In a file with checksums, they show which
+// bytes belong to the task.
 bool MetadataReader::may_overrun(const format::Pointer& p) {
   return p.complete() && !(checking_ == Checking::on && extension() && extension()->checksums());
 }
@@ -235,7 +236,7 @@ const std::vector<layout::CutBlock>& MetadataReader::find_overruns(const format:
   layout::OverrunScan scan;
   std::vector<int64_t> sizes;
   for (int64_t first = 0; first < entries; first += std::ssize(sizes)) {
-    // Holes are skipped: the file may claim any number of blocks.
+    // Skip holes, because the file may claim any number of blocks.
     first += std::max<int64_t>(0, (file_.next(Space::data, table + 8 * first) - table) / 8 - first);
     sizes.resize(static_cast<size_t>(std::clamp<int64_t>(entries - first, 0, overruns_read_at_once)));
     if (sizes.empty()) break;

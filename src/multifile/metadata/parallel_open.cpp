@@ -11,7 +11,7 @@ namespace sheaf {
 
 namespace {
 
-// Bits of one number with the values of the first task's Ownership.
+// Bits of the number that broadcasts members of the first task's AnyTask.
 constexpr int64_t took_over = 1;
 constexpr int64_t is_local = 2;
 

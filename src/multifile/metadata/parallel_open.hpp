@@ -16,18 +16,19 @@
 
 namespace sheaf {
 
-// Parses the mode with the additions of the environment (read on rank 0 only). Checks that every task passed
-// the same path, mode and `same_everywhere` numbers (at most 3). Collective; one reduction, and a broadcast
-// if there are additions. Throws on every task alike.
-//   mine: earlier error of this task.
-//   any: null, or the values of this task on input and those of any task on output.
+// Values that agree_on_call() exchanges.
 struct AnyTask {
-  bool has_extras = false;  // local steps that can fail are pending
+  bool has_extras = false;  // a task has pending local steps that can fail
   // At the first task, from its Ownership.
   bool took_over = false;
   bool is_local = false;
   uint64_t lease = 0;  // id(); 0: no lease
 };
+// Parses the mode with the additions of the environment (read on rank 0 only). Checks that every task passed
+// the same path, mode and `same_everywhere` numbers (at most 3). Collective; takes one reduction, and a
+// broadcast if there are additions. Throws on every task alike.
+//   mine: earlier error of this task.
+//   any: null, or the values of this task on input and the combined values of all tasks on output.
 OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
                        std::span<const int64_t> same_everywhere, const std::optional<Error>& mine,
                        AnyTask* any = nullptr);
@@ -38,15 +39,15 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
 int leader_group(int ntasks);
 
 // Returns the hosts of the tasks in `local`, which write one physical file, numbered as in
-// exchange::find_nodes(all). Collective over `all` and over its part `local`. `known`: result of an earlier
-// find_nodes(). Returns one host if all tasks of `local` are on one.
+// exchange::find_nodes(all). Collective over `all` and over its part `local`. `known` is null or the result
+// of an earlier find_nodes(). Returns a single host if all tasks of `local` are on one host.
 JournalHosts find_hosts(Comm& all, Comm& local, const exchange::Nodes* known = nullptr);
 
-// Sums of 63-bit numbers over the tasks of lower rank and over all tasks, checked for overflow.
 struct PrefixedSum {
-  int64_t before = 0;
-  int64_t total = 0;
+  int64_t before = 0;  // over the tasks of lower rank
+  int64_t total = 0;   // over all tasks
 };
+// Returns sums of `mine` >= 0 over tasks. Collective. Throws invalid_argument on overflow.
 PrefixedSum prefixed_sum(Comm& comm, int64_t mine);
 
 }  // namespace sheaf

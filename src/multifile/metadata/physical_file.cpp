@@ -13,7 +13,7 @@ TaskRow PhysicalFile::row(int64_t local_rank) const { return FileRows(*this).at(
 
 namespace {
 
-// Loads an open file; `store` gives access to the files beside it.
+// Loads the metadata of an open file. `store` opens the files beside it.
 PhysicalFile load_opened_file(Store& store, std::shared_ptr<File> file, Checking checking, int64_t max_held) {
   PhysicalFile f;
   f.file = std::move(file);

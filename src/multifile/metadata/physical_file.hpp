@@ -1,5 +1,5 @@
-// multifile/metadata/physical_file: the metadata of one physical file or a set, for the serial handles and
-// the tools. Parallel tasks read their own slices instead (multifile/reader/set_tables).
+// multifile/metadata/physical_file: loads the metadata of one physical file or a set, for the serial handles
+// and the tools. Parallel tasks read their own slices instead (multifile/reader/set_tables).
 //
 // Small metadata are held in memory, large metadata are read again on demand. Whatever a file claims, memory
 // is bounded by the limit given to the loader, plus a few MiB per iteration over tasks
@@ -33,7 +33,7 @@ struct SHEAF_EXPORT PhysicalFile {
 
   const std::string& path() const { return file->path(); }
   int64_t skip() const { return plain && header.ntasks > 0 ? plain->geometry(0).skip : table->skip(); }
-  // Returns one task. For many tasks, FileRows is more efficient.
+  // Returns the row of one task. For many tasks, FileRows is more efficient.
   TaskRow row(int64_t local_rank) const;
 };
 
@@ -53,22 +53,22 @@ struct SHEAF_EXPORT Multifile {
   // Reads the places of tasks [first, first + places.size()).
   void read_places(int64_t first, std::span<layout::Placement> places) const;
 
-  // Return one task. For many tasks, TaskRows is more efficient.
+  // Return the place and the row of one task. For many tasks, TaskRows is more efficient.
   layout::Placement place(int64_t task) const;
   TaskRow row(int64_t task) const;
   const PhysicalFile& file_of(int64_t task) const { return files[static_cast<size_t>(place(task).file)]; }
   const PhysicalFile& file_of(const TaskRow& row) const { return files[static_cast<size_t>(row.place.file)]; }
   int64_t maxblocks() const;  // maximum over all files
-  // Returns false if the contents are those recovered from journals.
+  // Returns false if contents were recovered from a journal.
   bool closed() const {
     return std::ranges::all_of(files, [](const PhysicalFile& f) { return f.pointer.complete(); });
   }
-  // True if streams of a file consist of frames; false for an uncompressed view.
+  // Returns true if the streams of a file consist of frames. Returns false for an uncompressed view.
   bool compressed() const {
     return std::ranges::any_of(files, [](const PhysicalFile& f) { return f.header.compressed; });
   }
   int64_t data_bytes() const;
-  // Returns the number of chunks with an end guessed by a repair (format::Extension).
+  // Returns the number of chunks with an end that a repair has guessed (format::Extension).
   uint64_t guessed_ends() const {
     uint64_t sum = 0;
     for (const PhysicalFile& f : files) sum += f.extension ? f.extension->guessed_ends : 0;
@@ -90,13 +90,13 @@ void for_each_place(const Multifile& multifile, Visit&& visit) {
                                             });
 }
 
-// Loads the stream of a task of `multifile`, positioned at its start, with its uncompressed bytes. `row`
-// outlives the stream.
+// Loads the uncompressed bytes of a task of `multifile` into `stream`, positioned at the first one. `row`
+// must outlive the stream.
 SHEAF_EXPORT void load_stream(ReadStream& stream, const Multifile& multifile, int64_t task,
                               const TaskRow& row);
 
-// Throws `foreign` if a program has rewritten a physical file since it was loaded. For callers that copy
-// within the kernel.
+// Throws `foreign` if a program has rewritten a physical file since it was loaded. Callers that copy within
+// the kernel need it, because they do not read through the File that checks this.
 void require_unchanged(const Multifile& multifile);
 
 // Returns the multifile as if it were not compressed (multifile/stream/plain_file). Chunk sizes, block sizes,

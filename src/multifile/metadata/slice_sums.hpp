@@ -28,8 +28,8 @@ namespace sheaf {
 inline constexpr int64_t sums_in_rows = 2 << 20;
 inline constexpr int64_t sums_of_window = 2 << 20;
 
-// Returns the maximum number of checksums that a task sends with its row, in a slice of `tasks` tasks. The
-// minimum of four takes no more memory than its block sizes, for any number of tasks.
+// Returns the maximum number of checksums that a task sends with its row, in a slice of `tasks` tasks. It is
+// at least four, because four checksums take no more memory than the rest of the row.
 constexpr int64_t max_sums_in_row(int64_t tasks) {
   return std::max<int64_t>(4, sums_in_rows / std::max<int64_t>(1, tasks));
 }
@@ -46,8 +46,8 @@ std::span<const uint32_t> part_in_window(std::span<const uint32_t> sums, int64_t
 class SumRounds {
  public:
   SumRounds() = default;  // no rounds
-  // gather(round) is collective over the slice. It returns a window at the metadata writer and nothing at
-  // other tasks.
+  // `gather` is collective over the slice. At the metadata writer it returns a window, at other tasks
+  // nothing.
   SumRounds(int64_t rounds, std::function<Gathered(int64_t round)> gather)
       : rounds_(rounds), gather_(std::move(gather)) {}
 
@@ -64,13 +64,14 @@ class SumRounds {
   std::function<Gathered(int64_t)> gather_;
 };
 
-// At a metadata writer: the checksums of the tasks of its slice in order, of which it holds a part.
+// The checksums of the tasks of a slice, in order, at its metadata writer, which holds only a part of them at
+// a time.
 class SliceSums {
  public:
   explicit SliceSums(size_t tasks) { tasks_.reserve(tasks); }
 
-  // Adds the next task, which has `count` checksums. They are in `here`, which outlives the object; if `here`
-  // is empty, they are sent in rounds, in the parts of process `source` of the group.
+  // Adds the next task, which has `count` checksums. They are in `here`, which must outlive the object. If
+  // `here` is empty, process `source` of the slice sends them in rounds.
   void add(int64_t count, std::span<const std::byte> here, int source);
 
   int64_t count(size_t task) const { return tasks_[task].count; }
@@ -86,8 +87,8 @@ class SliceSums {
     }
   }
 
-  // Visits the next `count` checksums in native byte order, in portions. Collective over the tasks of the
-  // same rounds, as far as rounds are needed.
+  // Visits the next `count` checksums in native byte order, in portions. If it needs further rounds, it is
+  // collective over the tasks of these rounds.
   void take(int64_t count, SumRounds& rounds,
             const std::function<void(std::span<const std::byte> sums)>& visit);
 

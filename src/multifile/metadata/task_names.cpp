@@ -8,7 +8,7 @@ namespace sheaf {
 
 namespace {
 
-// Returns nothing if the trailer has no such section.
+// Returns the contents of a section, or nothing if the trailer has no such section.
 std::vector<std::byte> read_section(File& file, const FileChecks& checks, format::SectionKind kind) {
   const format::Section* const section = checks.trailer().find(kind);
   if (section == nullptr) return {};

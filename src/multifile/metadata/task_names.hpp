@@ -1,5 +1,5 @@
-// multifile/metadata/task_names: the optional names of the tasks of a multifile (docs/format.md,
-// section 14.5).
+// multifile/metadata/task_names: reads the optional names of the tasks of a multifile, and encodes them for
+// the trailer (docs/format.md, section 14.5).
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace sheaf {
 
-// Sections of the trailer.
+// Kinds of the trailer sections with the members of TaskNames.
 inline constexpr format::SectionKind names_section{5}, taken_section{6};
 
 struct TaskNames {
@@ -22,8 +22,8 @@ struct TaskNames {
 // Reads all names into memory. Throws damaged, and what reading throws.
 SHEAF_EXPORT TaskNames read_task_names(const Multifile& multifile);
 
-// Returns the sections with names from the trailer of `file`, for rewriting that trailer. Empty if it has
-// none.
+// Returns the sections with names from the trailer of `file`, for rewriting that trailer. Returns none if the
+// trailer has none.
 std::vector<MoreSection> read_name_sections(File& file, const FileChecks& checks);
 
 // Returns the trailer sections for `names`; omits empty ones.

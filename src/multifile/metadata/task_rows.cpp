@@ -49,8 +49,8 @@ const TaskRow& TaskRows::at(int64_t task) {
   return row_;
 }
 
-// Reads rows file by file, so that each slice of a file is read once. Returns false if the tasks have too
-// many blocks.
+// Reads the rows of tasks [first, first + tasks) file by file, so that each slice of a file is read once.
+// Returns false if the tasks have too many blocks; the caller then retries with fewer tasks.
 bool TaskRows::gather(int64_t first, int64_t tasks) {
   std::vector<layout::Placement> places(static_cast<size_t>(tasks));
   multifile_->read_places(first, places);

@@ -1,6 +1,7 @@
 // multifile/metadata/task_rows: iterates over the tasks of a physical file or multifile without holding all
-// its tables in memory. Access in task order reads everything once; random access begins with small reads.
-// Holds a few MiB. The files must outlive it. One thread at a time; threads may have objects of their own.
+// its tables in memory. Access in task order reads everything once; random access begins with small reads. An
+// object holds a few MiB, and the files must outlive it. Only one thread at a time may use an object; several
+// threads may use one each.
 #pragma once
 
 #include <memory>
@@ -13,11 +14,11 @@ namespace sheaf {
 
 class FileRows {
  public:
-  // number: of the file in its set, for the places of the rows.
+  // `number` is the number of the file in its set. The places of the rows contain it.
   explicit FileRows(const PhysicalFile& file, int32_t number = 0) : file_(&file) { row_.place.file = number; }
 
-  // Returns the row of a task. Valid until the next call; a copy of the row stays valid. Throws what reading
-  // throws.
+  // Returns the row of a task. The reference is valid until the next call; a copy of the row stays valid.
+  // Throws what reading throws.
   const TaskRow& at(int64_t local_rank);
 
  private:

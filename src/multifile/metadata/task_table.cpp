@@ -191,7 +191,7 @@ void TaskTable::read_sizes(RowSlice& slice) const {
   }
 }
 
-// The checksums are stored consecutively, task by task.
+// Computes where the checksums of each task begin. The file stores them consecutively, task by task.
 void TaskTable::place_sums(RowSlice& slice, int64_t sum) const {
   slice.sums.reserve(slice.counts.size());
   for (size_t i = 0; i < slice.counts.size(); ++i) {

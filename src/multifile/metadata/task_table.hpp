@@ -1,7 +1,7 @@
-// multifile/metadata/task_table: the per-task metadata of a physical file. Everything is read and validated
-// once, in slices. Afterwards it is held in memory if it is small, and read again on demand otherwise. A file
-// may therefore claim any number of tasks and blocks without causing large allocations. All sizes and offsets
-// in bytes.
+// multifile/metadata/task_table: provides the per-task metadata of a physical file. Reads and validates all
+// metadata once, in slices. Afterwards holds them in memory if they are small, and reads them again on demand
+// otherwise. A file may therefore claim any number of tasks and blocks without causing large allocations. All
+// sizes and offsets are in bytes.
 #pragma once
 
 #include <cstdint>
@@ -43,11 +43,12 @@ struct RowSlice {
   int64_t bytes() const;
 };
 
-// Thread-safe.
+// The rows of all tasks of a physical file. Thread-safe.
 class SHEAF_EXPORT TaskTable {
  public:
-  // Reads and validates the tables of the file of `reader` with pointer `pointer`. Holds them if they take at
-  // most `max_held` bytes. Throws what the reader throws, and damaged. The file must outlive the table.
+  // Reads and validates the tables of the file that `reader` reads, located by `pointer`. Holds them if they
+  // take at most `max_held` bytes. Throws what the reader throws, and damaged. The file must outlive the
+  // table.
   TaskTable(std::unique_ptr<MetadataReader> reader, const format::Pointer& pointer, int64_t max_held);
 
   int64_t skip() const { return skip_; }              // distance between two chunks of a task
@@ -55,20 +56,20 @@ class SHEAF_EXPORT TaskTable {
   int64_t largest_task() const { return largest_task_; }
   int64_t largest_chunk() const { return largest_chunk_; }
   bool has_sums() const { return piece_ > 0; }
-  // Returns the blocks with a size that differs from the stored one.
+  // Returns the blocks that were truncated, so that their size differs from the stored one.
   std::span<const layout::CutBlock> cut_blocks() const { return cut_blocks_; }
   bool is_held() const { return held_ != nullptr; }
   int64_t bytes_held() const { return held_ ? held_->bytes() : 0; }
 
-  // Returns a slice of at most `max_tasks` tasks that contains `task`. `before`, which may be null, is the
-  // slice read previously; reading continues there if possible.
+  // Returns a slice of at most `max_tasks` tasks that contains `task`. `before` is the slice read previously,
+  // or null. If possible, reading continues at its end.
   std::shared_ptr<const RowSlice> slice_with(int64_t task, const RowSlice* before, int64_t max_tasks) const;
-  // Sets all members of `row` except its place, from a task of the slice.
+  // Sets all members of `row` except its place to those of task `task` of the slice.
   void fill(TaskRow& row, const std::shared_ptr<const RowSlice>& slice, int64_t task) const;
 
   // Reads block sizes of one round as stored, including those of unused rounds.
   void read_stored_sizes(int64_t round, int64_t first, std::span<int64_t> sizes) const;
-  // For file 0 of a set: read the number of entries of its mapping, and validated entries.
+  // Read the number of entries of the mapping in file 0 of a set, and entries, which they validate.
   int64_t read_mapping_size() const;
   void read_mapping(int64_t first, std::span<layout::Placement> entries) const;
   void check_mapping(int64_t entries) const;  // verifies its checksums, if any
@@ -83,7 +84,8 @@ class SHEAF_EXPORT TaskTable {
   void hold_rows(int64_t max_held);
   bool check_blocks();
   bool check_blocks(const std::shared_ptr<const RowSlice>& slice);
-  // sum: number of checksums before the first task; needed if that does not begin a group.
+  // Reads a slice from task `first` on. Chunk 0 of this task is at offset `start`. `sum` is the number of
+  // checksums before the task, ignored if the task begins a group.
   std::shared_ptr<const RowSlice> read_slice(
       int64_t first, int64_t start, int64_t sum, int64_t max_tasks,
       int64_t sizes_at_once = metadata_constants::row_sizes_at_once) const;

@@ -1,4 +1,4 @@
-// multifile/reader/base_streams: the tasks of a multifile with names (docs/format.md, section 14.5), read as
+// multifile/reader/base_streams: reads the tasks of a multifile with names (docs/format.md, section 14.5) as
 // streams.
 #pragma once
 
@@ -24,9 +24,10 @@ class BaseStreams {
 
   virtual const std::vector<format::TaskName>& names() const = 0;  // names in task order
   virtual int64_t size(int64_t task) const = 0;                    // bytes
-  // Identities of containers merged into this multifile; their contents are all here.
+  // Returns the identities of the containers that were merged into this multifile. It has all of their
+  // contents.
   virtual const std::vector<format::Identity>& taken() const = 0;
-  virtual uint64_t origin() const = 0;  // short form of its identity
+  virtual uint64_t origin() const = 0;  // short form of the multifile's identity
   // Reads from `offset` of the task's stream. Returns the number of bytes read, fewer only at the end of the
   // task.
   virtual size_t read(int64_t task, std::span<std::byte> data, int64_t offset) const = 0;

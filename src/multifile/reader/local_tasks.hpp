@@ -24,8 +24,8 @@ struct OwnTask {
   layout::ChunkGeometry geometry;
 };
 
-// One physical file that this process has open. `handle` and `journal` are parked here while the stream of a
-// writer belongs to another file.
+// One physical file that this process has open. While the stream of a writer is bound to another file,
+// `handle` and `journal` of this file are parked here.
 struct OwnFile {
   int32_t number = 0;
   int64_t own_tasks = 0;
@@ -45,16 +45,16 @@ struct RequestedRow {
   int64_t chunk_size;  // requested bytes; after the layout: final bytes
 };
 
-// Answer of the metadata writer.
+// Answer of the metadata writer to a RequestedRow.
 struct PlacedRow {
   layout::ChunkGeometry geometry;
   int64_t fsblksize;
 };
 
 // Runs change(), which makes another task current in `stream`, and switches the handle that the program
-// shares. The handle of the previous file goes to `before`; the handle in `after` (the same object if the
-// file is the same) is attached, or one is created if it is null. Only runs change() if the program shares no
-// handle.
+// shares. Moves the handle of the previous file to `before`. Then attaches the handle in `after`, or a new
+// one if `after` is null. `before` and `after` are the same object if both tasks are in one file. If the
+// program shares no handle, only runs change().
 template <class Stream, class Change>
 void change_handle(Stream& stream, std::unique_ptr<StdioHandle>& before, std::unique_ptr<StdioHandle>& after,
                    Change&& change) {
@@ -82,7 +82,8 @@ struct LocalTasks {
                  std::vector<Segment>& segments,
                  const std::function<void(int32_t file, int64_t tasks)>& check);
 
-  size_t find(int64_t task, const std::string& path) const;  // index; throws out_of_range if not local
+  // Returns the index of a task. Throws out_of_range, naming `path`, if the task is not local.
+  size_t find(int64_t task, const std::string& path) const;
 };
 
 }  // namespace sheaf

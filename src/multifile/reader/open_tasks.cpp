@@ -40,7 +40,7 @@ OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request,
     try {
       open();
     } catch (...) {
-      own = {};  // otherwise a store that shares open files would find them again
+      own = {};  // closes the files, so that a store that shares open files does not return them again
       no_task.reset();
       throw;
     }

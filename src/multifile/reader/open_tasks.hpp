@@ -37,7 +37,7 @@ struct MappedReadRequest {
   NameOf name_of = {};
 };
 
-// All rows of the metadata, and the part that this process reads or writes for the others.
+// The partition of the metadata, and the slice that this process reads or writes as a metadata task.
 struct PartitionRows {
   std::unique_ptr<MetadataPartition> rows;  // by (file, local rank)
   std::vector<Segment> segments;            // segments in the slice of this process
@@ -46,8 +46,8 @@ struct PartitionRows {
 
 class OpenTasks {
  public:
-  // Opens the tasks of `request`. Collective over `comm`. Throws on every process alike. `appends` receives
-  // what the metadata tasks have read, in the slices of `slicing`.
+  // Opens the tasks of `request`. Collective over `comm`. Throws on every process alike. Unless `appends` is
+  // null, stores there what this process has read as a metadata task, in slices as `slicing` says.
   OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request, const OpenMode& mode,
             PartitionRows* appends = nullptr, Slicing slicing = Slicing::groups);
   // Opens one task after the caller has found its place, file and blocks. Local.
@@ -61,7 +61,7 @@ class OpenTasks {
   // Returns the task as programs read it: the uncompressed bytes of a compressed file. Throws damaged.
   Readable readable(size_t index);
   int64_t bytes_held() const;
-  // Reads the places of all tasks. Local. Returns nothing if the caller had found the task.
+  // Reads the places of all tasks. Local. Returns nothing if the caller had found the place of its task.
   std::vector<layout::Placement> read_mapping() const;
 
   LocalTasks own;

@@ -64,7 +64,8 @@ size_t Reader::index_of(int64_t task) const {
   return tasks_->own.find(task, path());
 }
 
-// Returns the task as programs read it. If its frames are invalid, throws damaged and changes nothing.
+// Returns the task in the form in which programs read it. If its frames are invalid, throws damaged and
+// changes nothing.
 Readable Reader::find(int64_t task) {
   if (!whole_) return tasks_->readable(index_of(task));
   if (task < 0 || task >= ntasks())

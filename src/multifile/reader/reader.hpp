@@ -33,12 +33,12 @@ class SHEAF_EXPORT Reader {
   // Opens one task without loading the metadata of the others. `task` is its number in the set. Throws
   // out_of_range if the multifile has no such task.
   Reader(Store& store, const std::string& path, int64_t task, const OpenMode& mode);
-  // Opens one task per process, that of its rank. Collective over `comm`. Throws on every task alike;
-  // out_of_range if the multifile has another number of tasks.
-  //   name_of: names of the physical files, if they differ from those of docs/format.md.
-  //   means_of: returns the resources of collective calls. Collective, called if the mode requests them, once
-  //   this task is known to be one of `local` in physical file `number`.
+  // Returns the resources of collective calls for a task of `local` in physical file `number`. Collective.
   using MeansOf = std::function<CollectiveMeans(Comm& all, Comm& local, int32_t number, int32_t nfiles)>;
+  // Opens one task per process, that of its rank. Collective over `comm`. Throws on every task alike;
+  // throws out_of_range if the multifile has another number of tasks.
+  //   name_of: names of the physical files, if they differ from those of docs/format.md.
+  //   means_of: called, if the mode requests collective reading, when the file of this task is known.
   Reader(Store& store, std::unique_ptr<Comm> comm, const std::string& path, const OpenMode& mode,
          const NameOf& name_of = nullptr, const MeansOf& means_of = nullptr);
   // Opens any tasks. Collective over `comm`. Throws on every process alike.
@@ -55,7 +55,7 @@ class SHEAF_EXPORT Reader {
   int64_t ntasks() const { return whole_ ? whole_->multifile.ntasks() : tasks_->ntasks(); }
   int64_t task() const { return task_; }  // the current task; -1: none in this process
   // Makes another task current, at its last position, initially its first byte. Throws out_of_range for a
-  // task that is not open here.
+  // task that this process has not open.
   void select(int64_t task);
   FileFacts facts() const;  // facts of the current task's file; of file 0 if this process has all tasks
   const std::string& path() const { return stream_.file().path(); }
@@ -67,7 +67,7 @@ class SHEAF_EXPORT Reader {
 
   const Multifile* whole() const { return whole_ ? &whole_->multifile : nullptr; }  // null: not all tasks
   const Multifile& multifile() const { return whole_->multifile; }                  // requires whole()
-  // Returns the tasks of this process; empty if it has all.
+  // Returns the tasks of this process, or none if it has all tasks of the multifile.
   std::span<const OwnTask> tasks() const;
   // Reads the places of all tasks, if tasks were opened by their numbers.
   std::vector<layout::Placement> read_mapping() const;
@@ -108,8 +108,8 @@ class SHEAF_EXPORT Reader {
   // Allocated when a second task becomes current.
   struct Left {
     std::unordered_map<int64_t, ReadPosition> positions;  // positions of tasks that are not current
-    // Handles shared with the program, for each physical file but the current one. Once the program has one,
-    // every task that becomes current gets one.
+    // Handles shared with the program, for each physical file but the current one. Once the program has a
+    // handle, every task that becomes current gets one as well.
     std::map<int32_t, std::unique_ptr<StdioHandle>> handles;
   };
   std::unique_ptr<Left> left_;

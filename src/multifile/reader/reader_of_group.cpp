@@ -10,7 +10,7 @@ namespace sheaf {
 
 namespace {
 
-// Stores through which a reader opens its files. copies: null without buddy copies.
+// Stores through which a reader opens its files. `copies` is null if there are no buddy copies.
 struct Stores {
   Stores(Store& given, const std::string& path, int levels)
       : generation(given, path),
@@ -39,7 +39,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
   Store& store = stores.opening();
   if (kept) copies_ = {kept, &store};
   const int rank = comm_->rank();
-  // Copies exist only of files with names as in docs/format.md.
+  // Buddy copies exist only of files that are named as in docs/format.md.
   const int levels = name_of ? 0 : mode.collective.buddies;
   const auto slots = share_slots(*comm_, store, mode.io_tasks);
   CollectiveMeans means;
@@ -61,7 +61,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
     const TaskRequest own_task{rank};
     local_.reset();
     if (lead.header.leads_set()) {
-      // With copies, possibly only rank 0 can open file 0.
+      // If files are restored from buddy copies, possibly only rank 0 can open file 0.
       MetadataPartition numbers(*comm_, levels > 0 ? Slicing::whole : Slicing::groups);
       std::optional<Error> problem;
       place = tables->find_places(numbers, lead, std::span(&own_task, 1), file, problem)[0];
@@ -111,8 +111,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
       if (plan) static_cast<AggregatedReadFile&>(*file).know(unclosed, identity);
       if (unclosed && !plan) file = with_edges(kept ? store : given, std::move(file));
       if (!plan) file = watched(std::move(file), identity);
-      if (!plan)
-        file = throttled(std::move(file), slots);  // otherwise collsize limits the number of collectors
+      if (!plan) file = throttled(std::move(file), slots);  // collsize limits collective reading instead
       stored.filenumber = place.file;
       stored.file = file;
       FileFacts facts = lead.facts();
@@ -121,16 +120,16 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
       tasks_->own.files[0].file = std::move(file);
       load(tasks_->readable(0), rank);
     });
-    // No agreement for a closed, uncompressed file: nothing was read here, and only memory allocation can
-    // fail.
+    // A closed, uncompressed file needs no agreement: no bytes were read, so only an allocation can have
+    // failed.
     if (lead.header.compressed || unclosed || plan) agree(*comm_, unloaded);
   });
   if (unloaded) throw *unloaded;
   if (plan) begin_collective(*plan, std::move(means));
 }
 
-// Forms the groups of collective reading. Collective. The file must be the AggregatedReadFile of the
-// constructor.
+// Forms the groups of collective reading. Collective. The stream's file must be the AggregatedReadFile that
+// the constructor has created.
 void Reader::begin_collective(const CollectivePlan& plan, CollectiveMeans means) {
   stream_.set_max_buffer(0);
   Comm& meeting = means.meeting ? *means.meeting : local();

@@ -30,8 +30,8 @@ void append(std::vector<std::byte>& bytes, const Value& value) {
   bytes.insert(bytes.end(), more.begin(), more.end());
 }
 
-// At a metadata task: returns the requested rows of its `table`. For rows by rank, each process gets its own
-// row.
+// Returns the answers of a metadata task: the requested rows of its `table`. For rows by rank, each process
+// gets the row of its rank.
 Gathered answer_rows(const Gathered& asked, const MetadataPartition& slices,
                      std::span<const Segment> segments, TableSlice& table) {
   const size_t count = slices.by_rank() ? table.sizes.size() : asked.bytes.size() / sizeof(TaskRequest);
@@ -190,7 +190,7 @@ SegmentSums SetTables::read_segment(Segment& s, const SetLead& lead, File& file,
   return sums;
 }
 
-// Computes the chunk offsets of a segment, the next one in the table, and validates its blocks.
+// Computes the chunk offsets of segment `number` of the table, and validates its blocks.
 void SetTables::place_segment(Segment& s, const FileSums& sums, size_t number, File& file, TableSlice& table,
                               bool appends) const {
   MetadataReader checker(file, table.headers[number]);
@@ -213,7 +213,8 @@ void SetTables::place_segment(Segment& s, const FileSums& sums, size_t number, F
   if (overruns && !appends) cut_overruns(s, checker, p, table);
 }
 
-// Removes bytes that are not known to be the task's own. Append refuses such files.
+// Truncates blocks of the segment to the bytes that certainly belong to their task. An append refuses files
+// with such blocks.
 void SetTables::cut_overruns(const Segment& s, MetadataReader& reader, const format::Pointer& p,
                              TableSlice& table) const {
   for (const auto& block : reader.find_overruns(p)) {

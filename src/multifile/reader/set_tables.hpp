@@ -1,5 +1,5 @@
-// multifile/reader/set_tables: the metadata of a multifile read by many processes. Metadata tasks read slices
-// of the arrays (multifile/metadata/metadata_partition) and answer requests of all processes.
+// multifile/reader/set_tables: reads the metadata of a multifile by many processes. Metadata tasks read
+// slices of the arrays (multifile/metadata/metadata_partition) and answer the requests of all processes.
 #pragma once
 
 #include <functional>
@@ -44,7 +44,7 @@ struct Readable {
   layout::ChunkGeometry geometry = {};
   BlockSizes sizes = {};                  // valid as long as `held`
   std::shared_ptr<const void> held = {};  // owner of the tables that `sizes` refers to
-  SumsPlace sums = {};                    // with the local rank also if there are no checksums
+  SumsPlace sums = {};                    // contains the local rank even if there are no checksums
 };
 
 // Request of a process to a metadata task.
@@ -60,17 +60,17 @@ class SetTables {
   Store& store() const { return *store_; }
   const std::string& path() const { return path_; }
   std::string name(int32_t number) const { return name_in_set(path_, number, name_of_); }
-  // Opens physical file `number`, with retries for a file that is not visible yet. open_member(), for a file
-  // that only another file names, retries for a shorter time.
+  // Open physical file `number`, and retry if it is not visible yet. open_member() is for a file that is
+  // known only because another file of the set refers to it, and retries for a shorter time.
   std::shared_ptr<File> open(int32_t number) const;
   std::shared_ptr<File> open_member(int32_t number) const;
 
   // Reads the head of the first file at process 0 and broadcasts it. Process 0 keeps the file open in `file`.
   // Collective over `comm`. Throws on every process alike.
   SetLead read_lead(Comm& comm, std::shared_ptr<File>& file) const;
-  // Finds the places in the set of the tasks in `wanted`, ascending. Collective over the processes of
-  // `numbers`, which are slices of task numbers. `lead_file` is the file that read_lead() has stored, or
-  // null. An error of a metadata task goes to its `problem`; an agreement must follow.
+  // Returns the places of the tasks in `wanted`, which must be ascending. Collective over the processes of
+  // `numbers`, a partition of the task numbers. `lead_file` is the file that read_lead() has stored, or null.
+  // A metadata task stores its error in `problem`, so that an agreement must follow.
   std::vector<layout::Placement> find_places(MetadataPartition& numbers, const SetLead& lead,
                                              std::span<const TaskRequest> wanted,
                                              const std::shared_ptr<File>& lead_file,
@@ -80,11 +80,11 @@ class SetTables {
 
   // Throws damaged unless the file belongs to the set.
   void check_member(const MetadataReader& reader, const SetLead& lead, int32_t number) const;
-  // Reads the rows in `wanted`, ascending; numbers and files are not set. Collective over `comm`, to which
-  // the processes of `slices` belong. Throws on every process alike.
+  // Returns the rows in `wanted`, which must be ascending, without Readable::filenumber and Readable::file.
+  // Collective over `comm`, to which the processes of `slices` belong. Throws on every process alike.
   //   open(number): returns the file to read from.
   //   table, segments: receive what this process has read as a metadata task.
-  //   appends: checksums of the data are read, too.
+  //   appends: whether checksums of the data are read, too.
   //   unclosed: set to whether any process found a file that was never closed.
   //   problem: earlier error of this process.
   std::vector<Readable> read_rows(Comm& comm, MetadataPartition& slices, const SetLead& lead,

@@ -1,5 +1,5 @@
-// multifile/stream/block_sizes: the recorded block sizes of one task, and the resulting positions in its
-// stream. All sizes in bytes.
+// multifile/stream/block_sizes: provides the recorded block sizes of one task, and maps offsets in its stream
+// to blocks. All sizes are in bytes.
 //
 // Most tasks have few blocks, and a table of their sizes is held in memory. A file may claim billions of
 // blocks, most of them in a hole. Their sizes are read from the file on demand (BlockSource).
@@ -19,7 +19,8 @@ class BlockSource {
  public:
   virtual ~BlockSource() = default;
   virtual int64_t size_of(int64_t block) = 0;
-  // Returns the first block >= `block` that may have bytes; all blocks between are empty. INT64_MAX: none.
+  // Returns the first block >= `block` that may have bytes, or INT64_MAX if no block may. All blocks in
+  // between are empty.
   virtual int64_t next_candidate(int64_t block) = 0;
 };
 
@@ -30,10 +31,10 @@ struct SHEAF_EXPORT BlockSizes {
   BlockSizes(BlockSource& source, int32_t blocks) : count(blocks), source_(&source) {}
 
   int64_t operator[](int64_t block) const { return source_ ? source_->size_of(block) : first_[block]; }
-  // True if the sizes are in a table in memory, which any number of threads may read. Otherwise only one
-  // thread at a time may read them.
+  // Returns true if the sizes are in a table in memory, which any number of threads may read. If it returns
+  // false, only one thread at a time may read them.
   bool in_memory() const { return source_ == nullptr; }
-  // Returns the first block >= `block` that is not empty; count: none.
+  // Returns the first block >= `block` that is not empty, or `count` if all further blocks are empty.
   int64_t next_used(int64_t block) const;
   int64_t total() const;
   std::vector<int64_t> all() const;

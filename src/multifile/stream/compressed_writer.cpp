@@ -13,11 +13,11 @@ using namespace stream_constants;
 // The file that the uncompressed stream writes to. Its chunks have the offsets of the task's chunks, but no
 // bytes are written there.
 //
-// A write at an earlier position discards the bytes after it, since the call that wrote them has failed.
-// Frames stored already stay in the file; for readers, the next frame replaces them.
+// A write at an earlier position discards the bytes after that position, because the call that wrote them has
+// failed. Frames that are already stored stay in the file, but readers let the next frame replace them.
 class CompressedWriter::Sink final : public File, public ChunkWatch {
  public:
-  // `plain`: the stream that writes here.
+  // `plain` is the stream that writes to this file.
   Sink(WriteStream& stored, const WriteStream& plain, const codec::Compression& how)
       : stored_(stored), plain_(plain), frame_(how.frame), queue_(how) {}
 
@@ -77,8 +77,8 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     if (!queue_.has_threads()) store_frames(true);
   }
 
-  // The program has completed a chunk. Its frames are recorded when all of them are stored. Bytes that a
-  // failed write left beyond the end of the chunk are excluded.
+  // Called when the program has completed a chunk. The frames of the chunk are recorded in the journal once
+  // they are stored. Bytes that a failed write left beyond the end of the chunk are excluded.
   void before_writing(int64_t) override {
     go_to(end_of_plain());
     if (!stored_.keeps_journal()) return;
@@ -103,7 +103,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   }
 
   PlainPlace end_of_plain() const { return {static_cast<int32_t>(plain_.chunk()), plain_.position()}; }
-  // True if the frames do not end with the pending bytes.
+  // Returns true if the last frame does not end where the pending bytes end.
   bool has_news() const { return !task_.pending.empty() || submitted_ != task_.pending_at; }
   PlainPlace next() const { return {task_.pending_at.block, task_.pending_at.offset + pending()}; }
 
@@ -116,7 +116,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
       return;
     }
     if (has_news()) submit_pending();
-    while (submitted_.block + 1 < place.block) {  // every block has a frame
+    while (submitted_.block + 1 < place.block) {  // every block must have a frame, if only an empty one
       task_.pending_at = {submitted_.block + 1, 0};
       submit({});
     }
@@ -139,7 +139,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     task_.indexed = false;
   }
 
-  // Stores all queued frames; without `wait`, only those that are ready.
+  // Stores the queued frames: all of them with `wait`, otherwise only those that are ready.
   void store_frames(bool wait) {
     while (!queue_.empty() && store_front(wait)) {
     }

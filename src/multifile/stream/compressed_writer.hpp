@@ -1,5 +1,5 @@
-// multifile/stream/compressed_writer: a task's stream of uncompressed bytes that is stored as frames
-// (docs/format.md, section 14.4).
+// multifile/stream/compressed_writer: stores a task's stream of uncompressed bytes as frames (docs/format.md,
+// section 14.4).
 //
 // Uses two WriteStreams. The program writes to the upper one, which fills chunks as if nothing were
 // compressed. Its output is cut into frames, which are appended to the lower one, the stream of the physical
@@ -29,12 +29,13 @@ class CompressedWriter {
     std::vector<std::byte> pending;  // uncompressed bytes not yet in a frame
   };
 
-  // `stored` outlives the object. how.threads >= 0. Throws unsupported, with `path` in the message, if the
-  // codec is missing.
+  // Writes frames to `stored`, which must outlive the object. `how.threads` must be >= 0. Throws unsupported,
+  // with `path` in the message, if the codec is missing.
   CompressedWriter(WriteStream& stored, const codec::Compression& how, std::string_view path);
   ~CompressedWriter();
 
-  // Task that is current for the program, if it differs from the current task here after a failed commit.
+  // Index of the task that is current for the program, if another task stays loaded here after a failed
+  // commit.
   std::optional<size_t> left;
   // State of all tasks of the process, by index; the entry of the current task is stale.
   std::vector<Task> parked;
@@ -46,7 +47,7 @@ class CompressedWriter {
   // of its chunks.
   void load(Task task, int64_t local_rank, const layout::ChunkGeometry& chunks);
   // Returns the state of the current task. Call before stored.park(). Bytes not yet in a frame are kept in
-  // memory, up to a bound over all parked tasks. Throws; the task then stays current.
+  // memory, up to a bound over all parked tasks. If it throws, the task stays current.
   Task park();
 
   // Ends the current frame. All bytes written so far are then in the stored stream, which may buffer them.

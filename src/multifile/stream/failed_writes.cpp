@@ -28,7 +28,8 @@ uint32_t continue_sum(uint32_t sum, const FailedWrites::Request& request, int64_
 }  // namespace
 
 bool FailedWrites::Failed::is_repeated_by(const Request& request, uint32_t request_sum) const {
-  // A queue of failed requests may fail again at any request.
+  // A repetition counts only for a request of which nothing was repeated yet. A queue of failed requests may
+  // fail again at any request.
   const auto is_untouched = [](const Candidate& c) { return c.done == 0; };
   return task == request.task && bytes == request.bytes() && sum == request_sum &&
          std::ranges::any_of(candidates, is_untouched);
@@ -63,7 +64,8 @@ void FailedWrites::accept(const Request& request) {
   if (failed_->empty()) failed_.reset();
 }
 
-// Returns whether `request` completes the failed one. Drops candidates that received other bytes.
+// Returns true if the accepted bytes of `request` complete the failed one. Drops candidates that received
+// other bytes.
 bool FailedWrites::continues(Failed& failed, const Request& request) {
   bool completed = false;
   std::erase_if(failed.candidates, [&](Candidate& c) {

@@ -1,4 +1,5 @@
-// multifile/stream/failed_writes: write requests of a program that have failed and not been repeated.
+// multifile/stream/failed_writes: remembers the write requests of a program that have failed and not been
+// repeated.
 //
 // A write that fails accepts no bytes, and the program may repeat it. If a program ignores the failure, the
 // multifile must not be marked as complete. Every failed request is therefore remembered by its length and
@@ -33,7 +34,7 @@ class FailedWrites {
   // Remembers a request of which no byte was accepted. Ignores empty requests and repetitions of a remembered
   // request. `what`: one sentence for the user, without a full stop.
   void fail(const Request& request, const Error& why, const std::string& what) noexcept;
-  // Like fail(), for use when memory is exhausted: no later request completes this one.
+  // Records a failed request without allocating memory. No later request can complete it, so the close fails.
   void fail_unremembered(const Request& request) noexcept { overflowed_ |= request.bytes() > 0; }
   // Removes the requests that are completed by these accepted bytes.
   void accept(const Request& request);
@@ -51,8 +52,9 @@ class FailedWrites {
     int64_t task;
     int64_t bytes;
     uint32_t sum;
-    // The possible positions: the end of the stream, if the request repeats an earlier one in parts; and the
-    // end after all earlier requests are repeated, if the request follows them.
+    // The positions at which a retry may begin. If the request repeats an earlier one in parts, it is the end
+    // of the stream. If the request follows the earlier ones, it is the end of the stream after these are
+    // repeated.
     std::vector<Candidate> candidates;
     Error why;
 

@@ -15,9 +15,9 @@ using format::group_tasks;
 using format::Pointer;
 using format::SectionKind;
 
-// Returns nullopt if the file does not end with a footer.
+// Returns the trailer of a file of `size` bytes, or nullopt if the file does not end with a footer.
 static std::optional<format::Trailer> read_trailer(File& file, int64_t size) {
-  // One read gets the footer and the table of all section kinds defined so far.
+  // One read of this size gets the footer and a table with all kinds of sections defined so far.
   std::array<std::byte, 8 * format::section_entry_size + format::footer_size> end;
   const int64_t from = std::max<int64_t>(0, size - std::ssize(end));
   const size_t got = file.read_at(std::span(end).first(static_cast<size_t>(size - from)), from);
@@ -34,7 +34,7 @@ static std::optional<format::Trailer> read_trailer(File& file, int64_t size) {
   return format::decode_trailer(table, size, file.path());
 }
 
-// Throws damaged if `file`, which has no known extension header, ends with a footer.
+// Throws damaged if `file` ends with a footer although it has no valid extension header.
 static void refuse_footer(File& file, int64_t file_size) {
   std::array<std::byte, format::footer_size> footer;
   if (file_size < format::fixed_size + format::footer_size ||

@@ -1,8 +1,8 @@
-// multifile/stream/file_checks: the checksums of a complete physical file (docs/format.md, sections 14.2
-// and 14.3), for readers and writers.
+// multifile/stream/file_checks: verifies and writes the checksums of a complete physical file
+// (docs/format.md, sections 14.2 and 14.3).
 //
 // Tasks are processed in whole groups of format::group_tasks, so that the task that holds a slice of the
-// metadata needs no data of other slices. Memory: one group, and the result.
+// metadata needs no data of other slices. A call holds one group in memory, and its result.
 #pragma once
 
 #include <cstdint>
@@ -29,19 +29,20 @@ struct DataPlace {
 void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const std::byte> data,
                   const DataPlace& place);
 
-// Compares `sum`, the CRC32C of one piece of `bytes` bytes, with the checksum at `sum_at`. For pieces that
-// are too large to hold. Throws damaged.
+// Compares `sum`, the CRC32C of one piece of `bytes` bytes, with the checksum at `sum_at`. The caller
+// computes `sum` for a piece that is too large to hold. Throws damaged.
 void check_piece(File& file, int64_t sum_at, uint32_t sum, int64_t bytes, const DataPlace& place);
 
-// Returns the layout of the trailer. The file must be complete except for its pointer. All tasks that write
-// parts of the trailer compute the same layout.
-//   sums: data checksums of the whole file.
-//   mapping: entries of the mapping field; -1: no field.
-//   more: further sections, which TrailerWriter::write_more() writes.
+// A section of the trailer with contents that only the caller knows.
 struct MoreSection {
   format::SectionKind kind{};
   std::vector<std::byte> bytes;
 };
+// Returns the layout of the trailer. The file must be complete except for its pointer. All tasks that write
+// parts of the trailer compute the same layout.
+//   sums: number of data checksums of the whole file.
+//   mapping: number of entries of the mapping field; -1: no field.
+//   more: further sections, which TrailerWriter::write_more() writes.
 format::Trailer plan_trailer(const format::Header& header, const format::Pointer& pointer,
                              const format::Identity& identity, int64_t sums, int64_t mapping,
                              std::span<const MoreSection> more = {});
@@ -60,10 +61,10 @@ class FileChecks {
                                         const format::Pointer& pointer,
                                         const std::optional<format::Extension>& extension);
 
-  // Checks META1 and META2 of tasks [first, first + count), whole groups. Returns the place of the checksums
-  // of each task.
+  // Verifies META1 and META2 of tasks [first, first + count), which must be whole groups. Returns the place
+  // of the checksums of each task.
   std::vector<SumsPlace> check_tasks(int64_t first, int64_t count);
-  // Checks entries [first, first + count), whole groups, of a mapping of `size` entries.
+  // Verifies entries [first, first + count), which must be whole groups, of a mapping of `size` entries.
   void check_mapping(int64_t first, int64_t count, int64_t size);
   // Reads the data checksums of tasks [first, first + count) and verifies them.
   std::vector<uint32_t> read_sums(int64_t first, int64_t count);
@@ -115,11 +116,12 @@ bool unless_damaged(Act&& act) {
   }
 }
 
-// For a file without a pointer to META2: returns whether it has a trailer, and whether that describes a META2
-// at `pointer`.
+// Returns true if a file without a pointer to META2 has a trailer, and the trailer describes a META2 at
+// `pointer`.
 bool matches_trailer(File& file, const format::Header& header, const format::Pointer& pointer,
                      const std::optional<format::Extension>& extension);
-// Returns the pointer that the trailer of such a file contains; nullopt if it has none for this file.
+// Returns the pointer in the trailer of a file without a pointer to META2, or nullopt if the file has no
+// trailer with its identity.
 std::optional<format::Pointer> pointer_in_trailer(File& file,
                                                   const std::optional<format::Extension>& extension);
 
@@ -142,8 +144,8 @@ class TrailerWriter {
   // Writes the sections that the trailer was planned with.
   void write_more(std::span<const MoreSection> more);
   void write_footer();
-  // Writes the whole trailer, for callers that have all tasks. add(*this) adds the checksums. entries: of the
-  // mapping; -1: no mapping.
+  // Writes the whole trailer, for callers that have all tasks. add(*this) adds the checksums. `entries` is
+  // the number of entries of the mapping; -1: no mapping.
   template <class Add>
   void write_all(int64_t entries, std::span<const MoreSection> more, Add&& add) {
     begin_groups(0, header_.ntasks, 0);

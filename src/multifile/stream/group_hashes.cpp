@@ -13,7 +13,7 @@ void read_whole(File& file, std::span<std::byte> to, int64_t offset, const char*
     throw file_error(Code::damaged, file.path(), std::string("truncated inside the ") + what);
 }
 
-// Hashes the bytes as stored. Numbers are decoded only to count the checksums, and are not trusted.
+// Hashes the bytes as stored. Decodes numbers only to count the checksums, and does not trust them.
 GroupContents read_contents(File& file, const format::Header& h, const format::Pointer& p, int64_t group,
                             uint32_t piece) {
   const int64_t first = group * format::group_tasks;

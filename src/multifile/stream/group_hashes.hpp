@@ -1,5 +1,6 @@
-// multifile/stream/group_hashes: computes the hashes of the metadata of a physical file (docs/format.md,
-// section 14.3). Writers store them in the trailer, and readers compare them with it. All calls are local.
+// multifile/stream/group_hashes: computes the hashes of the metadata of groups of tasks from a physical file
+// (docs/format.md, section 14.3). Writers store the hashes in the trailer. Readers compare them with those in
+// the trailer. All functions are local.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +14,29 @@
 
 namespace sheaf {
 
-inline constexpr int64_t bytes_at_once = 1 << 20;  // bytes of checksums or tables in one buffer
+inline constexpr int64_t bytes_at_once = 1 << 20;  // maximum size of checksums and tables in memory
 
 inline int64_t aligned8(int64_t offset) { return (offset + 7) / 8 * 8; }
 
-// Contents of the file for one group of tasks.
+// Hashes and numbers computed from the file for one group of tasks.
 struct GroupContents {
   uint64_t meta1 = 0;
   uint64_t meta2 = 0;
-  std::vector<uint64_t> sums;  // number of data checksums per task, not validated
+  std::vector<uint64_t> sums;  // number of data checksums of each task; may be any number in a crafted file
 
   uint64_t all_sums() const { return std::accumulate(sums.begin(), sums.end(), uint64_t{0}); }
 };
 
-// Reads to.size() bytes at `offset`. Throws damaged if the file ends before them; `what` names the truncated
-// table in the message.
+// Fills `to` with the bytes at `offset`. Throws damaged, with `what` in the message, if the file has fewer
+// bytes there.
 void read_whole(File& file, std::span<std::byte> to, int64_t offset, const char* what);
 
 // Reads one group of tasks. `piece`: bytes per data checksum; 0: the file has none.
 GroupContents read_contents(File& file, const format::Header& h, const format::Pointer& p, int64_t group,
                             uint32_t piece);
 
-// Hashes entries [first, first + count) of the mapping of a set. Returns one hash per format::group_tasks
-// entries. `first` must be a multiple of that number.
+// Returns the hashes of entries [first, first + count) of the mapping of a set: one for each group of
+// format::group_tasks entries. `first` must begin a group.
 std::vector<uint64_t> hashes_of_mapping(File& file, const format::Header& h, const format::Pointer& p,
                                         int64_t first, int64_t count);
 

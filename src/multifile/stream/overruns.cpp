@@ -22,7 +22,7 @@ int64_t moved_to(const ChunkGeometry& g, int64_t chunk, int64_t at) {
   return g.offset(chunk + 1 + at / g.size) + at % g.size;
 }
 
-// Fills `data`; bytes beyond the end of the file are zeros.
+// Fills `data` from `offset`, with zeros for bytes beyond the end of the file.
 void read_all(File& file, std::span<std::byte> data, int64_t offset) {
   std::ranges::fill(data.subspan(file.read_at(data, offset)), std::byte{});
 }
@@ -72,7 +72,8 @@ Bytes compare(File& file, const WrittenTask& task, const Part& part) {
   return std::ranges::equal(found, wanted) ? Bytes::as_written : Bytes::overwritten;
 }
 
-// Returns how many bytes at the start of the part equal the bytes of the moved tail at the same position.
+// Returns how many bytes at the start of the part equal those that the overrun had at the same position,
+// which are in the moved tail.
 int64_t alike(File& file, const Report& by, const WrittenTask& task, const Part& part) {
   const int64_t offset = task.geometry.offset(part.block);
   std::vector<std::byte> here, moved;
@@ -112,9 +113,10 @@ std::string name(int64_t task, const Part& part) {
   refuse(path, by, offset, o, "over " + name(task, part) + ", which are lost");
 }
 
-// Both tasks have written to the part; it holds the bytes of the later write. Each task writes forward. If
-// the first byte of the part differs from the moved tail, the tail was moved before the neighbour wrote, and
-// nothing is lost. Otherwise the neighbour may have written first, and its bytes may be in the tail.
+// Throws if the neighbour's bytes in the part may be lost. Both tasks have written to the part, which holds
+// the bytes of the later write. Each task writes forward. If the first byte of the part differs from the
+// moved tail, the tail was moved before the neighbour wrote, and nothing is lost. Otherwise the neighbour may
+// have written first, and its bytes may be in the tail.
 void check_part(File& file, const Report& by, const WrittenTask& task, const Part& part) {
   const Bytes state = compare(file, task, part);
   if (state == Bytes::overwritten) overwritten(file.path(), by.task, by.begin(), by.overrun, task.task, part);
@@ -139,9 +141,8 @@ std::vector<Report> share(Comm& comm, std::span<const Report> mine) {
 
 }  // namespace
 
-// Moves from the end: a byte moves to its own offset or a later one, so bytes still to be moved are never
-// overwritten. Reads twice: a read concurrent with a write of another task may see any part of it, and the
-// second read then differs.
+// Moves the last bytes first. A byte moves to its own offset or a later one, so bytes still to be moved are
+// never overwritten. Reads all bytes twice: if another task writes during a read, the second read differs.
 void move_tail(File& file, const ChunkGeometry& g, int64_t chunk, int64_t bytes) {
   const int64_t begin = g.offset(chunk) + g.size;
   std::vector<std::byte> data, again;
@@ -208,12 +209,13 @@ std::optional<Error> check_neighbours(Comm& comm, std::span<const WrittenTask> m
   });
 }
 
-// The program is `tail` bytes beyond its chunk, which is full. Continues the stream after these bytes in
-// further chunks.
+// Moves the `tail` bytes that the program has written beyond its chunk, which is full, to further chunks, and
+// continues the stream after them.
 void WriteStream::take_in(int64_t tail) {
   const int64_t begin = geometry_.offset(chunk()) + geometry_.size;
   blocks_.position = blocks_.high = geometry_.size;
-  tail = std::min(tail, file_->status().size - begin);  // a mere seek writes nothing
+  // A program that only seeks beyond its chunk has written nothing.
+  tail = std::min(tail, file_->status().size - begin);
   if (tail <= 0) return move_handle();
   TaskBlocks::Overrun& overrun = blocks_.add_overrun(tail);
   try {

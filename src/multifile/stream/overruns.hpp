@@ -1,5 +1,5 @@
-// multifile/stream/overruns: bytes that a program has written beyond its chunk through its own stream or
-// descriptor.
+// multifile/stream/overruns: handles bytes that a program has written beyond its chunk through its own stream
+// or descriptor.
 //
 // The library cannot prevent this: the program has a real stream, and the chunks of other tasks follow its
 // chunk. The library detects it at its next call for the task (WriteStream) and moves these bytes, the tail,
@@ -37,13 +37,15 @@ struct WrittenTask {
 // Throws at close if bytes that the task wrote beyond a chunk could not be moved.
 void require_tails(const WrittenTask& written, const std::string& path);
 
-// Overruns among the tasks of one process. It writes them in turn, so an overwrite is known when it happens.
+// Overruns among the tasks of one process. The process writes its tasks in turn, so an overwrite is known
+// when it happens.
 class OwnOverruns {
  public:
   // Records which bytes of `other` the new overruns of `parked` have overwritten. Called when a task with new
   // overruns (TaskBlocks::new_overruns) is parked, with each other task of its file.
   void look(const WrittenTask& parked, const WrittenTask& other);
-  // Called at close for every task. Throws unless the checksums show that the recorded bytes are in the file.
+  // Must be called at close for every task. Throws unless the checksums show that the recorded bytes are in
+  // the file.
   void check(File& file, const WrittenTask& written) const;
 
  private:
@@ -56,9 +58,10 @@ class OwnOverruns {
   std::vector<Hit> hits_;
 };
 
-// Checks at close for overruns between tasks of different processes; all bytes must be in the files.
-// Collective over processes that write `mine`, in turn. open() returns a file to read. Returns an error if
-// bytes may be missing where two processes have written to the same place; the caller must agree on it.
+// Checks at close whether overruns between tasks of different processes have lost bytes. All bytes must be in
+// the files. Collective. `mine` are the tasks of this process. open() returns a file to read. Returns an
+// error if bytes may be missing where two processes have written to the same place; the caller must agree on
+// it.
 std::optional<Error> check_neighbours(Comm& comm, std::span<const WrittenTask> mine,
                                       const std::function<std::shared_ptr<File>(int32_t file)>& open);
 

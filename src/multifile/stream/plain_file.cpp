@@ -36,7 +36,7 @@ void PlainFile::choose(size_t index) {
   chosen_ = index;
 }
 
-// One request may cover several neighbouring blocks or tasks.
+// Reads block by block, because a request may cover several adjacent blocks or tasks.
 size_t PlainFile::read_at(std::span<std::byte> data, int64_t offset) {
   const std::lock_guard lock(mutex_);
   size_t done = 0;
@@ -44,7 +44,7 @@ size_t PlainFile::read_at(std::span<std::byte> data, int64_t offset) {
   return done;
 }
 
-// Reads up to the end of one block.
+// Reads bytes of the block at `offset`. Returns the number of bytes read, 0 if there is no block.
 size_t PlainFile::read_block(std::span<std::byte> data, int64_t offset) {
   const layout::ChunkGeometry first = tasks_.empty() ? layout::ChunkGeometry{} : tasks_.front().geometry;
   if (first.skip == 0 || data.empty() || offset < first.start) return 0;
@@ -71,8 +71,8 @@ size_t PlainFile::read_block(std::span<std::byte> data, int64_t offset) {
   return wanted;
 }
 
-// Copies uncompressed bytes of a frame, starting at `begin`. Caches the frame unless it was needed
-// completely.
+// Copies uncompressed bytes of a frame, from byte `begin` on. Caches the frame unless the whole frame is
+// requested.
 void PlainFile::copy_from_frame(size_t index, size_t number, size_t begin, std::span<std::byte> out) {
   if (plain_task_ != index || plain_frame_ != number) {
     choose(index);

@@ -1,10 +1,11 @@
-// multifile/stream/plain_file: a File with the uncompressed bytes of tasks that are stored as frames
+// multifile/stream/plain_file: provides a File with the uncompressed bytes of tasks that are stored as frames
 // (docs/format.md, section 14.4), for readers and tools.
 //
 // Tasks have the chunks and blocks of their writers. Block b of task t is at geometry(t).offset(b), as in an
 // uncompressed file, unless a tool has made the chunks smaller than the blocks. A read decompresses only the
 // frames it touches and caches the last one. Frame tables are read once, from the index of the task or from
-// frame to frame; they take 32 bytes per frame. Any thread, one at a time. Sizes in bytes.
+// frame to frame; they take 32 bytes per frame. Any thread may read, but reads are serialized. Sizes are in
+// bytes.
 #pragma once
 
 #include <functional>
@@ -40,7 +41,7 @@ class PlainFile final : public File {
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   void write_at(std::span<const std::byte>, int64_t) override { read_only(); }
-  // Status of the physical file, with unlimited size.
+  // Returns the status of the physical file, with an unlimited size.
   FileStatus status() override {
     FileStatus status = file_->status();
     status.size = INT64_MAX;

@@ -92,7 +92,7 @@ bool ReadStream::at_end() {
 
 bool ReadStream::seek_block(int64_t block, int64_t offset) {
   if (block < 0 || block >= sizes_.count || offset < 0 || offset > sizes_[block]) return false;
-  // inside the read-ahead: not read again
+  // a position inside the window needs no new read
   const int64_t back = fetched_ - offset;
   if (!handle() && block == block_ && back >= 0 && buffer_ && back <= window_.end - buffer_.get()) {
     window_.at = window_.end - back;
@@ -155,7 +155,7 @@ size_t ReadStream::fetch(std::span<std::byte> out) {
       done += (handle() ? fetch_shared(out.subspan(done), end) : fetch_checked(out.subspan(done), end));
       continue;
     }
-    // If the whole rest of the block is requested, no read-ahead is possible.
+    // Nothing can be read ahead if the whole rest of the block is requested.
     if (handle() || want >= left || want >= std::min<int64_t>(WriteStream::direct_bytes, max_buffer_)) {
       done += transfer(out.subspan(done, static_cast<size_t>(std::min(want, left))));
     } else {
@@ -165,8 +165,8 @@ size_t ReadStream::fetch(std::span<std::byte> out) {
   return done;
 }
 
-// Reads from the position, in a part of the block that ends at `end` and has checksums. Reads whole pieces
-// into the caller's memory and returns their size, or returns 0 after filling the window.
+// Reads from the position, in the part of the block that has checksums and ends at `end`. If whole pieces are
+// requested, reads them into `out` and returns their size. Otherwise fills the window and returns 0.
 size_t ReadStream::fetch_checked(std::span<std::byte> out, int64_t end) {
   const auto whole = static_cast<size_t>(whole_pieces(fetched_, std::ssize(out), end));
   if (whole > 0) {
@@ -179,8 +179,8 @@ size_t ReadStream::fetch_checked(std::span<std::byte> out, int64_t end) {
   return whole;
 }
 
-// Like fetch_checked(), while the program shares the position: no window is used, but the verified contents
-// of the buffer are remembered.
+// Does the work of fetch_checked() while the program shares the position. Uses no window, but remembers which
+// part of the block in the buffer is verified.
 size_t ReadStream::fetch_shared(std::span<std::byte> out, int64_t end) {
   const int64_t at = fetched_;
   Shared& s = *shared_;
@@ -266,8 +266,8 @@ uint32_t ReadStream::next_ahead() {
   return std::min(max_buffer_, bytes);
 }
 
-// Reads ahead in a part of the block that ends at `end`. Whole pieces of `unit` bytes are compared with their
-// checksums; with `unit` 1 there are no checksums.
+// Reads ahead in the part of the block that ends at `end`. If `unit` > 1, reads whole pieces of `unit` bytes
+// and compares them with their checksums.
 void ReadStream::refill(int64_t end, uint32_t unit) {
   const ReadPosition begin{block_, fetched_ / unit * unit};
   const int64_t n = std::min<int64_t>(end - begin.offset, std::max(unit, next_ahead() / unit * unit));

@@ -1,4 +1,4 @@
-// multifile/stream/read_stream: the byte stream of one task, read back from its blocks.
+// multifile/stream/read_stream: reads the byte stream of one task from its blocks.
 //
 // The stream of a task is the concatenation of the recorded bytes of its blocks. Any block may be empty.
 // Small requests are served from a read-ahead buffer that never crosses a block boundary; large ones are read
@@ -31,7 +31,7 @@ struct SumsPlace {
 
 class SHEAF_EXPORT ReadStream {
  public:
-  // Sets the size of the read-ahead buffer in bytes; 0: none.
+  // Sets the maximum size of the read-ahead buffer in bytes; 0: no buffer.
   void set_max_buffer(int64_t bytes) { max_buffer_ = static_cast<uint32_t>(bytes); }
   int64_t max_buffer() const { return max_buffer_; }
 
@@ -43,8 +43,8 @@ class SHEAF_EXPORT ReadStream {
   // Returns the position of the current task.
   ReadPosition park() { return {block_, position()}; }
 
-  // Returns the bytes read ahead of the position, all in the current block. Empty while the program shares
-  // the position.
+  // Returns the bytes read ahead of the position, all in the current block. Returns none while the program
+  // shares the position.
   std::span<const std::byte> ahead() const { return {window_.at, window_.end}; }
   // Skips `bytes` <= ahead().size().
   void skip_ahead(size_t bytes) { window_.at += bytes; }
@@ -57,7 +57,7 @@ class SHEAF_EXPORT ReadStream {
   // unchanged. Returns the position after the bytes; at a block boundary, the end of the earlier block.
   ReadPosition read_apart(ReadPosition from, std::span<std::byte> out);
 
-  // Returns the number of bytes left in the stream, counted up to `limit`.
+  // Returns the number of bytes left in the stream, at most `limit`.
   int64_t available(int64_t limit);
   // Returns the number of unread bytes of the current block.
   int64_t available_in_block() {
@@ -87,8 +87,8 @@ class SHEAF_EXPORT ReadStream {
     return *handle();
   }
   StdioHandle* handle() const { return shared_ ? shared_->handle.get() : nullptr; }
-  // Releases the handle after it was synchronized, or unchanged if the program has closed its stream. May
-  // return null.
+  // Continues at the position of the handle, and releases the handle. Returns null if the program shares no
+  // handle.
   std::unique_ptr<StdioHandle> release_handle();
   void forget_handle() {
     if (handle()) handle()->forget();
@@ -103,7 +103,7 @@ class SHEAF_EXPORT ReadStream {
   const BlockSizes& sizes() const { return sizes_; }
   // Returns the bytes per checksum; 0: no checksums.
   uint32_t piece() const { return uint32_t{piece_pages_} * page; }
-  // Returns the number of bytes with checksums, counted from the start of a block.
+  // Returns the number of bytes with checksums at the start of a block.
   int64_t checked_size(int64_t block) const {
     return piece_pages_ == 0 ? 0 : std::min(sizes_[block], geometry_.size);
   }
@@ -140,8 +140,8 @@ class SHEAF_EXPORT ReadStream {
   uint32_t next_ahead();
   void empty_window() { window_.at = window_.end = buffer_.get(); }
   size_t transfer(std::span<std::byte> out);
-  // Returns the part of a request for `wanted` bytes at `offset` that consists of whole pieces; 0 if `offset`
-  // does not begin a piece. `end` is the end of the bytes with checksums in the block.
+  // Returns the size of the part of a request for `wanted` bytes at `offset` that consists of whole pieces; 0
+  // if `offset` does not begin a piece. `end` is the end of the bytes with checksums in the block.
   int64_t whole_pieces(int64_t offset, int64_t wanted, int64_t end) const {
     if (offset % piece() != 0) return 0;
     return offset + wanted >= end ? end - offset : wanted / piece() * piece();

@@ -25,14 +25,15 @@ std::string place_of(const ReadStream& stored, const StoredTask& task, int64_t o
   throw Error(Code::damaged, place_of(stored, task, offset) + " " + finding);
 }
 
-// Like seek_absolute(), without a pass over all preceding blocks.
+// Seeks like seek_absolute(), but without a pass over all preceding blocks.
 bool go_to(ReadStream& stored, const StreamPlaces& places, int64_t offset) {
   if (offset >= places.total()) return stored.seek_absolute(offset);
   const ReadPosition at = places.find(stored.sizes(), offset);
   return stored.seek_block(at.block, at.offset);
 }
 
-// Visits the frames of an index in portions. If the result is false, the visited frames must be discarded.
+// Visits the frames of the index in portions. Returns false if there is no valid index; the caller must then
+// discard the visited frames.
 bool read_index(ReadStream& stored, const StreamPlaces& places,
                 const std::function<void(std::span<const Frame>)>& visit) {
   const int64_t total = places.total();
@@ -56,8 +57,8 @@ bool read_index(ReadStream& stored, const StreamPlaces& places,
   return index.is_whole();
 }
 
-// Reads the frames from head to head. Calls visit(table) after each frame. Returns the stored bytes of whole
-// frames.
+// Reads the frames from head to head, and adds them to `table`. Calls visit(table) after each frame. Returns
+// the number of stored bytes of whole frames.
 template <class Visit>
 int64_t walk(ReadStream& stored, const StreamPlaces& places, const StoredTask& task,
              format::FrameTable& table, Visit&& visit) {
@@ -67,7 +68,7 @@ int64_t walk(ReadStream& stored, const StreamPlaces& places, const StoredTask& t
     std::array<std::byte, frame_head_size> bytes{};
     go_to(stored, places, at);
     const size_t there = stored.read(bytes);
-    // After a program was killed, its bytes may be followed by zeros or by the end of the file.
+    // The stream of a killed program may end with zeros, or at the end of the file.
     const bool cut = there < bytes.size();
     if (task.unclosed && (cut || is_zero(bytes))) return at;
     const auto head = cut ? std::nullopt : format::decode_frame(bytes);

@@ -27,13 +27,14 @@ struct StoredTask {
   SumsPlace sums = {};             // checksums of the stored bytes
 };
 
-// Returns the frames of the stream that `stored` has loaded; 32 bytes of memory per frame. Throws damaged,
-// naming path, task and offset, for invalid frames. Also throws it for a stream that ends inside a frame,
-// unless its file was never closed.
+// Returns the frames of the stream that `stored` has loaded, which take 32 bytes of memory each. Throws
+// damaged, naming path, task and offset, if a frame is invalid, or if the stream of a closed file ends inside
+// a frame.
 StoredFrames read_frames(ReadStream& stored, const StoredTask& task);
 
-// Calls visit(frame) for the frames of read_frames(), but holds only some frames; visit() may move the
-// stream. A frame that replaces one more than 2^18 frames before it is damage. Throws as read_frames().
+// Calls visit(frame) for the frames that read_frames() would return, but holds only some frames in memory.
+// visit() may move the stream. Throws like read_frames(), and also if a frame replaces one that is more than
+// 2^18 frames before it.
 SHEAF_EXPORT void for_each_frame(ReadStream& stored, const StoredTask& task,
                                  const std::function<void(const format::Frame&)>& visit);
 

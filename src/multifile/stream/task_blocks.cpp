@@ -22,7 +22,8 @@ void TaskBlocks::sum(std::span<const std::byte> bytes, int64_t ahead) {
   }
 }
 
-// Adds the checksum of the partial last piece of the current block, or marks all its checksums as unknown.
+// Completes the checksums of the current block. If the program may have written to the block, or if the
+// position is not at its end, marks all its pieces as unknown.
 void TaskBlocks::end_sums(int64_t chunk_size) {
   Past& p = make_past();
   const int64_t pieces = format::sums_of_block(high, chunk_size, piece);
@@ -62,8 +63,8 @@ void TaskBlocks::return_to(int64_t block, int64_t to, int64_t highest, int64_t c
   high = highest;
 }
 
-// Keeps only the checksums of earlier blocks and of the whole pieces before `to` in `block`, which must be
-// the current block.
+// Discards the checksums of all pieces after byte `to` of `block`, which is the current block now, and of the
+// piece that contains it.
 void TaskBlocks::forget_behind(int64_t block, int64_t to, int64_t chunk_size) {
   Past& p = *past;
   const int64_t whole = to / piece;
@@ -126,7 +127,8 @@ void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::
   std::vector<std::byte> buffer(static_cast<size_t>(std::min(at_once, bytes)));
   for (size_t next = 0; next < sums.size();) {
     auto data = std::span(buffer).first(static_cast<size_t>(std::min(at_once, bytes)));
-    // Bytes beyond the end of the file count as zeros, because writing the block table makes them zeros.
+    // Bytes beyond the end of the file count as zeros. They become zeros when the block table, which follows
+    // them, is written.
     const size_t found = file.read_at(data, offset);
     if (found < data.size() && file.status().size > offset + static_cast<int64_t>(found))
       throw Error(Code::io, "'" + file.path() + "': reading ended at offset " +
@@ -151,7 +153,7 @@ void append_row(std::vector<std::byte>& rows, int64_t row, const TaskBlocks& blo
   };
   const int64_t count = blocks.count();
   const bool here = std::ssize(sums) <= max_sums;
-  if (rows.empty())  // the only row of most processes: reserve no more than it needs
+  if (rows.empty())  // reserves exactly one row, because most processes have one task
     rows.reserve(static_cast<size_t>(8 * (3 + count)) + (here ? sums.size_bytes() : 0));
   append(std::array{row, 2 * count + may_have_journal, here ? std::ssize(sums) : ~std::ssize(sums)});
   for (int64_t b = 0; b < count; ++b) append(std::array{blocks.size_of(b)});

@@ -1,8 +1,9 @@
-// multifile/stream/task_blocks: what one task has written: its block sizes and the checksums of their pieces.
+// multifile/stream/task_blocks: records the block sizes of a task that writes, and the checksums of their
+// pieces.
 //
 // Checksums are computed from the bytes that go into the file. That is impossible if the program writes to
-// the chunk itself, or if a failed write is undone. Such pieces are marked as unknown and read back once at
-// the end.
+// the chunk itself, or if a failed write is undone. The checksums of such pieces are marked as unknown, and
+// the pieces are read back once at the end.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +38,7 @@ struct TaskBlocks {
   // State of tasks that wrote more than one piece.
   struct Past {
     std::vector<int64_t> finished;  // sizes of the blocks before the current one
-    std::vector<uint32_t> sums;     // sums of finished blocks, then of the current block's whole pieces
+    std::vector<uint32_t> sums;     // checksums of finished blocks, then of whole pieces of the current one
     int64_t current_sums = 0;       // index in `sums` of the current block's first checksum
     std::vector<Pieces> unknown;    // pieces that may differ from their entry in `sums`
     bool shared = false;            // the program writes to the current block: all its sums are unknown
@@ -53,7 +54,7 @@ struct TaskBlocks {
 
   static TaskBlocks with_sums(uint32_t piece) { return {.piece = piece}; }
 
-  // True if take_sums() will read from the file.
+  // Returns true if take_sums() will read from the file.
   bool reads_back() const {
     return piece > 0 && past && (past->shared || !past->unknown.empty() || position != high);
   }
@@ -71,14 +72,15 @@ struct TaskBlocks {
     sum(bytes, 0);
     move(std::ssize(bytes));
   }
-  // Does the same in two steps, for bytes written in parts. sum() adds the checksums of a part, `ahead` bytes
-  // after `position`. Then move() advances the position, or return_to() restores the checksums if a part
-  // could not be written.
+  // State of the checksums, which return_to() restores.
   struct Sums {
     uint32_t running;
     size_t whole;
   };
   Sums sums() const { return {running, past ? past->sums.size() : 0}; }
+  // The following calls do the same as advance() for bytes written in parts. sum() adds the checksums of a
+  // part, which begins `ahead` bytes after `position`. After all parts, move() advances the position. If a
+  // part could not be written, return_to() restores the checksums instead.
   void sum(std::span<const std::byte> bytes, int64_t ahead);
   void move(int64_t bytes) {
     position += bytes;
@@ -94,16 +96,17 @@ struct TaskBlocks {
   }
   // Ends the current chunk, which has `chunk_size` bytes, and makes the next one current.
   void finish_block(int64_t chunk_size);
-  // Returns to an earlier position; the bytes before it must be unchanged.
+  // Returns to position `to` in `block`, which must have been the position when `highest` bytes of the block
+  // were in use. The bytes before `to` must be unchanged.
   void return_to(int64_t block, int64_t to, int64_t highest, int64_t chunk_size);
-  // Continues after the data of an earlier program (append). `sizes` are those of its blocks, `sums` their
-  // checksums without that of a partial last piece. The caller must set the latter.
+  // Continues after the data of an earlier program (append). `sizes` are the sizes of its blocks, `sums`
+  // their checksums without that of a partial last piece. The caller must set `running` to the latter.
   void continue_behind(std::span<const int64_t> sizes, std::vector<uint32_t> sums = {});
 
   // Returns the checksums of all blocks, in the order of the format. All bytes must be in `file`; unknown
   // checksums are computed from it.
   std::vector<uint32_t> take_sums(File& file, const layout::ChunkGeometry& geometry);
-  // Returns the index of the first checksum of `pieces` in the result of take_sums(); nullopt if any of
+  // Returns the index of the first checksum of `pieces` in the result of take_sums(), or nullopt if any of
   // `pieces` was read back.
   std::optional<int64_t> find_sums(const Pieces& pieces, int64_t chunk_size) const;
 
@@ -132,15 +135,16 @@ struct TaskBlocks {
 // KiB, or one piece, at a time.
 void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::span<uint32_t> sums);
 
-// Appends to `rows` the row of a task in native byte order:
-//   its row in the metadata arrays;
-//   its number of blocks, and whether it may have begun a journal;
-//   its number of checksums, its block sizes, and its checksums.
-// If there are more than `max_sums` checksums, they follow in rounds instead (slice_sums.hpp).
+// Encodes the row of a task in native byte order and appends it to `rows`. The row consists of:
+//   its number in the metadata arrays;
+//   the number of blocks, and whether the task may have begun a journal;
+//   the number of checksums, the block sizes, and the checksums.
+// If there are more than `max_sums` checksums, the row contains none; the task sends them in rounds
+// (multifile/metadata/slice_sums).
 void append_row(std::vector<std::byte>& rows, int64_t row, const TaskBlocks& blocks, bool may_have_journal,
                 std::span<const uint32_t> sums, int64_t max_sums);
 
-// A view of such a row; null: no row.
+// A view of a row that append_row() has encoded. If `at` is null, there is no row.
 class RowView {
  public:
   explicit RowView(const std::byte* at = nullptr) : at_(at) {}

@@ -42,7 +42,7 @@ int64_t count_sums(File& file, const format::Header& h, const format::Pointer& p
 
 void TrailerWriter::begin_groups(int64_t first, int64_t count, int64_t sums_before) {
   const format::Section& groups = *plan_.find(SectionKind::groups);
-  // Bytes between the plain end of the file and the trailer must be zero; older contents are overwritten.
+  // Bytes between the plain end of the file and the trailer must be zero, so zeros overwrite older contents.
   records_.assign(first == 0 ? static_cast<size_t>(groups.offset - plan_.plain_end) : 0, std::byte{});
   records_at_ =
       first == 0 ? plan_.plain_end : groups.offset + format::group_entry_size * (first / format::group_tasks);
@@ -51,7 +51,8 @@ void TrailerWriter::begin_groups(int64_t first, int64_t count, int64_t sums_befo
   sums_ = sums_before;
 }
 
-// Ends the current group and begins the next one. Returns false if all groups are done.
+// Completes the record of the current group and begins the next group. Returns false if all groups are
+// complete.
 bool TrailerWriter::begin_group() {
   if (group_) {
     group_->sums = hash_.value();
@@ -78,7 +79,7 @@ void TrailerWriter::add_sums(std::span<const std::byte> sums) {
     const auto part = sums.first(4 * std::min<uint64_t>(most / 4, missing_));
     unwritten_.insert(unwritten_.end(), part.begin(), part.end());
     const auto added = std::span(unwritten_).last(part.size());
-    if constexpr (native_order != ByteOrder::little)  // byte order of the file
+    if constexpr (native_order != ByteOrder::little)  // the trailer is little endian
       for (size_t i = 0; i < added.size(); i += 4)
         store(&added[i], load<uint32_t>(&added[i], native_order), ByteOrder::little);
     hash_.add(added);

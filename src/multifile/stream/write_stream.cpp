@@ -64,7 +64,7 @@ void WriteStream::learn_from_handle() {
     }
   }
   if (!handle()) return;
-  // stdio discards bytes that it could not write, so no later flush stores them.
+  // stdio discards bytes that it could not write. No later flush can store them, so they are lost.
   if (handle()->failed())
     lose(file_error(Code::io, file_->path(),
                     "a write of the program to its own stream has failed (ferror); bytes are missing from " +
@@ -174,8 +174,8 @@ void WriteStream::put(std::span<const std::byte> piece) {
   }
 }
 
-// Writes the buffered bytes, and as much of the piece as ends on a border, in one transfer. Returns the rest,
-// which is shorter than the distance of two borders and goes into the buffer.
+// Writes the buffered bytes and `piece`, up to its last border, in one transfer. Returns the rest of `piece`,
+// which is shorter than the distance of two borders; the caller copies it into the buffer.
 std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> piece) {
   const int64_t end = file_offset() + buffered() + std::ssize(piece);
   const bool fills_chunk = position() + static_cast<int64_t>(piece.size()) == geometry_.size;
@@ -261,7 +261,7 @@ void WriteStream::record_progress() {
   report(blocks(), local_rank_);
 }
 
-// After a failed sync the contents of the disk are unknown, so nothing is recorded.
+// Records nothing after a failed sync, because the contents of the disk are then unknown.
 void WriteStream::report(const TaskBlocks& blocks, int64_t local_rank, bool finished) {
   if (JournalWriter* const to = make_journal(); to && !attached_->lost)
     to->report(*file_, local_rank, blocks.count() - 1, blocks.high, finished);
@@ -285,9 +285,9 @@ void WriteStream::require_nothing_lost() const {
       e.errno_value());
 }
 
-// Called with a full window. Enlarges the buffer, or empties it if it has its maximum size. The window ends
-// at the end of the buffer or of the chunk. A buffer of maximum size ends at a multiple of its size in the
-// file. The page cache then stores each transfer as few large pages (docs/tuning.md).
+// Makes room when the window is full. Enlarges the buffer, or writes its contents if it has its maximum size.
+// The window ends at the end of the buffer or of the chunk. A buffer of maximum size ends at a multiple of
+// its size in the file. The page cache then stores each transfer as few large pages (docs/tuning.md).
 void WriteStream::make_room(int64_t wanted) {
   const int64_t held = buffered();
   if (capacity_ < max_buffer_) {

@@ -1,4 +1,4 @@
-// multifile/stream/write_stream: the byte stream that one task writes into its chunks.
+// multifile/stream/write_stream: writes the byte stream of one task into its chunks.
 //
 // Small requests are collected in a buffer and written to the File in transfers that end on multiples of
 // their size. Large requests bypass the buffer. The buffer is initially empty and grows with the amount
@@ -43,7 +43,8 @@ class WriteStream {
   }
 
   // Switches the journal beside the file on or off (multifile/journal/journal_writer). It records chunks that
-  // are left, and commits. `store` outlives the stream. durable: records must also survive a power loss.
+  // are left, and commits. `store` outlives the stream. If `durable` is true, records also survive a power
+  // loss.
   void keep_journal(Store& store, bool on, bool durable) {
     store_ = &store;
     journal_on_ = on;
@@ -55,8 +56,8 @@ class WriteStream {
   // Sets the bytes per checksum of tasks loaded from now on.
   void keep_sums(uint32_t piece) { blocks_.piece = piece; }
   uint32_t piece() const { return blocks_.piece; }
-  // Returns the store given to keep_journal(). The owner of the stream uses it, because tasks have little
-  // memory each.
+  // Returns the store given to keep_journal(). The owner of the stream uses it instead of a reference of its
+  // own, because every task should need little memory.
   Store& store() const { return *store_; }
   bool durable() const { return durable_; }
   bool keeps_journal() const { return journal_on_; }
@@ -74,15 +75,15 @@ class WriteStream {
   void write(std::span<const std::byte> data);
 
   // Appends `head` and `body` as one request that fills every chunk completely before it begins the next one,
-  // as key-value records require. Throws as write() does; the stream is unchanged then.
+  // as key-value records require. Throws like write(). After an error the stream is unchanged.
   void write_filling(std::span<const std::byte> head, std::span<const std::byte> body);
 
   // Begins a new chunk unless `bytes` fit into the rest of the current one. Throws out_of_range if they
   // exceed a whole chunk.
   void ensure_free_space(int64_t bytes);
 
-  // A position to return to while the bytes before it are unchanged. `high` includes buffered bytes, since
-  // they were accepted.
+  // A position that return_to() restores. It is valid while the bytes before it are unchanged. `high`
+  // includes buffered bytes, because they were accepted.
   struct Mark {
     int64_t chunk;
     int64_t position;
@@ -97,15 +98,16 @@ class WriteStream {
 
   // Writes buffered bytes to the file and accounts for bytes that the program wrote itself.
   void flush();
-  // Flushes. Readers on any host then find these bytes even if the program is killed, also if hosts have
-  // separate page caches (JournalKey::own_caches). With durable, they find them even after a crash of the
-  // host. Collectively written bytes must be in the file (CollectiveWriter::flush).
+  // Flushes, and records the progress of the task in the journal. Readers on any host then find the flushed
+  // bytes even if the program is killed, and also if hosts have separate page caches
+  // (JournalKey::own_caches). If the stream is durable, they find the bytes even after a crash of the host.
+  // Collectively written bytes must be in the file (CollectiveWriter::flush).
   void commit();
   // Flushes and records the current contents of the current chunk in the journal. Does nothing without a
   // journal.
   void record_progress();
-  // Records the progress of a task of the same file in the journal. finished: its current chunk receives no
-  // more bytes.
+  // Records the progress of a task of the same file in the journal. If `finished` is true, the task's current
+  // chunk receives no more bytes.
   void report(const TaskBlocks& blocks, int64_t local_rank, bool finished = false);
   // Returns when flushed bytes would survive a power loss. After one failure the data count as lost: they may
   // be missing on disk even if a later sync succeeds.
@@ -123,10 +125,10 @@ class WriteStream {
       throw;
     }
   }
-  // Throws if data count as lost by keep() or lose(). commit() does so too, as does every write of a durable
-  // stream that leaves a chunk.
+  // Throws if data count as lost by keep() or lose(). commit() throws as well, and so does every write of a
+  // durable stream that begins a new chunk.
   void require_nothing_lost() const;
-  // Marks bytes that the program counts as written as lost: the close must fail.
+  // Records that bytes were lost that the program regards as written, so that the close fails.
   void lose(const Error& why) {
     if (!attached().lost) attached().lost = why;
   }
@@ -135,7 +137,8 @@ class WriteStream {
   JournalWriter* journal() const { return attached_ ? attached_->journal.get() : nullptr; }
   // Returns the journal, creating it if needed. Null if none is kept.
   JournalWriter* make_journal();
-  // For switching the stream to another physical file and back. The stream must be parked.
+  // Release and attach the journal when the stream is switched to another physical file. The stream must be
+  // parked.
   std::unique_ptr<JournalWriter> release_journal() {
     return attached_ ? std::move(attached_->journal) : nullptr;
   }
@@ -147,16 +150,16 @@ class WriteStream {
   // the first call.
   StdioHandle& share(bool with_stream);
   StdioHandle* handle() const { return attached_ ? attached_->handle.get() : nullptr; }
-  // Synchronizes and releases the handle. May return null.
+  // Synchronizes and releases the handle. Returns null if the program shares no handle.
   std::unique_ptr<StdioHandle> release_handle();
-  // Called when the program has closed its stream. Continues at the position of that stream or, if it was a
-  // second stream, of the last call.
+  // Must be called when the program has closed its stream. The next write continues at the position of that
+  // stream or, if it was a second stream, at that of the last call.
   void forget_handle();
   // Takes a handle and moves it to the stream's position. The stream must be flushed.
   void attach(std::unique_ptr<StdioHandle> handle);
 
-  // Called when the program could not select its task and would write to the wrong one. Every call except
-  // window() and handle() then first runs `back`, until that succeeds. The stream must be flushed.
+  // Must be called when the program could not select its task and would write to the wrong one. Every call
+  // except window() and handle() then first runs `back`, until that succeeds. The stream must be flushed.
   void leave(std::function<void()> back) {
     attached().back = std::move(back);
     close_window();
@@ -174,15 +177,15 @@ class WriteStream {
   int64_t bytes_written() const { return blocks_.total() + std::max<int64_t>(0, position() - blocks_.high); }
   int64_t buffer_capacity() const { return capacity_; }
   // Returns true once after the program wrote beyond its chunk through the handle and the bytes were moved to
-  // further chunks (multifile/stream/overruns). Every call except window() and handle() checks for that.
-  // Bytes that cannot be moved are an error.
+  // further chunks (multifile/stream/overruns). Every call except window() and handle() checks for such
+  // bytes, moves them, and throws if that fails.
   bool take_overrun() {
     const bool overrun = overrun_;
     overrun_ = 0;
     return overrun;
   }
 
-  // Returns the state of the current task; the stream has no other state of its own.
+  // Returns the state of the current task. The stream has no other state of its own.
   const TaskBlocks& blocks() {
     blocks_.high = std::max(blocks_.high, position());
     return blocks_;
@@ -211,7 +214,7 @@ class WriteStream {
   void learn_from_handle();
   void learn_position(int64_t in_file);
   void take_in(int64_t tail);
-  // Moves the handle to the stream's position. The program may write there from now on.
+  // Moves the handle to the stream's position, where the program may write from now on.
   void move_handle() {
     if (!handle()) return;
     blocks_.share();
@@ -223,9 +226,9 @@ class WriteStream {
   void write_summed(std::span<const std::byte> head, std::span<const std::byte> body);
   void transfer(std::span<const std::byte> bytes);
   void flush_buffer();
-  // True if records are withheld until the data they describe are synced.
+  // Returns true if records are withheld until the data they describe are synced.
   bool records_wait() const { return journal_on_ && journal_key_.own_caches && !durable_; }
-  // Removes the records of a failed write before other bytes replace those it had written.
+  // Removes the journal records of a failed write before other bytes replace those of the failed write.
   void take_back_records() {
     if (journal()) journal()->take_back_withdrawn();
   }

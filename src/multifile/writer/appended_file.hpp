@@ -1,4 +1,4 @@
-// multifile/writer/appended_file: a complete physical file opened for appending.
+// multifile/writer/appended_file: writes to a complete physical file that is opened for appending.
 //
 // The block table is stored where the next round of chunks would begin. Until a task needs that round, the
 // file stays complete with its old table. The first task that needs it marks the file as unclosed before it
@@ -25,13 +25,13 @@ class AppendedFile final : public ForwardingFile, public ChunkWatch {
   struct Marks {
     int64_t at = 0;                // offset of the mark "unclosed" in the file
     std::optional<int64_t> table;  // offset of the block table; nullopt: the file is marked already
-    bool durable = false;          // the mark is synced before anything is overwritten
+    bool durable = false;          // syncs the mark before anything is overwritten
   };
-  // right: null if the multifile is written without a lease.
+  // Wraps the physical file `inner`. `right` is null if the multifile is written without a lease.
   AppendedFile(std::shared_ptr<File> inner, const Marks& marks, std::shared_ptr<WritingRight> right)
       : ForwardingFile(std::move(inner)), marks_(marks), right_(std::move(right)) {}
 
-  // Returns the pointer of a file with contents that only the journal describes.
+  // Returns the pointer that marks a file as unclosed, so that only the journal describes its contents.
   static std::array<std::byte, format::pointer_size> unclosed() {
     std::array<std::byte, format::pointer_size> pointer{};
     std::ranges::copy(format::journal_mark, pointer.begin());

@@ -1,5 +1,5 @@
-// multifile/writer/block_table: at close, the rows that a metadata writer receives from the tasks of its
-// slice (append_row). When a multifile is appended to, tasks without a row keep their earlier one.
+// multifile/writer/block_table: holds the rows (append_row()) that a metadata writer receives at close from
+// the tasks of its slice. When a multifile is appended to, tasks that send no row keep their earlier one.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace sheaf {
 
 class BlockTable {
  public:
-  // `collected` holds the rows of each process. `old` is null or outlives the table.
+  // Takes the rows that `slices` has collected. `old` is null or must outlive the table.
   BlockTable(Gathered collected, const MetadataPartition& slices, const TableSlice* old)
       : collected_(std::move(collected)),
         old_(old),
@@ -34,7 +34,8 @@ class BlockTable {
   BlockTable(const BlockTable&) = delete;
   BlockTable& operator=(const BlockTable&) = delete;
 
-  // Calls visit(process, number in the slice, RowView) in the order of the processes.
+  // Calls visit(process, number of the row in the slice, RowView) for all received rows, in the order of the
+  // processes.
   template <class Visit>
   void for_each_row(Visit&& visit) const {
     const std::byte* next = collected_.bytes.data();

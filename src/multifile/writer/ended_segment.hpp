@@ -1,4 +1,5 @@
-// multifile/writer/ended_segment: results of the close that the metadata writers of physical files exchange.
+// multifile/writer/ended_segment: values that the metadata writers of physical files determine at close and
+// exchange with each other.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@ namespace sheaf {
 
 // A segment, and the final state of its physical file according to its metadata writer.
 struct EndedSegment : Segment {
-  size_t number = 0;  // among the segments of the slice
+  size_t number = 0;  // index among the segments of the slice
   format::Identity identity{};
   uint32_t piece = 0;  // bytes per checksum; 0: no checksums
   format::Pointer pointer{};
@@ -24,8 +25,8 @@ struct EndedSegment : Segment {
   bool complete = false;         // the file is complete
 };
 
-// Result of the close on all processes: the element-wise maximum of these values over the processes. Only the
-// first metadata writer of file 0 sets the values of that file.
+// Values that all processes need at close. Each process gets the element-wise maximum over all processes.
+// Only the first metadata writer of file 0 sets the values of that file.
 struct ClosingLead {
   // Values of file 0.
   int64_t varheader = 0, maxblocks = 0, of_file = 0, fsblksize = 0, sums = 0, piece = 0;

@@ -112,10 +112,11 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
   load_first();
 }
 
-// Collective.
+// Returns the average number of tasks per host, at least 1. Collective.
 int64_t Writer::tasks_per_node() { return std::max(1, comm_->size() / std::max(1, comm_->node_count())); }
 
-// The codec must be available. neighbours: tasks that share the cores.
+// Begins compression. The codec must be available. `neighbours` is the number of tasks that share the host's
+// cores.
 void Writer::compress(const codec::Compression& how, int64_t neighbours) {
   compressed_ = std::make_unique<CompressedWriter>(stream_, codec::with_threads(how, neighbours), path_);
   compressed_->parked.resize(mine_.tasks.size());
@@ -198,14 +199,16 @@ NewFile Writer::create(int32_t number, std::string_view stored_name) {
   return opened;
 }
 
-// Removes renamed files, once the open has reached the point at which files would be truncated. Local.
+// Removes the files that create() has renamed. Must be called when the open has reached the point at which it
+// truncates existing files. Local.
 void Writer::drop_set_aside() {
   if (!made_) return;
   for (const auto& [name, aside] : made_->aside) remove_set_aside(*store_, name, aside);
   made_->aside.clear();
 }
 
-// Creates the files of which this process has local rank 0. Returns their indices in mine_.
+// Creates the files in which this process has the task with local rank 0. Returns their indices in
+// mine_.files.
 std::vector<size_t> Writer::create_files(const MappedWriteRequest& request) {
   std::vector<size_t> begun;
   for (const OwnTask& t : mine_.tasks)
@@ -247,7 +250,7 @@ void Writer::discard() {
   made_->aside.clear();
 }
 
-// Ends the partial frames of all tasks.
+// Ends the frames of all tasks, so that the stored streams contain all bytes written so far.
 void Writer::commit_frames() {
   come_back();
   const size_t current = current_;
@@ -258,7 +261,7 @@ void Writer::commit_frames() {
       compressed_->flush();
     }
   });
-  // The frame of another task could not be stored, so that task stays current until a retry succeeds.
+  // If a frame of another task could not be stored, that task stays loaded until a retry succeeds.
   if (auto stuck = attempt([&] { change_to(current); })) {
     leave(current);
     if (!problem) problem = std::move(stuck);
@@ -285,7 +288,7 @@ void Writer::leave(size_t task) {
 }
 
 void Writer::refuse(const FailedWrites::Request& request, const Error& why) {
-  if (stream().geometry().size == 0) throw why;  // a task without a chunk: no retry can succeed
+  if (stream().geometry().size == 0) throw why;  // no retry can succeed for a task without a chunk
   // A merged stream belongs to the collector; this task has no position in it.
   const bool has_place = !collecting_ || !collecting_->plan.merge;
   const std::string place =

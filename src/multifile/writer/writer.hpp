@@ -36,7 +36,7 @@
 
 namespace sheaf {
 
-// One process writes all tasks.
+// Request of one process that writes all tasks.
 struct SerialWriteRequest {
   std::string path;
   std::span<const int64_t> chunk_sizes;  // requested bytes per task, >= 0
@@ -48,11 +48,11 @@ struct SerialWriteRequest {
   int32_t nfiles = 1;
 };
 
-// Each process writes one task.
+// Request of a process that writes one task, as all processes of the multifile do.
 struct ParallelWriteRequest {
   std::string_view path;              // outlives the open
   std::string_view stored_name = {};  // name stored in the files; outlives the open; empty: `path`
-  // Physical files. > 0: that many, filled with consecutive tasks. <= 0: one per `local` group. The open mode
+  // Number of physical files, filled with consecutive tasks. <= 0: one file per `local` group. The open mode
   // (files=) takes precedence.
   int32_t nfiles = 1;
   // Group of this task if nfiles <= 0; null: all tasks form one group.
@@ -88,25 +88,25 @@ struct MappedWriteRequest {
 struct MappedAppendRequest {
   MappedReadRequest tasks;                   // tasks of this process; a task belongs to at most one process
   int64_t ntasks = 0;                        // required number of tasks of the multifile; 0: any
-  std::shared_ptr<WritingRight> right = {};  // first task; others: OpenMode::lease
+  std::shared_ptr<WritingRight> right = {};  // set at the first task; the others use OpenMode::lease
 };
 
 class BlockTable;
 
 class Writer {
  public:
-  // Makes the first task current. Changes nothing on disk if an argument is invalid. If the open fails,
-  // removes the files it created; existing files are truncated only after all files could be opened. Throws
-  // on every process alike.
+  // Creates a multifile in one process, and makes its first task current. Every constructor throws on every
+  // process alike, and changes nothing on disk if an argument is invalid. If the open fails, removes the
+  // files it created. Existing files are truncated only after all files could be opened.
   Writer(Store& store, const SerialWriteRequest& request, const OpenMode& mode);
-  // Collective over `comm`. All tasks have agreed on `mode` (agree_on_call).
+  // Creates a multifile with one task per process. Collective over `comm`, after agree_on_call() for `mode`.
   Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest request, const OpenMode& mode);
-  // Like the above; all tasks have also agreed on path, nfiles and fsblksize. Throws invalid_argument if the
-  // places have gaps or duplicates, or if the global ranks are not 0..M-1.
+  // Creates a multifile with tasks placed by the caller. Collective, after agreement on `mode`, path, nfiles
+  // and fsblksize. Throws invalid_argument if places or global ranks have gaps or duplicates.
   Writer(Store& store, std::unique_ptr<Comm> comm, const MappedWriteRequest& request, const OpenMode& mode);
   // Opens a multifile to append, collective over `comm` like OpenTasks. Every task is positioned at the end
-  // of its stream. Changes nothing on disk. Throws on every process alike: also unsupported, mismatch or
-  // unclosed for a multifile that does not permit appending (docs/api-sion.md, "Append").
+  // of its stream. Changes nothing on disk. Also throws unsupported, mismatch or unclosed for a multifile
+  // that does not permit appending (docs/api-sion.md, "Append").
   Writer(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request, const OpenMode& mode);
 
   int64_t ntasks() const { return ntasks_; }                      // over all processes
@@ -124,7 +124,7 @@ class Writer {
   int64_t bytes_held() const;
   Comm* comm() { return comm_.get(); }                 // all processes
   Comm& local() { return local_ ? *local_ : *comm_; }  // tasks of this physical file
-  // Returns the stream that the program writes to. For a compressed file it takes the uncompressed bytes.
+  // Returns the stream that the program writes to. It takes uncompressed bytes.
   WriteStream& stream() { return compressed_ ? compressed_->stream() : stream_; }
   // Returns what the program has written to a task of this process, before compression.
   const TaskBlocks& blocks_of(int64_t task);
@@ -132,7 +132,7 @@ class Writer {
   bool is_alone() const { return alone_; }
   // Returns null if the tasks write independently.
   CollectiveWriter* collective() { return collecting_ ? collecting_->writer.get() : nullptr; }
-  // CollectiveWriter::write(). Collective over the tasks of the physical file. Requires collective().
+  // Calls CollectiveWriter::write(). Collective over the tasks of the physical file. Requires collective().
   void write_collectively(std::span<const std::byte> data, const std::optional<Error>& mine);
 
   // Runs act(), which appends the bytes of one call of the program (`head` and `body`) to the current task's
@@ -151,9 +151,9 @@ class Writer {
     if (failed_.any()) failed_.accept(request);
   }
   // Records that the program could not select `task` of this process. append() throws `why` until a select()
-  // succeeds, so that no bytes reach the wrong task. Not for collective writing.
+  // succeeds, so that no bytes reach the wrong task. Must not be called in collective writing.
   void stray(int64_t task, const Error& why) noexcept { stray_ = {task, std::make_exception_ptr(why)}; }
-  // True if an append() or select() failed and was not repeated. All bytes must then pass append().
+  // Returns true if an append() or select() failed and was not repeated. Then all bytes must pass append().
   bool awaits_retry() const { return stray_.why || failed_.any(); }
   // Sets the right to write the multifile, at the first task. Flush and close fail once it is lost.
   void own(std::shared_ptr<Ownership> ownership) {
@@ -177,10 +177,10 @@ class Writer {
 
  private:
   std::vector<layout::Placement> place_alone(int32_t nfiles, const OpenMode& mode);
-  // First step of every kind of open.
+  // Sets the members that all kinds of open need. The public constructors call it first.
   Writer(Store& store, std::unique_ptr<Comm> comm, std::string path, NameOf name_of, const OpenMode& mode);
 
-  // Opens a file for tasks at places that the caller has chosen.
+  // Functions for tasks at places of the caller's choice.
   void open_placed(const MappedWriteRequest& request, const OpenMode& mode);
   void check(const MappedWriteRequest& request) const;
   void require_tasks_for_files() const;
@@ -189,12 +189,12 @@ class Writer {
   void append_to(OwnFile& file);
   void drop_set_aside();
   void open_own_files();
-  // Shared granularity and page caches of the hosts.
+  // Properties of a file system that require separating the bytes of different hosts.
   struct Apart {
     int64_t unit = 0;
     int64_t own_caches = 0;
     int64_t kind = 0;        // FileSystem
-    int64_t everywhere = 0;  // 1: the values hold for all files of the directory
+    int64_t everywhere = 0;  // 1: the values are valid for all files of the directory
   };
   static Apart apart_by(const FileSystemTraits& traits);
   Apart find_apart();
@@ -284,9 +284,9 @@ class Writer {
   void look_for_losses(const Closing& closing);
   // While appending, returns the earlier contents of the slice at its metadata writer; otherwise null.
   const TableSlice* old() const { return placed_ ? placed_->old.get() : nullptr; }
-  // All tasks that write the same files, possibly with tasks of further files.
+  // Returns a communicator with all tasks that write these files, possibly with tasks of further files.
   Comm& tasks_of_files() { return grouped_ ? local() : *comm_; }
-  // Entries of the mapping field in file 0; -1: no such field.
+  // Returns the number of entries of the mapping field in file 0; -1: no such field.
   int64_t mapping_entries() const {
     return !grouped_ ? placed_->mapping_entries : facts_.nfiles > 1 ? ntasks_ : -1;
   }
@@ -311,7 +311,7 @@ class Writer {
   void mark_appended();
   void give_back_pointers();
 
-  // Each process has one task.
+  // Functions for processes with one task each.
   void choose_files(ParallelWriteRequest& request, const OpenMode& mode, Apart& in_directory);
   void number_local_groups();
   void open_group_file(const ParallelWriteRequest& request, const OpenMode& mode,
@@ -325,11 +325,11 @@ class Writer {
   RegionPlan plan_regions(int64_t chunk_size, const NewGroups& groups);
   const std::shared_ptr<Edges>& edges() const { return mine_.files[0].edges; }
   std::optional<Error> form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups);
-  // is_new: the file has no contents from before this open.
+  // `is_new` is true if the file has no contents from before this open.
   void lay_out_group(int64_t chunk_size, std::string_view base, bool is_new, std::optional<Error> problem,
                      NewGroups groups, const std::optional<format::Extension>& extension);
   File& file() const { return stream_.file(); }
-  // Tasks that take part in the collective calls of this file.
+  // Returns a communicator of the tasks that take part in the collective calls of this file.
   Comm& meeting() {
     return collecting_ && collecting_->means.meeting ? *collecting_->means.meeting : local();
   }
@@ -337,7 +337,7 @@ class Writer {
   struct Collecting {
     CollectivePlan plan;
     int buddies = 0;              // copies to make at close
-    int32_t fsblksize = 0;        // given, or of the file system; that of the file may be smaller
+    int32_t fsblksize = 0;        // given, or of the file system; the file may have a smaller one
     bool chooses_blocks = false;  // the library chooses the block size
     CollectiveMeans means = {};
     exchange::Nodes nodes = {};
@@ -349,8 +349,8 @@ class Writer {
   // Additional state of writers with arbitrarily placed tasks.
   struct Placed : PartitionRows {
     std::optional<format::Extension> extension;  // extension of new files
-    std::vector<int64_t> globalranks;            // one process for all tasks: as stored
-    bool in_order = false;                       // one process for all tasks: Extension::in_order()
+    std::vector<int64_t> globalranks;            // if one process writes all tasks: as stored in the files
+    bool in_order = false;                       // if one process writes all tasks: Extension::in_order()
     std::vector<ReadPosition> ends_before;  // appending: earlier end of the stream of each task, by index
     std::unique_ptr<MetadataPartition> numbers;  // by task number
     std::vector<layout::Placement> mapping;      // places of the tasks in this process's slice

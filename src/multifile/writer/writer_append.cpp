@@ -67,8 +67,8 @@ void Writer::go_on_compressing(const OpenTasks& found, const OpenMode& mode) {
   compressed_->parked = std::move(tasks);
 }
 
-// Restores the blocks and checksums of the tasks; the metadata tasks have verified the checksums. Collective.
-// The checksum of a partial last piece continues from its current value.
+// Restores the blocks and checksums of the tasks. The metadata tasks have verified the checksums. The
+// checksum of a partial last piece continues from its current value. Collective.
 void Writer::go_on_behind(const OpenTasks& found) {
   agree(*comm_, attempt([&] {
     for (size_t i = 0; i < found.own.tasks.size(); ++i) {
@@ -131,11 +131,12 @@ void Writer::check_appending(const MappedAppendRequest& request, const OpenMode&
   }
 }
 
-// Reads the mapping, which is only moved: new chunks may overwrite its old position. Collective.
+// Reads the mapping of the multifile, so that the close can write it again: new chunks may overwrite it.
+// Collective.
 void Writer::read_mapping() {
   placed_->numbers =
       std::make_unique<MetadataPartition>(*comm_, ntasks_, unit_ > 0 ? Slicing::whole : Slicing::groups);
-  int64_t entries = -1;  // entries of the field; -1: no field
+  int64_t entries = -1;  // number of entries of the mapping field; -1: no field
   auto problem = attempt([&] {
     if (comm_->rank() != 0) return;
     const auto file = store_->open(path_, Access::read);
@@ -168,8 +169,8 @@ void Writer::read_mapping() {
   agree(*comm_, problem);
 }
 
-// Records the existing contents in the journals: once the block tables are overwritten, only the journals
-// describe them. Collective. Throws if a journal cannot be written.
+// Records the existing contents in the journals, because only the journals describe them once the block
+// tables are overwritten. Collective. Throws if a journal cannot be written.
 void Writer::write_old_slots() {
   if (!stream_.keeps_journal()) return;
   const auto remove_journals = [&] {
@@ -208,9 +209,9 @@ void Writer::write_old_slots() {
   }
 }
 
-// Marks the files as unclosed before any task writes. Collective; done by the metadata tasks. A page of META1
-// has one writer, so other tasks could not set the mark later, when a further round overwrites the block
-// table. If one file cannot be marked, all files stay complete.
+// Marks the files as unclosed before any task writes. The metadata tasks set the marks. Other tasks could not
+// set them later, when a further round overwrites the block table, because a page of META1 must have only one
+// writer. If one file cannot be marked, all files stay complete. Collective.
 void Writer::mark_appended() {
   const auto problem = attempt([&] {
     for (const Segment& s : placed_->segments)
@@ -227,7 +228,7 @@ void Writer::mark_appended() {
   }
 }
 
-// Marks unchanged files as complete again. Local. Never throws.
+// Marks the files, which must be unchanged, as complete again. Local. Never throws.
 void Writer::give_back_pointers() {
   for (size_t s = 0; s < placed_->segments.size(); ++s) {
     if (placed_->segments[s].first != 0) continue;
@@ -239,8 +240,8 @@ void Writer::give_back_pointers() {
   }
 }
 
-// Appends to a complete file that this process has opened. Local. A file with boundary blocks is already
-// marked as unclosed (mark_appended).
+// Prepares a complete file that this process has opened for appending: writes to it will mark it as unclosed
+// in time (AppendedFile). mark_appended() has already marked files with boundary blocks. Local.
 void Writer::append_to(OwnFile& f) {
   MetadataReader reader(*f.file);
   AppendedFile::Marks marks{reader.header().pointer_offset(), std::nullopt, facts_.durable};

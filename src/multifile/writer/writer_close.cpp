@@ -1,5 +1,6 @@
-// Closes a multifile. Order of writes in every file: data, then block table and mapping, then the pointer,
-// which makes the file complete. File 0, which all readers open first, is completed after all other files.
+// Closes a multifile. In every file, the data are written first, then the block table and the mapping, then
+// the pointer, which makes the file complete. File 0, which all readers open first, is completed after all
+// other files.
 #include "comm/agree.hpp"
 #include "multifile/buddy/buddy.hpp"
 #include "multifile/stream/file_checks.hpp"
@@ -12,7 +13,7 @@ namespace sheaf {
 
 void Writer::close() {
   Closing closing;
-  // If the file stays unclosed, its readers find all accepted bytes.
+  // The close will fail, so commit: readers of the unclosed files then find all accepted bytes.
   if (failed_.any()) attempt([&] { commit(); });
   try {
     finish(closing);
@@ -31,7 +32,8 @@ void Writer::finish(Closing& closing) {
   MetadataPartition& slices = by_rank ? *by_rank : *placed_->rows;
   const std::vector<Segment> own = grouped_ ? own_segment(slices) : std::vector<Segment>();
 
-  // When appending, another program may have taken over the multifile; its files must not be written then.
+  // When appending, another program may have taken over the multifile. This program must then not write the
+  // files.
   if (old()) agree(*comm_, attempt([&] { require_ownership(Ownership::Look::at_name); }));
   auto problem = finish_streams(closing, max_sums_in_row(slices.largest()));
   const BlockTable table(slices.collect_pieces([&, begin = size_t{0}](int leader) mutable {
@@ -50,7 +52,7 @@ void Writer::finish(Closing& closing) {
     if (!problem) problem = attempt(act);
   };
   if (unit_ > 0) {
-    if (old()) agree(*comm_, problem);  // its table has no information on failed tasks
+    if (old()) agree(*comm_, problem);  // its table does not show which tasks have failed
     const auto lost = bring_edges_home(segments);
     if (!problem) problem = lost;
   }
@@ -80,7 +82,8 @@ void Writer::finish(Closing& closing) {
     rounds.finish();
     agree(*comm_, problem);
   }
-  // An append to a file without tasks has no segments; the file stays unchanged and complete.
+  // When appending to a multifile without tasks, there are no segments, and the file stays unchanged and
+  // complete.
   const bool has_tasks = lead.process >= 0;
   if (has_tasks && mapping_entries() >= 0 && !(grouped_ && blockwise_)) {
     step([&] { write_known_mapping(lead); });
@@ -97,13 +100,13 @@ void Writer::finish(Closing& closing) {
   for (const OwnFile& f : mine_.files)
     if (f.edges) f.edges->remove();
   if (collecting_ && collecting_->buddies > 0) {
-    comm_->barrier();  // one task completes each file, other tasks read it
+    comm_->barrier();  // each file must be complete before other tasks read it
     write_buddies(*store_, *comm_, local(), facts_, path(), path_, collecting_->buddies);
   }
   if (lead.overran) look_for_losses(closing);
 }
 
-// Returns the contribution of this process. Local.
+// Returns the values that this process knows. Local.
 Writer::Lead Writer::lead_of(std::span<const EndedSegment> segments) const {
   Lead lead;
   for (const EndedSegment& s : segments)
@@ -139,8 +142,8 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t max_sums) 
     for (const size_t i : mine_.row_order()) {
       const OwnTask& t = mine_.tasks[i];
       const OwnFile& f = mine_.files[t.file];
-      // The journal may have been begun by this process or by its metadata writer: boundary blocks are
-      // announced in it, and mark_unclosed() creates it.
+      // The journal may exist if this process has written records or announced boundary blocks, or if the
+      // metadata writer has created it (mark_unclosed()).
       const bool may_have_journal = (!grouped_ && unit_ > 0) || f.journal ||
                                     (t.file == mine_.tasks[current_].file && stream_.journal()) ||
                                     (f.edges && f.edges->in_use());
@@ -157,13 +160,14 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t max_sums) 
         closing.sums.insert(closing.sums.end(), sums.begin(), sums.end());
       }
     }
-    // Late errors of the operating system, at close, must be known before a file is marked as complete.
+    // The operating system may report write errors only when a file is closed. They must be known before a
+    // file is marked as complete.
     for (OwnFile& f : mine_.files) {
       if (facts_.durable) f.file->sync();
       if (!kept_open(f.number)) {
         f.file->close();
       } else if (!facts_.durable) {
-        bool is_local = false;  // known to be on a file system of this host only
+        bool is_local = false;  // true if the file is known to be on a file system that only this host uses
         if (!own_caches_)
           attempt([&] { is_local = store_->traits_of(*f.file).coherence == Coherence::local; });
         if (!is_local) publish(*f.file);
@@ -179,8 +183,9 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t max_sums) 
   return problem;
 }
 
-// Returns the file if this process keeps it open: a process with all tasks, and the first task of a group.
-// They continue with that file even if its name was removed or replaced. Null for other files.
+// Returns the file if this process keeps it open during the close, else null. A process with all tasks keeps
+// all files open, and the first task of a group its file. They write the open file even if its name was
+// removed or replaced.
 const OwnFile* Writer::kept_open(int32_t file) const {
   if (alone_) return &mine_.files[static_cast<size_t>(file)];
   const bool is_first = grouped_ && facts_.filenumber == file && mine_.tasks[0].place.local_rank == 0;
@@ -210,17 +215,17 @@ void Writer::change_file(const Segment& segment,
   if (!kept_open(segment.file)) file->close();
 }
 
-// Marks files that were complete as incomplete before the checksums of their tables change. Local.
+// Marks the appended files as incomplete before the checksums of their tables change. Local.
 void Writer::take_pointers_away(std::span<const EndedSegment> segments) {
   for (const EndedSegment& s : segments)
     change_file(s, [&](File& file, const format::Header& h) {
       require_unfinished(file, h.pointer_offset(), old()->pointers[s.number]);
-      // In one write: after two, a power loss could leave only the second.
+      // Written by one call, because after two writes, a power loss could leave only the second.
       if (s.first == 0 && s.piece > 0) MetadataWriter(file, h).write_pointer({-1, 0});
     });
 }
 
-// Completes a file after everything else was written. Local; called by its first metadata writer.
+// Completes a file after everything else was written. Local. The first metadata writer of the file calls it.
 void Writer::complete_file(EndedSegment& segment) {
   change_file(segment, [&](File& file, const format::Header& h) {
     if (segment.file == 0 && right_ && right_->ownership)
@@ -233,10 +238,11 @@ void Writer::complete_file(EndedSegment& segment) {
   segment.complete = true;
 }
 
-// Checks for bytes lost by overruns. Collective, after the files are complete: all other data can be read.
+// Checks whether overruns have lost bytes. Called after the files are complete, so that all other data can be
+// read even if it throws. Collective.
 void Writer::look_for_losses(const Closing& closing) {
   std::optional<Error> problem;
-  if (!alone_) {  // otherwise all tasks are local
+  if (!alone_) {  // if alone_, all tasks are in this process
     std::vector<WrittenTask> all;
     for_each_row(closing, [&](size_t i, const RowView&, std::span<const uint32_t> sums) {
       all.push_back(written(i, sums));
@@ -248,8 +254,8 @@ void Writer::look_for_losses(const Closing& closing) {
   agree(*comm_, closing.losses ? closing.losses : problem);
 }
 
-// Records the progress of this task after a close that has failed on some task: readers of the file then find
-// all bytes that this task has written.
+// Records the progress of this task after a close has failed on some task, so that readers of the unclosed
+// file find all bytes that this task has written.
 void Writer::report_rows(std::span<const std::byte> row) noexcept {
   if (right_ && right_->lost) return;
   attempt([&] {

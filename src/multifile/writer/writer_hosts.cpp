@@ -21,14 +21,14 @@ struct HostedRow {
   int64_t end = 0;
 };
 
-// Answer of the metadata writer for one row.
+// Answer of a metadata writer for one row.
 struct RunOfRow {
   int64_t begin = 0;  // extent of the consecutive chunks of the host that contain the row
   int64_t end = 0;
   int64_t unit = 0;  // shared granularity of the file; 0: no boundary blocks
 };
 
-// Finds the runs in the rows of one file, in order. Rows without a host are never written.
+// Finds the run of each row of one file. `rows` are in order. A row without a host (< 0) is never written.
 void find_runs(std::span<const HostedRow> rows, const Segment& file, int64_t unit, std::span<RunOfRow> runs) {
   int64_t smallest = INT64_MAX;
   for (size_t first = 0, end = 0; first < rows.size(); first = end) {
@@ -44,15 +44,16 @@ void find_runs(std::span<const HostedRow> rows, const Segment& file, int64_t uni
 
 }  // namespace
 
-// Returns what the hosts must keep apart on this file system. Local. One task calls it on behalf of all
-// tasks.
+// Returns what the hosts must keep apart on a file system with these traits. Local. One task calls it and
+// broadcasts the result.
 Writer::Apart Writer::apart_by(const FileSystemTraits& traits) {
   if (traits.coherence == Coherence::local) return {};
   return {traits.unit > 1 ? traits.unit : 0, 1, static_cast<int64_t>(traits.kind),
           !lays_out_files(traits.kind)};
 }
 
-// Returns the answer of process 0. Collective.
+// Returns the properties of the directory of the multifile, which process 0 queries and broadcasts.
+// Collective.
 Writer::Apart Writer::find_apart() {
   Apart found;
   if (comm_->rank() == 0)
@@ -65,7 +66,7 @@ Writer::Apart Writer::find_apart() {
   return found;
 }
 
-// Collective.
+// Determines the hosts of the tasks, and the shared granularity that they must respect. Collective.
 void Writer::find_unit() {
   hosts_ = find_hosts(*comm_, *comm_);
   if (hosts_.count == 1) return;
@@ -78,7 +79,7 @@ std::shared_ptr<Edges> Writer::edges_of(int32_t file) const {
   return unit_ > 0 ? std::make_shared<Edges>(*store_, name_of(file), stream_.keeps_journal()) : nullptr;
 }
 
-// Sets up the boundary blocks. Collective, after all chunks are placed.
+// Sets up the boundary blocks after all chunks are placed. Collective.
 void Writer::keep_hosts_apart() {
   if (unit_ == 0) return;
   std::vector<HostedRow> mine;
@@ -105,8 +106,8 @@ void Writer::keep_hosts_apart() {
     const RunOfRow& run = runs_of_rows[k];
     const OwnTask& t = mine_.tasks[mine_.by_row[k]];
     Edges::Row row{t.place.local_rank, {run.begin, run.end, 0}};
-    // When appending, the boundary blocks of a task begin where its stream continues; those of its neighbours
-    // may begin elsewhere.
+    // When appending, the boundary blocks of a task begin where its stream continues, which may be in another
+    // round than for its neighbours.
     if (placed_->old)
       row = {
           t.place.local_rank,
@@ -123,9 +124,9 @@ void Writer::keep_hosts_apart() {
   }
 }
 
-// Marks a new file as described by its journal, and creates the journal with a first record, since a journal
-// without records counts as lost. Local; called by the metadata writer. If the journal cannot be created, the
-// tasks detect that themselves.
+// Marks a new file as unclosed, and creates its journal with a first record, because a journal without
+// records counts as lost. If the journal cannot be created, the tasks detect that themselves. Local. The
+// metadata writer calls it.
 void Writer::mark_unclosed(File& file, const format::Header& header,
                            const std::optional<format::Extension>& extension) {
   JournalKey key = JournalKey::of(header, extension);
@@ -147,11 +148,11 @@ void Writer::record_blocks(File& file, const JournalKey& key, int64_t first, std
   journal.close();
 }
 
-// Merges the boundary blocks into the files, except for files with a failed task. Collective, after all bytes
-// were written. Returns an error of this process.
+// Merges the boundary blocks into the files after all bytes were written, except in files with a failed task.
+// Collective. Returns the error of this process, if any.
 std::optional<Error> Writer::bring_edges_home(std::span<const EndedSegment> segments) {
   constexpr int32_t files_at_once = 64;
-  struct FileEdges {  // values of one file; maximum over all processes
+  struct FileEdges {  // values of one file, of which the maximum over all processes is needed
     int64_t has_edges, failed, unit, data_start, end, leader;
   };
   static_assert(sizeof(FileEdges) % sizeof(int64_t) == 0);

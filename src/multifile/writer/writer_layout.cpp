@@ -1,4 +1,5 @@
-// Layout of a mapped open for writing: metadata writers receive the tasks, place the chunks and write META1.
+// Lays out the files in a mapped open for writing. Metadata writers receive the tasks, place the chunks and
+// write META1.
 #include <algorithm>
 #include <ranges>
 
@@ -22,7 +23,7 @@ struct BlockSizeOfFile {
   int64_t fsblksize;
 };
 
-// Appends the places of the `rows` of a segment.
+// Places the chunks of the `rows` of a segment, and appends the results to `places`.
 void place_segment(Segment& segment, const FileSums& sums, std::span<const RequestedRow> rows,
                    std::vector<PlacedRow>& places) {
   segment.skip = sums.sum;
@@ -31,14 +32,14 @@ void place_segment(Segment& segment, const FileSums& sums, std::span<const Reque
   int64_t start = begin + sums.before;
   for (const RequestedRow& row : rows) {
     places.push_back({{start, segment.skip, row.chunk_size}, segment.fsblksize});
-    start = saturated_add(start, row.chunk_size);  // overflow was refused above or by another process
+    start = saturated_add(start, row.chunk_size);  // an overflow has already been reported
   }
 }
 
 }  // namespace
 
-// The process counts as one host with its tasks written in turn. The per-host policies and `automatic`
-// therefore give it one file.
+// Assigns the tasks of the only process to files. The process counts as one host that writes its tasks in
+// turn. The per-host policies and `automatic` therefore give it one file.
 std::vector<layout::Placement> Writer::place_alone(int32_t nfiles, const OpenMode& mode) {
   std::vector<layout::Placement> places(static_cast<size_t>(ntasks_));
   const bool are_numbers = std::ranges::equal(placed_->globalranks, std::views::iota(int64_t{0}, ntasks_));
@@ -71,7 +72,7 @@ void Writer::require_tasks_for_files() const {
                                             " physical files for " + std::to_string(ntasks_) + " tasks");
 }
 
-// Counts the tasks of each file and sends every row to its metadata writer. Collective. Finds errors in the
+// Counts the tasks of each file and sends every row to its metadata writer. Collective. Throws for invalid
 // places before any file is changed.
 Gathered Writer::collect_rows(const MappedWriteRequest& request, std::vector<RequestedRow>& rows) {
   std::vector<FileShare> own;
@@ -98,8 +99,7 @@ Gathered Writer::collect_rows(const MappedWriteRequest& request, std::vector<Req
     wanted.push_back({mine_.tasks[i].row, request.tasks[i].globalrank, request.tasks[i].chunk_size});
   Gathered collected = placed_->rows->collect(std::span<const RequestedRow>(wanted));
   agree(*comm_, attempt([&] {
-    // There are as many requests as rows. Each row is therefore requested once, unless a row is requested
-    // twice.
+    // There are as many requests as rows. It therefore suffices to check that no row is requested twice.
     rows.assign(static_cast<size_t>(placed_->rows->count()), {.row = -1, .globalrank = -1, .chunk_size = 0});
     for (const RequestedRow& asked : records_of<RequestedRow>(collected)) {
       RequestedRow& place = rows[static_cast<size_t>(asked.row - placed_->rows->first())];
@@ -132,7 +132,7 @@ void Writer::collect_mapping() {
   }));
 }
 
-// Rounds up the chunk sizes in `rows`, places the chunks and answers every process, at metadata writers.
+// Lets the metadata writers round up the chunk sizes in `rows`, place the chunks and answer every process.
 // Collective.
 void Writer::lay_out(const Gathered& collected, std::vector<RequestedRow>& rows) {
   MetadataPartition& slices = *placed_->rows;
@@ -143,7 +143,7 @@ void Writer::lay_out(const Gathered& collected, std::vector<RequestedRow>& rows)
       sizes_of_blocks.push_back({mine_.tasks[i].row, mine_.files[mine_.tasks[i].file].fsblksize});
   auto found = records_of<BlockSizeOfFile>(slices.collect(std::span<const BlockSizeOfFile>(sizes_of_blocks)));
   std::ranges::sort(found, {}, &BlockSizeOfFile::row);
-  size_t next = 0;  // segments that begin a file, in row order
+  size_t next = 0;  // index in `found` of the next file, in row order
   std::vector<SegmentSums> values;
   for (const Segment& s : segments)
     values.push_back({0, s.first != 0   ? 0
@@ -201,13 +201,14 @@ void Writer::know_journal(OwnFile& file, const format::Header& header,
   file.key = JournalKey::of(header, extension);
   file.key.hosts = hosts_;
   file.key.own_caches = own_caches_;
-  // If only the metadata writer may write a page of META1, it sets the mark when it writes META1.
+  // With a shared granularity, only the metadata writer may write META1, so it sets the mark when it writes
+  // META1. Otherwise the task with local rank 0 sets the mark later.
   file.key.first = unit_ == 0 && std::ranges::any_of(mine_.tasks, [&](const OwnTask& t) {
                      return t.place.local_rank == 0 && mine_.files[t.file].number == file.number;
                    });
 }
 
-// Writes all of META1, so that each of its pages has one writer. Local; called by metadata writers.
+// Writes a metadata writer's part of META1, including the mark, so that each page has one writer. Local.
 void Writer::write_metadata(std::span<const Segment> segments, const std::vector<RequestedRow>& rows,
                             std::string_view stored_name, const std::optional<format::Extension>& extension) {
   for (const Segment& s : segments) {
@@ -225,7 +226,8 @@ void Writer::write_metadata(std::span<const Segment> segments, const std::vector
         mark_unclosed(file, h, extension);
       writer.write_ranks_and_sizes(s.first, ranks, sizes);
     };
-    // Files of a set that were flushed are readable only if the other files are found.
+    // Committed bytes of one file are readable only if all files of the set are readable, so META1 must be
+    // visible to all hosts.
     change_file(s, write, stream_.keeps_journal() && own_caches_ ? Outlives::host : Outlives::process);
   }
 }

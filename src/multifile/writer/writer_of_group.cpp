@@ -16,8 +16,8 @@ namespace sheaf {
 
 namespace {
 
-// Number of physical files for the writers of one host with files=auto. Large enough that two simultaneous
-// writers rarely use the same inode (docs/tuning.md, "How many physical files").
+// Returns the number of physical files for the writers of one host with files=auto. It is so large that two
+// simultaneous writers rarely use the same inode (docs/tuning.md, "How many physical files").
 int64_t files_per_node() { return 4 * int64_t{std::max(1u, std::thread::hardware_concurrency())}; }
 
 }  // namespace
@@ -40,7 +40,7 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest re
   auto slots = share_slots(*comm_, store, mode.io_tasks);
   try {
     if (auto plan = plan_of(mode.collective, true, local(), request.means)) {
-      stream_.watch_length(false);  // the bytes are with the collectors
+      stream_.watch_length(false);  // the bytes of a task may still be at its collector
       plan->may_collect &= request.means.may_collect;
       collecting_ =
           std::make_unique<Collecting>(Collecting{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
@@ -53,7 +53,8 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest re
   }
 }
 
-// in_directory: properties of the directory, if they were queried.
+// Chooses the number of files and the file of this task. Stores the properties of the directory in
+// `in_directory` if it queries them. Collective.
 void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode, Apart& in_directory) {
   if (request.filenumber < 0 && mode.file_policy == FilePolicy::table) {
     const FilePlace place = read_file_table(*comm_, *store_, mode.table);
@@ -73,7 +74,8 @@ void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode, A
                                             std::to_string(request.nfiles));
   if (policy == FilePolicy::automatic && comm_->node_count() > 1) {
     in_directory = find_apart();
-    // The shared granularity would be too large to separate the hosts of a file by its layout.
+    // Such a large shared granularity cannot be kept by the layout of a file, so every host gets its own
+    // file.
     if (in_directory.unit > layout::largest_unit) policy = FilePolicy::per_node;
   }
   if (policy == FilePolicy::caller && request.nfiles > 0) {
@@ -114,7 +116,7 @@ void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode, A
   local_ = facts_.nfiles == comm_->size() ? self_comm() : comm_->split(facts_.filenumber, comm_->rank());
 }
 
-// Numbers the groups in the order of the global ranks of their first tasks.
+// Numbers the `local` groups in the order of the global ranks of their first tasks. Collective.
 void Writer::number_local_groups() {
   int64_t number = local_->rank() == 0;
   int64_t groups = number;
@@ -127,8 +129,8 @@ void Writer::number_local_groups() {
   if (groups == 1) local_.reset();
 }
 
-// Opens the files. The first task of each file creates it without truncating. A new file gets its metadata at
-// once; existing contents are discarded only after every task has opened its file.
+// Opens the file of this task. The first task of each file creates it without truncating. A new file gets its
+// metadata at once. Existing contents are discarded only after every task has opened its file. Collective.
 void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode& mode,
                              std::shared_ptr<WriteSlots> slots, const Apart& in_directory) {
   const std::string_view stored_name = request.stored_name.empty() ? request.path : request.stored_name;
@@ -152,7 +154,8 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
     extension = mode.extension();
     if (extension && format::extensible(stored_name)) start.identity = extension->identity;
     if (on_several_hosts) {
-      // No request to the file system if the directory has answered for its files and the files are in it.
+      // Avoids a request to the file system if the properties of the directory are valid for its files, and
+      // this file is in the directory.
       const bool is_known = in_directory.everywhere && !name_of_;
       start.apart = is_known ? in_directory : apart_by(store_->traits_of(*file));
       if (DirectIo* const past = file->traits().past_cache)
@@ -179,7 +182,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
                      .own_caches = own_caches_,
                      .first = local().rank() == 0});
 
-  // Collective, so also called if this task has failed.
+  // tasks_per_node() is collective, so a task must call it even if it has failed.
   const int64_t neighbours = mode.compression.on() ? tasks_per_node() : 1;
   int64_t aligned = 0;
   if (!problem && facts_.fsblksize > 0) {
@@ -211,8 +214,8 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
   lay_out_group(aligned, stored_name, opened && !start.existed, problem, std::move(groups), extension);
 }
 
-// Chooses the collectors and the chunk sizes. Collective over the tasks of the file. Collectors open the file
-// before it is changed. Returns an error on all tasks of the file.
+// Chooses the collectors and the chunk sizes. Collectors open the file before it is changed. Collective over
+// the tasks of the file. If one task fails, returns an error on all tasks.
 std::optional<Error> Writer::form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups) {
   if (!collecting_) return std::nullopt;
   return attempt([&] {
@@ -269,7 +272,7 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, bool is_ne
   agree(*comm_, problem, std::span(&in_the_way, 1));
   if (in_the_way) {
     if (!is_new) {
-      // Slices may be written only after the truncation.
+      // No task may write its slice before the first task has truncated the file.
       if (local().rank() == 0)
         problem = attempt([&] {
           drop_set_aside();
@@ -321,7 +324,8 @@ void Writer::resize_chunks(int64_t chunk_size) {
 
 void Writer::write_collectively(std::span<const std::byte> data, const std::optional<Error>& mine) {
   if (!compressed_) return collective()->write(data, mine);
-  // Collectors receive the stored bytes. The bytes of a call may be in a frame that a later call ends.
+  // Collectors receive the stored bytes. A frame may contain bytes of several calls, and is stored by the
+  // call that ends it.
   WriteStream& plain = compressed_->stream();
   std::optional<WriteStream::Mark> before;
   std::optional<Error> problem = mine;

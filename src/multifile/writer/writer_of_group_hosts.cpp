@@ -1,4 +1,4 @@
-// Separates the bytes of different hosts in a multifile written in parallel.
+// Separates the bytes of different hosts in a multifile written by processes with one task each.
 #include <algorithm>
 
 #include "base/warnings.hpp"
@@ -6,7 +6,8 @@
 
 namespace sheaf {
 
-// Collective over the tasks of the file. Throws on all these tasks alike.
+// Returns the layout of this task's chunk. Collective over the tasks of the file. Throws on all these tasks
+// alike.
 Writer::RegionPlan Writer::plan_regions(int64_t chunk_size, const NewGroups& groups) {
   RegionPlan plan{{chunk_size, chunk_size}, {}, 0};
   if (!edges() || facts_.fsblksize == 0) return plan;

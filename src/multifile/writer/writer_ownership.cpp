@@ -1,5 +1,5 @@
 // Checks that a writer still owns its files: another program may have taken over the multifile, and files may
-// have been removed, replaced or truncated. Also the commits, which require that.
+// have been removed, replaced or truncated. Also implements the commits, which begin with such a check.
 #include "comm/agree.hpp"
 #include "multifile/writer/writer.hpp"
 
@@ -24,8 +24,9 @@ void Writer::require_ownership(Ownership::Look look) {
   throw *problem;
 }
 
-// Avoids requests to the file system: with separate page caches per host, only the first task checks. In
-// collective writing the collector has the file and the boundary blocks of its host.
+// Throws if a file of this process was removed, replaced or truncated. To avoid requests to the file system,
+// only the first task checks if hosts have separate page caches, or if requests are expensive. Does nothing
+// in collective writing, where the collectors have the files.
 void Writer::require_files_in_place() {
   if (collecting_) return;
   for (size_t f = 0; f < mine_.files.size(); ++f) {
@@ -41,8 +42,8 @@ void Writer::require_files_in_place() {
   }
 }
 
-// Throws unless `file`, opened by its name, has this identity. Accepts any file if the identity is zeros
-// (none).
+// Throws unless `file`, opened by its name, has this identity. If `identity` is zeros, which means none,
+// accepts any file.
 void Writer::require_same_file(File& file, const format::Identity& identity) const {
   if (identity == format::Identity{}) return;
   const auto extension = MetadataReader(file).extension();

@@ -1,4 +1,4 @@
-// Writes of the metadata writers at close: block tables, checksums, mapping.
+// Writes block tables, checksums and the mapping at close, by the metadata writers.
 #include <algorithm>
 
 #include "base/checked.hpp"
@@ -71,11 +71,13 @@ void Writer::write_table(const EndedSegment& segment, const BlockTable& table, S
     // When appending, the file was checked before it was changed.
     if (!old() && (!grouped_ || stream_.journal_key().may_mark()))
       require_unfinished(file, h.pointer_offset());
-    // A metadata writer on another host may not see the header before it is published.
+    // A metadata writer cannot check the identity if the header was written on another host and is not
+    // published yet.
     if ((segment.first == 0 || !own_caches_) && !kept_open(segment.file))
       require_same_file(file, segment.identity);
     MetadataWriter writer(file, h);
-    // Value for rounds that a task has not used: serial and mapped writers of the format differ.
+    // Block size in rounds that a task has not used. Parallel and serial writers of the format store 0,
+    // mapped writers -1.
     const int64_t unused = old() ? old()->unused : alone_ || grouped_ ? 0 : -1;
     write_block_table(
         writer, segment.pointer, segment.first, segment.of(table.counts()),
@@ -94,7 +96,7 @@ void Writer::write_table(const EndedSegment& segment, const BlockTable& table, S
                     });
     }
     if (segment.piece == 0) return;
-    // Only the writer of the footer needs the names: they follow all other sections.
+    // Only the metadata writer that writes the footer needs the names, which follow all other sections.
     const bool first = segment.first == 0;
     const auto more = placed_ && first && segment.file == 0 ? std::span<const MoreSection>(placed_->names)
                                                             : std::span<const MoreSection>();
@@ -126,8 +128,8 @@ void Writer::write_mapping(File& file, const format::Header& h, const EndedSegme
   TrailerWriter(file, h, plan, lead.piece).write_mapping(begin, end - begin, mapping_entries());
 }
 
-// Writes a mapping that is distributed over the tasks, or over the metadata writers of slices of task
-// numbers. Collective. With several hosts, the process that writes the surrounding bytes writes all of it.
+// Writes a mapping with entries that only the tasks, or the metadata writers of slices of task numbers, know.
+// With several hosts, the process that writes the surrounding bytes writes all of the mapping. Collective.
 void Writer::write_known_mapping(const Lead& lead) {
   std::vector<layout::Placement> gathered;
   std::optional<MetadataPartition> by_rank;
@@ -147,9 +149,9 @@ void Writer::write_known_mapping(const Lead& lead) {
   });
 }
 
-// Plans the rounds in which metadata writers receive the checksums that were not sent with the rows: one
-// gather to each metadata writer that still lacks some. Collective. If a metadata writer could not send a
-// process the position of its checksums, the process sends none, and the metadata writer fails.
+// Plans the rounds in which metadata writers receive the checksums that were not sent with the rows. A round
+// has one gather to each metadata writer that still lacks some. A process that does not get the position of
+// its checksums from a metadata writer sends none, and the metadata writer fails. Collective.
 SumRounds Writer::plan_rounds(MetadataPartition& slices, const BlockTable& table, const SliceSums& sums,
                               const Closing& closing, std::optional<Error>& problem) {
   struct Brought {
@@ -158,7 +160,7 @@ SumRounds Writer::plan_rounds(MetadataPartition& slices, const BlockTable& table
   };
   const std::vector<int64_t> in_rounds = slices.share(sums.in_rounds());
   std::vector<std::vector<Brought>> own(in_rounds.size());  // by metadata writer, in row order
-  Gathered begins;                                          // all received rows in order of arrival
+  Gathered begins;  // answers to all received rows, in the order of the processes
   attempt(problem, [&] {
     std::vector<int64_t> of_rows(static_cast<size_t>(slices.count()));
     sums.for_each_begin([&](size_t row, int64_t begin) { of_rows[row] = begin; });
