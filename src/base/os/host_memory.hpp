@@ -2,10 +2,10 @@
 // has joined lives.
 //
 // The memory is a file in a memory file system, owned by the user. The first process to join fills it; the
-// last one to leave removes it. Killed processes may leave a file that no process holds; the next one to join
-// fills it anew. The memory can grow, and its contents never move.
+// last one to leave removes it. Killed processes may leave a file that no process holds; the next process to
+// join fills it anew. The memory can grow, and its contents never move.
 //
-// Threads: any. Forks: a child has joined like its parent.
+// Any thread may call the functions. A forked child has joined like its parent.
 #pragma once
 
 #include <pthread.h>
@@ -28,8 +28,8 @@ namespace sheaf {
 class HostMutex {
  public:
   void make();  // call before first use
-  // Returns true if the previous holder was killed. The protected data may be half changed then, and the
-  // caller must repair it before unlock().
+  // Acquires the mutex. Returns true if the previous holder was killed: the protected data may be half
+  // changed, and the caller must repair it before unlock().
   bool lock();
   void unlock() { pthread_mutex_unlock(&mutex_); }
 
@@ -49,13 +49,13 @@ class SHEAF_EXPORT HostMemory : private NonCopyable {
   // Throws the errors of opening a file, foreign for a file of another user, and no_space.
   static std::unique_ptr<HostMemory> join(const std::string& directory, const std::string& key,
                                           uint32_t layout, const std::function<void(HostMemory&)>& fill);
-  // Removes the memory of a key that killed processes have left. Does nothing if a process has joined or
-  // there is no such memory.
+  // Removes the memory of `key` that killed processes have left. Does nothing if a process has joined or no
+  // such memory exists.
   static void sweep(const std::string& directory, const std::string& key);
   ~HostMemory();
 
-  // Returns the address of the byte at `place`. All following bytes up to the end of its chunk are mapped,
-  // too. Some process must have called reach() for them.
+  // Returns the address of the byte at `place`. Maps all following bytes up to the end of the chunk, too.
+  // Requires that some process has called reach() for the bytes in use.
   std::byte* at(uint64_t place) {
     std::byte* const base = chunks_[place / chunk].load(std::memory_order_acquire);
     return (base != nullptr ? base : map(place / chunk)) + place % chunk;
