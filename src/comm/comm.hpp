@@ -6,8 +6,10 @@
 //
 // Errors: arguments that disagree between tasks (lengths, roots) are a bug of the caller. If the transport
 // fails, the task that observes the failure throws sheaf::Error; groups over MPI follow the error handler of
-// the communicator. Memory: a task holds O(1) bytes plus its own contribution; the root of a gather or
-// scatter holds all contributions. Threads: at most one call at a time on one Comm.
+// the communicator.
+// Memory: a task holds O(1) bytes plus its own contribution; the root of a gather or scatter holds all
+// contributions.
+// Threads: at most one call at a time on one Comm.
 #pragma once
 
 #include <chrono>

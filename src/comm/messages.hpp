@@ -7,8 +7,9 @@
 // call blocks.
 //
 // Errors: if the transport fails, the call that observes the failure throws Error io. If a message is longer
-// than its receive buffer, it throws Error mismatch. Threads: at most one call at a time on one Messages.
-// Several threads may use different Messages of one process at once if the transport allows it.
+// than its receive buffer, it throws Error mismatch.
+// Threads: at most one call at a time on one Messages. Several threads may use different Messages of one
+// process at once if the transport allows it.
 #pragma once
 
 #include <algorithm>

@@ -5,7 +5,8 @@
 // last one to leave removes it. Killed processes may leave a file that no process holds; the next process to
 // join fills it anew. The memory can grow, and its contents never move.
 //
-// Any thread may call the functions. A forked child has joined like its parent.
+// Any thread may call the functions. A forked child has joined like its parent; in_child() gives it a lock of
+// its own.
 #pragma once
 
 #include <pthread.h>
@@ -71,7 +72,7 @@ class SHEAF_EXPORT HostMemory : private NonCopyable {
   // Returns true if no other process has joined.
   bool alone();
 
-  // To be called around fork() on the thread that forks: before it, and in the child.
+  // The thread that forks must call before_fork() before fork(), and in_child() in the child.
   void before_fork();
   void in_child();
 

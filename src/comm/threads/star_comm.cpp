@@ -20,9 +20,8 @@ class StarComm final : public Comm {
 
   int rank() const override { return place_.rank; }
   int size() const override { return place_.size; }
-  int grain() const override {
-    return hub_->size();
-  }  // no smaller group communicates independently, since every round needs all tasks of the hub
+  // No group of a split communicates independently, because every round needs all tasks of the hub.
+  int grain() const override { return hub_->size(); }
 
   void barrier() override { call({.op = Op::barrier}, {}); }
 
