@@ -51,9 +51,9 @@ class NonCoherentFile final : public ForwardingFile, private Published {
   void sync() override;
   void publish() override;
 
-  // For atomic mode: the holder of a lock sees what other holders wrote under theirs. Throws the errors of
-  // File::lock_range() and renew(). A failure to publish is reported by the transfer, which publishes before
-  // the lock is released.
+  // Serves atomic mode: the holder of a lock sees the bytes that earlier holders wrote under their locks.
+  // Each transfer publishes before its lock is released, and reports a failure to publish. Throws the errors
+  // of File::lock_range() and renew().
   RangeLock lock_range(const LockRequest& wanted) override;
 
   FileTraits traits() override { return {.apart = this}; }

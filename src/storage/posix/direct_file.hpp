@@ -1,8 +1,8 @@
 // storage/posix/direct_file: an open file with transfers that bypass the page cache (O_DIRECT).
 //
-// Where each host has its own page cache, this is how a host writes exactly its own bytes: a page cache fills
-// pages and writes them back whole. NFS and most FUSE file systems accept any bytes; others, such as local
-// ones, only whole blocks.
+// If each host has its own page cache, a host uses it to write exactly its own bytes, because a page cache
+// writes back whole pages. NFS and most FUSE file systems accept any offset and length. Other file systems,
+// such as local ones, accept whole blocks only.
 #pragma once
 
 #include <atomic>
@@ -18,14 +18,15 @@ namespace sheaf {
 
 class DirectFile {
  public:
-  // Takes over the descriptor, which was opened with O_DIRECT if `direct`. `path` is for messages.
+  // Takes the ownership of the descriptor. `direct` must be true if it was opened with O_DIRECT; otherwise
+  // all transfers are refused. `path` is for messages.
   DirectFile(int fd, bool direct, std::string path) : fd_(fd), direct_(direct), path_(std::move(path)) {}
 
-  // Returns false if the file system does not accept such an extent; some bytes may have been written then.
-  // Throws io.
+  // Writes all of `data` at `offset`. Returns false if the file system does not accept this offset and
+  // length; some bytes may have been written even then. Throws io.
   bool write_at(std::span<const std::byte> data, int64_t offset);
-  // Returns the bytes read, fewer only at the end of the file; -1 if the file system does not support such
-  // reads. Throws io.
+  // Fills `data` from `offset`. Returns the number of bytes read, which is smaller than requested only at the
+  // end of the file. Returns -1 if the file system does not support direct reads. Throws io.
   int64_t read_at(std::span<std::byte> data, int64_t offset);
 
  private:
