@@ -69,7 +69,8 @@ inline constexpr int64_t min_hosts_window = 64 << 10;
 inline constexpr int64_t windows_of_an_owner = 4;
 inline constexpr int64_t short_window = 256 << 10;     // bytes
 inline constexpr int64_t memory_of_a_lane = 48 << 20;  // bytes of windows per channel, on every host
-// Bytes of a plan's code that are sent in the same message as its length.
+// Bytes of a plan's code that are sent in the same message as the length of the code, so that short codes
+// take one message.
 inline constexpr size_t short_code = 4 << 10;
 inline constexpr int rounds_under_way = 3;  // one is filled, one is in flight, one is written
 static_assert(max_lanes * memory_of_a_lane >= rounds_under_way * max_owners * min_hosts_window);
