@@ -21,8 +21,8 @@ static_assert((max_agreed_values + 1) * sizeof(int64_t) <= max_bytes_of_a_contri
 // polling slows down the tasks that compute.
 inline constexpr int glances = 8;
 inline constexpr std::chrono::nanoseconds awake = std::chrono::milliseconds(1);
-inline constexpr long min_nap = 200'000;  // ns between two calls of `progress`
-inline constexpr long max_nap = 4'000'000;
+inline constexpr long min_nap = 200'000;    // ns of the first sleep, after which the task calls `progress`
+inline constexpr long max_nap = 4'000'000;  // ns of the longest sleep
 static_assert(min_nap < max_nap);
 // Processor time of one call of `progress`, in ns. An idle call takes 2.5 to 4 us if tasks share cores,
 // because it yields its core: up to `surely_idle`, the next sleep is twice as long. A call that copies 64 KiB

@@ -72,11 +72,13 @@ class Collective {
  public:
   explicit Collective(Comm& comm) : comm_(comm) {}
 
-  // Collective. `problem` is the reason why this task cannot take part: the task then contributes no bytes,
-  // and all tasks throw. Throws on all tasks the error of the lowest failing task (comm/agree.hpp).
+  // Writes the accesses of all tasks. Collective. If this task cannot take part, `problem` is the reason: the
+  // task then contributes no bytes, and all tasks throw. Throws on all tasks the error of the lowest failing
+  // task (comm/agree.hpp).
   void write(File& file, const FileAccess& access, const CollectiveOptions& how, std::optional<Error> problem,
              IoCounters& tally);
-  // Collective. Returns the bytes that this task has read, counted from the start of its stream.
+  // Reads the accesses of all tasks. Collective; handles `problem` as write() does. Returns the number of
+  // bytes that this task has read, counted from the start of its stream.
   int64_t read(File& file, const FileAccess& access, const CollectiveOptions& how,
                std::optional<Error> problem, IoCounters& tally);
 

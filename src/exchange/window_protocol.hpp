@@ -17,7 +17,7 @@
 // tasks sees the change of the other. A task that waits for a word to change sleeps on that word.
 //
 // The steps run on a `Call`, which is the same on all tasks. It provides begin(), end(), slots(), pens(),
-// pen_of(n), free_for(n), the words state(n), arrived(n) and pen(p), and two more:
+// pen_of(n), free_for(n), the words state(n), arrived(n) and pen(p), and two more functions:
 //
 //   due(n)             number of the host's tasks that have a part of window n; 0 only if kept()
 //   kept()             aggregators own the windows, and no task needs an I/O token

@@ -1,4 +1,4 @@
-// sfio/operation: a write or read of a striped file in flight. All its listeners work concurrently.
+// sfio/operation: a write or read of a striped file in flight. All listeners of the file work concurrently.
 // The operation has several messages in flight to each listener, so that a listener can receive one message
 // while it writes another and need not wait for this task.
 //

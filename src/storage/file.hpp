@@ -115,8 +115,8 @@ class File : private NonCopyable {
   // sync(), and ESTALE or not_found if the file no longer exists on its server.
   virtual void renew() {}
 
-  // Returns the first offset >= `offset` that is in data or in a hole, as `space` says; the file size if
-  // there is none. Bytes outside holes are data. A store may report fewer holes than there are, or none.
+  // Returns the first offset >= `offset` in data or in a hole, as `space` says, or the file size if there is
+  // none. Bytes outside holes are data. A store may report fewer holes than there are, or none.
   virtual int64_t next(Space space, int64_t offset) = 0;
 
   // Locks a range: exclusively, or shared with other shared locks. The lock conflicts with locks of any other

@@ -1,4 +1,4 @@
-// comm/mpi/mpi_presence: finds out within a limited time whether all tasks of a communicator are present.
+// comm/mpi/mpi_presence: determines within a limited time whether all tasks of a communicator are present.
 //
 // MPI's collective calls cannot time out. Therefore tasks send messages of a few bytes to task 0 instead, and
 // only tasks that are present get an answer. A decision takes two rounds: the second one confirms that all

@@ -17,7 +17,7 @@ inline constexpr int64_t gap_worth_a_message = 64 << 10;  // likewise for reques
 // filling would cost more: it locks out other handles, flushes and revalidates on all hosts, and reads the
 // window.
 inline constexpr int64_t gaps_worth_filling = 16;
-inline constexpr int64_t gap_worth_reading = 16 << 10;  // for segments with separate memory
+inline constexpr int64_t gap_worth_reading = 16 << 10;  // reads into separate memory skip larger gaps
 static_assert(bytes_per_write * 2 == gap_worth_a_request && gap_worth_a_request <= gap_worth_reading);
 static_assert(gap_worth_reading <= gap_worth_a_message);
 

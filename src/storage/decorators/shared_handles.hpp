@@ -10,11 +10,11 @@
 
 namespace sheaf {
 
-// Decorator of a Store. If the canonical path (Store::place_of) is already open, for writing (write, create)
-// or for reading (read), open() returns the same File. Access::fresh always calls the inner store, which
-// refuses an existing file. Each open must be matched by one File::close(). Only the last close() closes the
-// file and reports the errors of the operating system. Dropping the last shared_ptr closes an unclosed file
-// silently.
+// Decorator of a Store. If the canonical path (Store::place_of) is already open for the same kind of access,
+// writing (write, create) or reading (read), open() returns the same File. Access::fresh always calls the
+// inner store, which refuses an existing file. Each open must be matched by one File::close(). Only the last
+// close() closes the file and reports the errors of the operating system. Dropping the last shared_ptr closes
+// an unclosed file silently.
 //
 // remove() and rename() drop the entries of the names that they change: existing holders keep their file, and
 // the next open of the name calls the inner store. While a file is open, this object does not see that

@@ -1,8 +1,8 @@
 // storage/posix/direct_file: an open file with transfers that bypass the page cache (O_DIRECT).
 //
-// If each host has its own page cache, a host uses it to write exactly its own bytes, because a page cache
-// writes back whole pages. NFS and most FUSE file systems accept any offset and length. Other file systems,
-// such as local ones, accept whole blocks only.
+// Hosts with separate page caches use it to write exactly their own bytes, because a page cache writes back
+// whole pages. NFS and most FUSE file systems accept any offset and length. Other file systems, such as local
+// ones, accept whole blocks only.
 #pragma once
 
 #include <atomic>

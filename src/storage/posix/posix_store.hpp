@@ -10,7 +10,8 @@
 namespace sheaf {
 
 // Syncs the directory that contains `path`, so that the name survives a power failure. Does nothing if this
-// process may enter the directory but not read it, because it then cannot sync it. Throws io and no_space.
+// process may enter the directory but not read it, because it cannot sync such a directory. Throws io and
+// no_space.
 void sync_directory_of(const std::string& path, const WorkingDirectory* base);
 
 // Returns the store of the operating system's files. Relative names count from `directory` or, if that is
