@@ -30,8 +30,8 @@ class HostExchange {
 
   // Collective over the aggregators. Builds the exchange plan from the bytes that the tasks of the host mark
   // in the maps of `call`; later transfers must use the same windows. `marks` is this task's own pass. Never
-  // throws. If an aggregator of this channel fails, returns an error on all of them; no data must be
-  // transferred then.
+  // throws. If an aggregator of this channel fails, returns an error on all aggregators of the channel, which
+  // must then transfer no data.
   template <class Mark>
   std::optional<Error> plan(const StageCall& call, PutPass& marks, Mark mark);
 

@@ -1,4 +1,4 @@
-// exchange/host_map: the hosts of a group of tasks, their aggregators, and the tasks of this host.
+// exchange/host_map: determines the hosts of a group of tasks, their aggregators, and the tasks of this host.
 //
 // The first tasks of a host, up to four, are its aggregators. The k-th aggregators of all hosts form
 // aggregator channel (lane) k and communicate with each other. Some aggregators own windows of files. Owners

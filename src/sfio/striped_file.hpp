@@ -98,8 +98,8 @@ class SHEAF_EXPORT StripedFile {
   void resize(int64_t size);
   void sync();
 
-  // Like File::lock_range() (storage/store.hpp). The listener of the first subfile manages the locks; without
-  // a session, the operating system does. close() releases all locks.
+  // Locks a range like File::lock_range() (storage/file.hpp). The listener of the first subfile manages the
+  // locks; without a session, the operating system does. close() releases all locks.
   RangeLock lock_range(const LockRequest& wanted);
 
   // Closes the file for all tasks that share it; one of them must call it, once. Throws the errors of the

@@ -25,9 +25,9 @@ std::shared_ptr<File> make_beside(Store& store, const std::string& path);
 
 // Opens an existing file for reading and writing. Throws `foreign` unless it is a regular file without other
 // names and with an accepted owner. Accepted owners are the user of this process and the owner of
-// `neighbour`, the file that it lies beside. An empty `neighbour` stands for a file that only its own user
-// writes. Another owner is then accepted only if the file system reports that owner for new files of this
-// process, too. Throws not_found, and the errors of the store.
+// `neighbour`, the file beside which `path` lies. If `neighbour` is empty, only the user of this process
+// writes the file. Another owner is then accepted only if the file system reports that owner for new files of
+// this process, too. Throws not_found, and the errors of the store.
 std::shared_ptr<File> open_beside(Store& store, const std::string& path, const std::string& neighbour);
 
 // Like open_beside(), but creates the file if it is missing. Sets `made` to true if this call has created it.

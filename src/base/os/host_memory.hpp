@@ -25,7 +25,7 @@
 
 namespace sheaf {
 
-// A mutex in such memory. It is released if the thread that holds it is killed.
+// A mutex in shared memory. The kernel releases it if the thread that holds it is killed.
 class HostMutex {
  public:
   void make();  // call before first use
@@ -44,10 +44,10 @@ class SHEAF_EXPORT HostMemory : private NonCopyable {
   static constexpr uint64_t first_free = 4096;          // offset of the first byte for users of the object
   static constexpr uint64_t most = uint64_t{8192} * chunk;  // maximum bytes
 
-  // Joins the memory of `key`. `directory`: a directory of a memory file system. `key`: letters, digits, '-'.
-  // `layout`: version of the contents; processes with a different layout are rejected with mismatch. The
-  // first process calls fill(memory), with zeros from first_free on; if that throws, no process has joined.
-  // Throws the errors of opening a file, foreign for a file of another user, and no_space.
+  // Joins the memory of `key`, which consists of letters, digits and '-', in `directory`, a directory of a
+  // memory file system. `layout` is the version of the contents. The first process calls fill(memory), with
+  // zeros from first_free on; if fill() throws, no process has joined. Throws mismatch if the memory has a
+  // different layout. Throws the errors of opening a file, foreign for a file of another user, and no_space.
   static std::unique_ptr<HostMemory> join(const std::string& directory, const std::string& key,
                                           uint32_t layout, const std::function<void(HostMemory&)>& fill);
   // Removes the memory of `key` that killed processes have left. Does nothing if a process has joined or no

@@ -4,7 +4,7 @@
 // takes several rounds of messages among all tasks, and programs open files on the same communicator
 // repeatedly. The cache therefore keeps unused duplicates. It is an attribute of the program's communicator,
 // and freeing that communicator frees the duplicates. A communicator with the same tasks as MPI_COMM_WORLD
-// uses the cache of MPI_COMM_WORLD.
+// uses the cache of MPI_COMM_WORLD if possible (of_world()).
 #pragma once
 
 #include <mpi.h>
@@ -43,11 +43,10 @@ class CommCache {
   struct Spare {
     MPI_Comm comm = MPI_COMM_NULL;
     int number = -1;  // index in the cache; -1: not cached, since the cache is full
-    std::shared_ptr<Meeting> meeting = nullptr;      // barrier of the tasks of `comm`; may be null
-    std::shared_ptr<HostsMeeting> hosts = nullptr;   // per-host barriers if the tasks are on several hosts
-    std::shared_ptr<SharedMemory> memory = nullptr;  // shared memory of an earlier open
-    std::shared_ptr<SplitCommCache> parts =
-        nullptr;  // groups split from `comm`; null if `comm` is not cached
+    std::shared_ptr<Meeting> meeting = nullptr;       // barrier of the tasks of `comm`; may be null
+    std::shared_ptr<HostsMeeting> hosts = nullptr;    // per-host barriers if the tasks are on several hosts
+    std::shared_ptr<SharedMemory> memory = nullptr;   // shared memory of an earlier open
+    std::shared_ptr<SplitCommCache> parts = nullptr;  // groups split from `comm`; null if not cached
   };
 
   // offer() and take() together acquire a duplicate, collectively over the communicator of this cache. The

@@ -47,8 +47,9 @@ struct CommCallbacks {
   static constexpr int int64 = 11;  // _SION_INT64
 };
 
-// Local. `group` is the program's group, in which this task is `rank` of `size`. The group must live as long
-// as the Comm and all groups split from it. Throws invalid_argument for a rank that is not in the group.
+// Creates the Comm of `group`, a group of the program in which this task is `rank` of `size`. Local. The
+// group must live as long as the Comm and all groups split from it. Throws invalid_argument for a rank that
+// is not in the group.
 //
 // split_by_node() groups by host name. If the environment of task 0 has SHEAF_TOPOLOGY=node=K, it groups
 // every K consecutive tasks. Messages are limited to 2 GiB per collective call.
@@ -69,8 +70,8 @@ struct LocalGroup {
 // all tasks alike.
 SHEAF_EXPORT void make_local_group(Comm& comm, const LocalGroup& local);
 
-// Returns the group that make_local_group() has created; null before that call. For callbacks that transfer
-// data themselves.
+// Returns the group that make_local_group() has created; null before that call. Callbacks that transfer data
+// themselves need it.
 SHEAF_EXPORT void* local_group_of(const Comm& comm);
 
 }  // namespace sheaf

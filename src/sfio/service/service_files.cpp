@@ -1,4 +1,4 @@
-// Opening, closing and removing subfiles, and their identities.
+// Opens, closes and removes subfiles and their identities.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -221,8 +221,8 @@ void Service::close(const Request& request) {
   if (failed) throw *failed;
 }
 
-// Closes a subfile after its last user. Gives it the length that the logical file needs, then records the
-// size in its identity.
+// Closes a subfile after the close of its last user. Gives the subfile the length that the logical file
+// needs, then records the size in the identity.
 void Service::finish(Subfile& subfile) {
   StripeIdentity identity = subfile.identity;
   const bool has_grown = identity.size == StripeIdentity::open_size || identity.size < subfile.size_at_close;

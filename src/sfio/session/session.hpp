@@ -1,5 +1,5 @@
-// sfio/session/session: the roles of the tasks in a group, compute task or I/O listener, and how
-// compute tasks reach listeners.
+// sfio/session/session: assigns the roles of compute task and I/O listener to the tasks of a group, and
+// creates the services of the listeners.
 //
 // A task is a compute task, a listener, or both (a listener in a separate thread beside the program).
 #pragma once

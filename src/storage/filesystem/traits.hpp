@@ -70,7 +70,7 @@ enum class LockScope : uint8_t {
 };
 
 struct FileSystemTraits {
-  FileSystem kind = FileSystem::unknown;  // for messages, and for storage itself
+  FileSystem kind = FileSystem::unknown;  // for messages and for the questions below
   Coherence coherence = Coherence::close_to_open;
   LockScope locks = LockScope::host;
   // Shared granularity in bytes > 0: two hosts must not both write to one aligned unit of this size.
@@ -102,7 +102,8 @@ FileSystem kind_of(int64_t magic, const std::optional<Mount>& mount);
 FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mount, int64_t block);
 
 // Returns true if an open makes visible what other hosts have closed before, whatever this host has cached.
-// FUSE lets a file system keep pages across an open; GlusterFS does so, and so does 9p.
+// Returns false for unknown kinds and for kinds that may keep pages across an open: all FUSE types, 9p,
+// virtiofs and OrangeFS.
 bool opens_anew(FileSystem kind);
 
 // Returns true if a task that writes through one descriptor reads its bytes, and the new file size, through a
@@ -120,8 +121,9 @@ bool is_ceph(FileSystem kind);
 // Returns true if programs reach the file system through FUSE.
 bool is_fuse(FileSystem kind);
 
-// FUSE: returns true if the server alone determines a file's length, whatever descriptors are open. With
-// MooseFS, a descriptor keeps the greatest length that was written, even after a truncation.
+// For file systems through FUSE, returns true if the server alone determines a file's length, whatever
+// descriptors are open. With MooseFS, a descriptor keeps the greatest length that was written, even after a
+// truncation.
 bool forgets_lengths(FileSystem kind);
 
 // Returns true if closing any descriptor of a file publishes its bytes. All close-to-open file systems
