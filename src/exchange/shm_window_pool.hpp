@@ -46,7 +46,8 @@ class ShmWindowPool {
     int slots = 0;
   };
 
-  // Collective over the tasks of a host. Returns null on all tasks if they share no memory.
+  // Creates the pool of a host. Collective over the tasks of the host. Returns null on all tasks if they
+  // share no memory.
   static std::unique_ptr<ShmWindowPool> make(Comm& host, const Shape& shape);
 
   const Shape& shape() const { return shape_; }

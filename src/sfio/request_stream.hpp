@@ -2,8 +2,8 @@
 // messages that fit the listener's buffer (SFIO paper, section 2: mrw, the two-dimensional request cache,
 // mkbset).
 //
-// Holds offsets and addresses only, no data. Requests that are consecutive in a subfile are merged. The cost
-// of a block does not depend on its number of stripe units.
+// A stream holds offsets and addresses only, no data. It merges requests that are consecutive in a subfile.
+// The cost of a block does not depend on its number of stripe units.
 #pragma once
 
 #include <memory>

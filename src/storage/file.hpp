@@ -107,7 +107,7 @@ class File : private NonCopyable {
   // Makes the file exactly `size` bytes long; new bytes read as zero.
   virtual void resize(int64_t size) = 0;
 
-  // Returns when all bytes written through this File would survive a power failure.
+  // Makes all bytes written through this File durable, so that they survive a power failure.
   virtual void sync() = 0;
 
   // Revalidates: syncs, then discards this host's cached state of the file. Later reads, and the size,

@@ -61,8 +61,9 @@ class SHEAF_EXPORT StdioHandle : private NonCopyable {
   // Releases stream and descriptor. Throws if pending output is lost. Leaves a second stream to the program.
   void close();
 
-  // Handles that the program itself has closed the stream in use. Returns the position of the stream if it
-  // was the own stream and writes. Otherwise returns nothing, because the position is lost.
+  // Must be called if the program itself has closed the stream in use. Releases everything else that this
+  // object owns. Returns the position of the stream if it was the own stream and writes. Otherwise returns
+  // nothing, because the position is lost.
   std::optional<int64_t> forget();
 
   // Makes position, move_to, write, read and flush use a stream of the program, which need not have a

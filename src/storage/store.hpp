@@ -84,7 +84,7 @@ class Store {
   // because that costs a message if the file is on a server.
   virtual FileSystemTraits traits_of(File& file) { return traits(file.path()); }
 
-  // Returns when the name of the file `path` would survive a power failure.
+  // Makes the name of the file `path` durable, so that it survives a power failure.
   virtual void sync_name(const std::string& path);
 
   // Returns a store of the files beneath the directory `root` (storage/posix/beneath.hpp). The default
@@ -98,12 +98,12 @@ class Store {
   virtual std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count);
 };
 
-// Returns the store of the operating system's files. One object per process; lives until exit.
+// Returns the store of the operating system's files. There is one object per process, which lives until exit.
 SHEAF_EXPORT Store& posix_store();
 
 // Returns a store of the same files in which relative names count from the directory that is current at this
-// call, even if the current directory changes later. For callers that open, rename or remove by name while a
-// file is open. The store keeps that directory open (storage/working_directory.hpp). Files may outlive the
+// call, even if the current directory changes later. Suits callers that open, rename or remove by name while
+// a file is open. The store keeps that directory open (storage/working_directory.hpp). Files may outlive the
 // store.
 SHEAF_EXPORT std::shared_ptr<Store> posix_store_here();
 

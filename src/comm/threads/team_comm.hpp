@@ -22,10 +22,12 @@ class TeamComm final : public Comm {
     int rank = 0;
   };
 
-  // Local. `number`: the index used by SHEAF_TOPOLOGY=node=K. Tasks with equal numbers are on one host.
+  // Creates a handle of a team within one process. Local. `number` is the index that SHEAF_TOPOLOGY=node=K
+  // divides by K; tasks with equal numbers are on one host.
   TeamComm(Membership own, int number) : team_(std::move(own.team)), thread_(own.rank), number_(number) {}
 
-  // Collective over the threads of all processes. `processes` must be null except on thread 0.
+  // Creates a handle of the teams of several processes. Collective over the threads of all processes.
+  // `processes` must be null except on thread 0.
   static std::unique_ptr<Comm> of_processes(Membership own, std::unique_ptr<Comm> processes);
 
   int rank() const override { return process_ * threads() + thread_; }

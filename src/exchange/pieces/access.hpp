@@ -20,7 +20,7 @@ struct FileAccess {
   const layout::TypeMap* filetype = nullptr;
   int64_t from = 0;  // positions in the stream of the file type
   int64_t to = 0;
-  // Address of displacement 0 of the memory type; only read from when writing to the file.
+  // Address of displacement 0 of the memory type. A write to the file does not modify the memory.
   std::byte* address = nullptr;
   const layout::TypeMap* memory = nullptr;  // byte 0 of this type is the byte at position `from`
   // Owner of the two types if they were made for this access; else null.
@@ -28,7 +28,8 @@ struct FileAccess {
 
   int64_t bytes() const { return to - from; }
   int64_t offset_of(int64_t position) const { return displacement + filetype->offset_of(position); }
-  // First and past-the-end file offset of the access. Requires bytes() > 0 and an ordered file type.
+  // Return the first file offset of the access and the offset past its end. Requires bytes() > 0 and an
+  // ordered file type.
   int64_t low() const { return offset_of(from); }
   int64_t high() const { return offset_of(to - 1) + 1; }
   // Returns the stream position, within [from, to], of the first byte at or above `offset`. Requires an

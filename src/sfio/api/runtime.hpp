@@ -1,5 +1,6 @@
 // sfio/api/runtime: the session of this task: its communicators, its link to the listeners and its listener
-// thread. A process has at most one, created by sfio_start() and ended by sfio_stop() or MPI_Finalize.
+// thread. A process has at most one session. sfio_start() creates it, and sfio_stop() or MPI_Finalize ends
+// it.
 #pragma once
 
 #include <mpi.h>

@@ -1,8 +1,8 @@
 // sfio/service/service: handles the requests to an I/O listener. A Service keeps the listener's open
 // subfiles, their identities and the error counts.
 //
-// It is independent of messages and MPI: requests and answers are bytes. Errors of the store become answers;
-// only an invalid request throws. One thread at a time.
+// A Service is independent of messages and MPI: requests and answers are bytes. Errors of the store become
+// answers; only an invalid request throws. One thread at a time.
 //
 // A subfile P has its identity in P.sfio. The service marks the identity as "open" before the first write.
 // The last close gives the subfile exactly the length that the logical file needs, and removes the mark. So a
@@ -82,7 +82,7 @@ class SHEAF_EXPORT Service : private NonCopyable {
     bool removed = false;
     int64_t size_at_close = 0;  // the largest logical size passed to a close
     bool size_unknown = false;  // a close did not know the logical size
-    bool made_data = false;     // created by an open of this service
+    bool made_data = false;     // an open of this service has created the subfile
     bool made_identity = false;
     bool kept = false;  // closed at least once after a successful open of the striped file
   };
@@ -150,7 +150,7 @@ class SHEAF_EXPORT Service : private NonCopyable {
   std::deque<Borrowed> borrowed_;
   LineBytes aside_;  // buffer for reads that go to lent memory or to several places
   ErrorCounts errors_{};
-  bool left_ = false;  // the current request could not remove a file that it created
+  bool left_ = false;  // the current request has created a file that it could not remove
   bool ended_ = false;
   ServiceCounts counts_;
 };
