@@ -26,7 +26,7 @@ T load(const std::byte* from, ByteOrder order) {
   return static_cast<T>(order == native_order ? v : byte_swap(v));
 }
 
-// Stores the integer at `to` in `order`.
+// Stores the integer `value` at `to` in `order`.
 template <class T>
 void store(std::byte* to, T value, ByteOrder order) {
   auto v = static_cast<std::make_unsigned_t<T>>(value);

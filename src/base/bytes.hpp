@@ -17,10 +17,11 @@ inline bool is_zero(std::span<const std::byte> bytes) {
          (bytes.front() == std::byte{} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
-inline constexpr std::align_val_t cache_line{64};  // bytes; divides the line size of current processors
+inline constexpr std::align_val_t cache_line{
+    64};  // bytes; processors have lines of this size or of multiples
 
-// Allocates memory aligned to a cache line. The memory of std::vector usually starts inside a line; some
-// processors then copy from the page cache at a fifth of the speed.
+// Allocates memory aligned to a cache line. Memory from the default allocator usually starts inside a line.
+// Some processors then copy from the page cache at a fifth of the speed.
 template <class T>
 struct LineAllocator {
   using value_type = T;
@@ -41,7 +42,8 @@ struct LineDelete {
 };
 using LineMemory = std::unique_ptr<std::byte[], LineDelete>;
 
-// Allocates memory without zeroing it, for buffers that may be used only in part.
+// Allocates `bytes` bytes aligned to a cache line. Does not zero them, because the caller may use only a part
+// of the buffer.
 inline LineMemory line_memory(size_t bytes) {
   return LineMemory(static_cast<std::byte*>(::operator new(bytes, cache_line)));
 }

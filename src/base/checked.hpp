@@ -9,7 +9,7 @@
 
 namespace sheaf {
 
-// Returns the result, or nullopt if it does not fit into 63 bits.
+// Return the sum and the product, or nullopt if it does not fit into 63 bits.
 inline std::optional<int64_t> checked_add(int64_t a, int64_t b) {
   int64_t r;
   if (__builtin_add_overflow(a, b, &r)) return std::nullopt;
@@ -34,8 +34,8 @@ inline std::optional<int64_t> checked_mul_add(int64_t a, int64_t b, int64_t c) {
   return product ? checked_add(*product, c) : std::nullopt;
 }
 
-// Adds two numbers >= 0 and returns INT64_MAX on overflow. For sums that are only displayed, or that a later
-// check rejects as too large.
+// Adds two numbers >= 0 and returns INT64_MAX on overflow. Suits sums that are only displayed and sums that a
+// later check rejects if they are too large.
 inline int64_t saturated_add(int64_t a, int64_t b) { return checked_add(a, b).value_or(INT64_MAX); }
 
 // Unwraps a checked result. Throws invalid_argument "<what> exceeds 2^63 bytes" for nullopt.

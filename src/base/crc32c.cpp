@@ -28,8 +28,8 @@ constexpr uint32_t product(uint32_t a, uint32_t b) {
   return sum;
 }
 
-// x^8 to the power of each value of the two lowest bytes of a length. Two products suffice for lengths below
-// 64 KiB, which checksums of blocks updated in place need often.
+// Tables of x^(8 n) for each value n of the lowest byte of a length, and of x^(8 * 256 n) for each value n of
+// the next one. Lengths below 64 KiB, common where blocks are updated in place, take only two products.
 constexpr auto powers = [] {
   std::array<std::array<uint32_t, 256>, 2> p{};
   uint32_t step = one >> 8;
@@ -41,7 +41,7 @@ constexpr auto powers = [] {
   return p;
 }();
 
-// One table per byte of an 8-byte word.
+// Tables for one byte at a time; table k gives the effect of a byte that k more bytes follow.
 constexpr auto tables = [] {
   std::array<std::array<uint32_t, 256>, 8> t{};
   for (uint32_t i = 0; i < 256; ++i) {

@@ -52,7 +52,8 @@ class SHEAF_EXPORT Error : public std::exception {
   bool is_reported_elsewhere() const { return reported_elsewhere_; }
   void set_reported_elsewhere(bool elsewhere) { reported_elsewhere_ = elsewhere; }
 
-  // Whether an I/O listener or another task counts this error, so that this task does not (merror).
+  // Returns true if an I/O listener or another task counts this error for merror(). This task must not count
+  // it again.
   bool is_counted() const { return counted_; }
   void set_counted() { counted_ = true; }
 

@@ -1,13 +1,14 @@
-// base/forks: detects a fork. Objects with threads use it to recognize that they are in a forked child, where
-// those threads do not exist.
+// base/forks: detects a fork. An object that owns threads compares two results to detect that it is in a
+// forked child, where its threads do not exist.
 #pragma once
 
 #include <cstdint>
 
 namespace sheaf {
 
-// Returns the number of forks between this process and the one that called first. All threads of a process
-// get the same number, and a child gets a larger one than its parent. Costs one atomic load. Thread-safe.
+// Returns the number of forks between the first process that called it and this one. The number is equal in
+// all threads of a process and larger in a child than in its parent. Costs one atomic load. Any thread may
+// call it.
 int64_t forks();
 
 }  // namespace sheaf

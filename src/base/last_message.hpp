@@ -44,8 +44,8 @@ class LastMessage {
       std::snprintf(message->fixed.data(), message->fixed.size(), "%s", text.c_str());
     }
   }
-  // Returns the message of this thread. `failed`: whether a call has failed in this thread. If it has, but
-  // the thread never had memory for a message, returns "out of memory".
+  // Returns the message of this thread, or "" if it has none. `failed` tells whether a call has failed in
+  // this thread: if so, and no memory could be allocated for any message, returns "out of memory".
   const char* text(bool failed) const noexcept {
     const Message* const message = of_thread_.find();
     if (!message) return failed ? "out of memory" : "";

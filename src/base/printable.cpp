@@ -31,7 +31,8 @@ Character decode(std::string_view text) {
   return {code, bytes};
 }
 
-// Returns true for controls of the terminal, of text direction and of lines, and for invisible characters.
+// Returns true for characters that control the terminal, the text direction or the line, and for invisible
+// ones.
 bool is_hidden(uint32_t code) {
   const auto within = [code](uint32_t first, uint32_t last) { return code >= first && code <= last; };
   return within(0x80, 0x9f) || code == 0xad || code == 0x61c || within(0x200b, 0x200f) ||

@@ -12,12 +12,13 @@
 
 namespace sheaf {
 
-// Keeps visible characters in valid UTF-8. Escapes control characters as \n, \r, \t or \x1b, and bytes that
-// are not UTF-8 as \xff. Escapes invisible characters, and those that end a line or change the direction of
-// text, as \u202e. Returns printable text unchanged.
+// Returns `text` with the following escaped: control characters as \n, \r, \t or \x1b; bytes that are not
+// valid UTF-8 as \xff; invisible characters, line separators and characters that change the text direction as
+// \u202e or \U000e0001. Keeps all other characters.
 SHEAF_EXPORT std::string printable(std::string_view text);
 
-// Formats a size in the largest binary unit that does not exceed it: "512 bytes", "10.0 MiB".
+// Formats a number of bytes with one decimal in the largest binary unit that makes it at least 1: "512
+// bytes", "10.0 MiB".
 SHEAF_EXPORT std::string in_units(int64_t bytes);
 
 }  // namespace sheaf

@@ -1,4 +1,5 @@
-// base/service_thread: threads of the library. They receive no signals; signals belong to the program.
+// base/service_thread: starts threads of the library. They receive no signals, because signals belong to the
+// program.
 #pragma once
 
 #include <signal.h>
@@ -25,7 +26,8 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-// Starts a thread. Throws std::system_error if the thread cannot be created.
+// Starts a thread that runs `body` with all signals blocked. Throws std::system_error if the thread cannot be
+// created.
 SHEAF_EXPORT std::thread service_thread(std::function<void()> body);
 
 }  // namespace sheaf

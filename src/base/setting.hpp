@@ -1,4 +1,4 @@
-// base/setting: values from the environment.
+// base/setting: reads values from the environment.
 //
 // Unrecognized values are ignored with one warning (base/warnings). In a parallel program one task reads the
 // environment and broadcasts the values, so only that task warns.
@@ -21,8 +21,8 @@ std::string environment_name(std::string_view variable);
 // environment.
 SHEAF_EXPORT const char* setting(const char* variable);
 
-// Returns a number from `least` to `most`. Returns nullopt if the variable is unset, or, with a warning, if
-// its value is not such a number.
+// Returns the value of `variable`, a number from `least` to `most`. Returns nullopt if the variable is unset.
+// If its value is not such a number, adds a warning and returns nullopt.
 SHEAF_EXPORT std::optional<int64_t> number_setting(const char* variable, int64_t least = INT64_MIN,
                                                    int64_t most = INT64_MAX);
 

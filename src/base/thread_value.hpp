@@ -2,8 +2,9 @@
 //
 // A thread_local object with a destructor is registered at its first use in a thread. If the C library has no
 // memory for that, it terminates the program. These values use a pthread key instead, because its functions
-// report the lack of memory. Values of the main thread are never destroyed. Shared libraries with such values
-// are linked with -z nodelete, since threads may end after a dlclose.
+// report the lack of memory. Values of the main thread are never destroyed. A shared library with such values
+// must be linked with -z nodelete: a thread that ends after a dlclose would otherwise call code that is
+// unmapped.
 #pragma once
 
 #include <pthread.h>
@@ -13,14 +14,14 @@
 
 namespace sheaf {
 
-// A pointer per thread.
+// Holds a pointer per thread.
 class ThreadKey {
  public:
-  // At the end of each thread, the C library passes the thread's pointer to `destroy` unless it is null.
+  // When a thread with a pointer that is not null ends, the C library passes the pointer to `destroy`.
   constexpr explicit ThreadKey(void (*destroy)(void*)) noexcept : destroy_(destroy) {}
   ThreadKey(const ThreadKey&) = delete;
   ThreadKey& operator=(const ThreadKey&) = delete;
-  // Deletes the key without destroying pointers that are still set. Destructors that run later may call
+  // Does not destroy pointers that are still set. Other destructors of the program may run later and call
   // set(), which then creates a new key.
   ~ThreadKey() {
     if (const int key = key_.exchange(none); key != none)
@@ -56,7 +57,7 @@ class ThreadKey {
   std::atomic<int> key_{none};
 };
 
-// A T per thread, created when the thread first calls get().
+// Holds a T per thread, created when the thread first calls get().
 template <class T>
 class ThreadValue {
  public:

@@ -1,8 +1,8 @@
-// base/warnings: warnings of calls that succeed.
+// base/warnings: collects the warnings of calls that succeed.
 //
-// Modules below the interface append warnings to a list of the calling thread. The interface takes the list
-// when the call returns and reports it like its own warnings (api/sion/handles/report). At most 16 are kept,
-// to bound the memory of callers that never ask for them.
+// Modules below the interface append warnings to a list of the calling thread. When the call returns, the
+// interface takes the list and prints the warnings (base/report). The list keeps at most 16 warnings, because
+// some callers never take them.
 #pragma once
 
 #include <string>

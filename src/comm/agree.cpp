@@ -41,7 +41,7 @@ struct Report {
 void agree(Comm& comm, const std::optional<Error>& mine, std::span<int64_t> values) {
   std::array<int64_t, comm_constants::max_agreed_values + 1> all{};
   const auto used = std::span(all).first(values.size() + 1);
-  // The largest entry belongs to the lowest failing rank.
+  // The entry is larger on lower ranks, so the maximum identifies the lowest failing rank.
   used[0] = mine ? comm.size() - comm.rank() : 0;
   std::copy(values.begin(), values.end(), used.begin() + 1);
   comm.all_max(used);

@@ -15,7 +15,7 @@
 
 namespace sheaf {
 
-// Runs `part` and returns the error it ended with, if any. Never throws.
+// Runs `part` and returns the error that `part` threw, if any. Never throws.
 template <class Part>
 std::optional<Error> attempt(Part&& part) {
   try {
@@ -49,8 +49,8 @@ void attempt(std::optional<Error>& problem, Part&& part) {
 SHEAF_EXPORT void agree(Comm& comm, const std::optional<Error>& mine, std::span<int64_t> values = {});
 
 // Collective. Shares the outcome of work that task `actor` did alone: either all tasks return, or all throw
-// its error as in agree(). Costs one broadcast, in which tasks wait for the actor only, and one more on
-// failure.
+// the error that the actor passes, as in agree(). Costs one broadcast, in which tasks wait for the actor
+// only, and a second broadcast on failure.
 SHEAF_EXPORT void agree_with(Comm& comm, const std::optional<Error>& mine, int actor);
 
 }  // namespace sheaf

@@ -9,8 +9,8 @@
 //   too_long  two counters, for even and odd barriers, of contributions that exceed a slot; the last task
 //             resets the counter of the next barrier to 0
 //
-// Two sets of slots alternate. A task that writes for a barrier has seen all tasks arrive at the preceding
-// one. All tasks have therefore left the barrier before that, which used the same slots. All accesses are
+// Two sets of slots alternate. A task that writes for barrier n has seen all tasks arrive at barrier n - 1.
+// All tasks have therefore left barrier n - 2, the last one that used the same slots. All accesses are
 // sequentially consistent: a task that sees a completed barrier also sees the contributions.
 #pragma once
 
@@ -66,9 +66,9 @@ class MeetingSteps {
 
   // Returns true if this task has arrived and waits for the other tasks.
   bool waits() const { return at_ == At::wait; }
-  // Returns the number of the current barrier, or of the next one between barriers.
+  // Returns the number of the current barrier or, between barriers, of the next one.
   uint32_t number() const { return number_; }
-  // Completes the barrier if the caller knows that all tasks have arrived.
+  // Completes the current barrier without another step. The caller must know that all tasks have arrived.
   void go_on() {
     if (waits()) ++number_;
     at_ = At::begin;

@@ -7,7 +7,8 @@
 // Errors: arguments that disagree between tasks (lengths, roots) are a bug of the caller. If the transport
 // fails, the task that observes the failure throws sheaf::Error; groups over MPI follow the error handler of
 // the communicator.
-// Memory: a task holds O(1) bytes plus its own contribution; only the root of a gather or scatter holds more.
+// Memory: a task holds O(1) bytes plus its own contribution; the root of a gather or scatter holds all
+// contributions.
 // Threads: at most one call at a time on one Comm.
 #pragma once
 
@@ -35,7 +36,7 @@ struct SHEAF_EXPORT Gathered {
   std::vector<int64_t> offsets() const;
   // Returns a view of each contribution.
   std::vector<std::span<const std::byte>> pieces() const;
-  std::vector<std::span<std::byte>> rooms();  // writable views
+  std::vector<std::span<std::byte>> rooms();  // writable views of each contribution
   // Appends one contribution.
   void add(std::span<const std::byte> piece);
 
@@ -71,7 +72,8 @@ class SHEAF_EXPORT Exchange {
 // rank 0).
 enum class Reduction : uint8_t { max, sum, sum_before };
 
-// Whether all tasks of a group have reached the same call. untold: this kind of group cannot determine it.
+// Whether all tasks of a group have reached the same call; `untold` if this kind of group cannot determine
+// that.
 enum class Presence : uint8_t { all, missing, untold };
 
 class SHEAF_EXPORT Comm {
@@ -81,8 +83,9 @@ class SHEAF_EXPORT Comm {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Returns the granularity of splits, in ranks. Groups of a split can communicate independently only if each
-  // consists of whole blocks of that many consecutive ranks, starting at multiples of that number. Local.
+  // Returns the granularity of splits, in ranks. The groups of a split can communicate independently of each
+  // other only if each consists of whole blocks of grain() consecutive ranks that begin at multiples of
+  // grain(). Local.
   virtual int grain() const { return 1; }
 
   virtual void barrier() = 0;
@@ -127,8 +130,9 @@ class SHEAF_EXPORT Comm {
   virtual std::unique_ptr<Comm> split_by_node() = 0;
 
   // Collective. Allocates `bytes` > 0 of memory shared by all tasks of the group (comm/shared_memory.hpp).
-  // Returns null on all tasks if the allocation fails; the default implementation always does. The content is
-  // undefined: a later call may return memory that an earlier call returned and all tasks have released.
+  // Returns null on all tasks if the allocation fails. The default implementation always returns null. The
+  // content is undefined: a later call may return memory that an earlier call returned and all tasks have
+  // released.
   virtual std::shared_ptr<SharedMemory> share_memory(size_t /*bytes*/) { return nullptr; }
 
   // Checks whether all tasks of the group call this within `patience` of each other with `ready` set. Not
@@ -142,9 +146,9 @@ class SHEAF_EXPORT Comm {
   // Returns the number of groups that split_by_node() creates.
   virtual int node_count();
 
-  // Returns the team of threads that a group within this process consists of; null for other groups.
+  // Returns the team of threads that forms this group; null if the group is not within one process.
   virtual std::shared_ptr<ThreadTeam> thread_team() const { return nullptr; }
-  // Returns the hub of a star group, which the group owns; null for other groups.
+  // Returns the hub of a star group; the group owns the hub. Returns null for other groups.
   virtual RootRelay* hub() const { return nullptr; }
 };
 

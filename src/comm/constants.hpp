@@ -7,22 +7,26 @@
 
 namespace sheaf::comm_constants {
 
-// --- The barrier in shared memory: one cache line per task, read one by one by the last task to arrive.
-inline constexpr int max_tasks_of_a_meeting = 1024;  // tasks per host
-inline constexpr size_t max_bytes_of_a_contribution = 1024;
-// Caller's values that are reduced in the same call as the status of an agreement.
+// --- The barrier in shared memory. Every task reads the contributions that it needs one by one. Larger
+// groups, and longer contributions, use messages instead.
+inline constexpr int max_tasks_of_a_meeting = 1024;          // tasks
+inline constexpr size_t max_bytes_of_a_contribution = 1024;  // bytes per task
+// Maximum number of the caller's values that agree() reduces in the same call as the status, so that a
+// success costs one reduction. Their bytes must fit into one contribution.
 inline constexpr size_t max_agreed_values = 16;
 static_assert((max_agreed_values + 1) * sizeof(int64_t) <= max_bytes_of_a_contribution);
 
-// --- Waiting in a barrier. A task polls `glances` times, then until `awake` has passed, before it sleeps.
-// The time applies to at most two tasks per core and shrinks with the square of the tasks per core.
+// --- Waiting in a barrier. A task polls at least `glances` times and at least for the time `awake` before it
+// sleeps. With more than two tasks per core, the time shrinks with the square of the tasks per core, because
+// polling slows down the tasks that compute.
 inline constexpr int glances = 8;
 inline constexpr std::chrono::nanoseconds awake = std::chrono::milliseconds(1);
-inline constexpr long min_nap = 200'000;  // ns between two calls of `progress`
-inline constexpr long max_nap = 4'000'000;
+inline constexpr long min_nap = 200'000;    // ns of the first sleep, after which the task calls `progress`
+inline constexpr long max_nap = 4'000'000;  // ns of the longest sleep
 static_assert(min_nap < max_nap);
-// Processor time of one call of `progress`, in ns. An idle call takes 2.5 to 4 us where tasks share cores,
-// because it yields its core. A call that copies 64 KiB takes at least 8 us.
+// Processor time of one call of `progress`, in ns. An idle call takes 2.5 to 4 us if tasks share cores,
+// because it yields its core: up to `surely_idle`, the next sleep is twice as long. A call that copies 64 KiB
+// takes at least 8 us: above `surely_moves`, the task calls `progress` again without sleeping.
 inline constexpr long surely_idle = 3'000;
 inline constexpr long surely_moves = 8'000;
 static_assert(surely_idle < surely_moves && surely_moves < min_nap);

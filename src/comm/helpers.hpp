@@ -1,6 +1,6 @@
 // comm/helpers: argument checks and topology parsing shared by all kinds of Comm.
 //
-// Pure functions unless marked as collective; any thread may call them.
+// The functions are pure unless marked as collective; any thread may call them.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct ExchangeLists {
   std::vector<int64_t> received;  // bytes of each incoming message
 };
 
-// Throws Error invalid_argument unless all peers are in a group of `size` and all lengths fit an int.
+// Throws Error invalid_argument unless all peers are tasks 0..size-1 and all messages are shorter than 2 GiB.
 SHEAF_EXPORT void check_exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming,
                                  int size);
 

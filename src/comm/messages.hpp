@@ -6,10 +6,10 @@
 // matches the oldest pending receive of its tag and sender. Messages of one sender and tag stay in order. No
 // call blocks.
 //
-// Errors: if the transport fails, the call that observes the failure throws Error io. A message longer than
-// its receive buffer is Error mismatch.
-// Threads: one at a time on one Messages; several threads may use several Messages of one process if the
-// transport was created for that.
+// Errors: if the transport fails, the call that observes the failure throws Error io. If a message is longer
+// than its receive buffer, it throws Error mismatch.
+// Threads: at most one call at a time on one Messages. Several threads may use different Messages of one
+// process at once if the transport allows it.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@
 
 namespace sheaf {
 
-// `count` pieces of `length` bytes in memory. `stride` is the distance in bytes between the starts of two
-// pieces.
+// `count` pieces of `length` bytes in memory. `stride` is the distance in bytes between the starts of
+// consecutive pieces.
 struct MemoryRun {
   std::byte* at = nullptr;  // read-only in a send
   int64_t length = 0;
@@ -90,7 +90,7 @@ class RunCursor {
   int64_t done_ = 0;  // bytes consumed of the current piece
 };
 
-// Describes memory to be sent, which is not modified.
+// Returns a run for memory to be sent. A send does not modify the memory.
 inline MemoryRun run_of(std::span<const std::byte> bytes) {
   return {const_cast<std::byte*>(bytes.data()), std::ssize(bytes), std::ssize(bytes), 1};
 }
@@ -101,7 +101,7 @@ inline MemoryRun run_of(std::span<const std::byte> bytes) {
 class Transfer {
  public:
   virtual ~Transfer() = default;
-  virtual bool done() = 0;            // whether the transfer is complete; makes progress
+  virtual bool done() = 0;            // true if the transfer is complete; makes progress
   virtual int64_t bytes() const = 0;  // bytes received; valid after done()
   virtual int peer() const = 0;       // sender; valid after done()
 };
@@ -116,7 +116,9 @@ class Messages {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Local. A message must be shorter than 2 GiB. The lists of pieces need to stay valid during the call only.
+  // Start to send or receive a message; the Transfer completes it. Local. A message must be shorter than 2
+  // GiB. The list of pieces must stay valid during the call only; its memory must stay valid during the
+  // transfer.
   virtual std::unique_ptr<Transfer> send(int peer, int tag, std::span<const MemoryRun> pieces) = 0;
   virtual std::unique_ptr<Transfer> receive(int peer, int tag, std::span<const MemoryRun> room) = 0;
 

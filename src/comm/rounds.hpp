@@ -17,10 +17,10 @@ struct Step {
 };
 
 // Collective over `comm`, with the same number of steps on all tasks. prepare(k) returns the messages of this
-// task in step k and must not throw. It is called while step k-1 is in flight, when the memory of step k-2 is
-// free again. use(k, received) gets the number of bytes received for each incoming message. If use() throws,
-// the remaining steps still run, so that no task waits in vain, but use() is not called again. Returns the
-// first such error.
+// task in step k and must not throw. It is called while step k-1 is in flight; it may reuse the memory of
+// step k-2. use(k, received) gets the number of bytes received for each incoming message. If use() throws,
+// the remaining steps still run without calling use(), because the other tasks wait for their messages.
+// Returns the error that use() threw, if any.
 template <class Prepare, class Use>
 std::optional<Error> in_rounds(Comm& comm, int64_t steps, Prepare prepare, Use use) {
   const auto start = [&](int64_t k) {

@@ -1,6 +1,7 @@
-// comm/shared_memory: memory shared by the tasks of a group, with waiting and waking on words in it.
+// comm/shared_memory: memory that the tasks of a group share. Tasks can block on a word in it and wake each
+// other.
 //
-// Created by Comm::share_memory(). Unmapped or freed when the last task has released its reference.
+// Comm::share_memory() creates it. It is unmapped or freed when the last task has released its reference.
 #pragma once
 
 #include <cstddef>
@@ -26,11 +27,12 @@ class SHEAF_EXPORT SharedMemory {
 
   virtual std::span<std::byte> bytes() const = 0;  // page-aligned; address differs between tasks
 
-  // Returns true if the memory has not been handed out before. It is zeroed then, and untouched pages use no
-  // physical memory.
+  // Returns true if share_memory() has not returned the memory before. Fresh memory is zeroed, and its
+  // untouched pages use no physical memory.
   bool is_fresh() const { return fresh_; }
 
-  // Marks the memory as used, for groups that keep it and return it from share_memory() again.
+  // Marks the memory as not fresh. Called by groups that keep the memory in order to return it from
+  // share_memory() again.
   void give_again() { fresh_ = false; }
 
   // Returns what processes outside the group need to map the memory while this object lives; nullopt if they

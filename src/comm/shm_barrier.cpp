@@ -24,7 +24,8 @@ long worked() {
   return time.tv_sec * 1'000'000'000 + time.tv_nsec;
 }
 
-// Polls for a shorter time if many tasks share a core, because polling slows down the tasks that compute.
+// Returns how long a task polls: for a shorter time if many tasks share a core, because polling slows down
+// the tasks that compute.
 Glances patience(int tasks) {
   static const long few = 2L * std::max(1U, std::thread::hardware_concurrency());
   const long share = std::max(1L, tasks / few);

@@ -1,9 +1,9 @@
 // comm/shm_barrier: a barrier for tasks that share memory, in which they exchange a few bytes.
 //
-// Every task writes its contribution into its own slot and sleeps until the last task arrives, unless that
-// happens while it still polls (comm/spin_wait.hpp). Then each task reads the contributions it needs. The
-// latency is one wake-up. A waiting task leaves its core to tasks that compute, whereas messages would have
-// to be polled for.
+// Every task writes its contribution into its own slot, polls for a short time (comm/spin_wait.hpp), and then
+// sleeps until the last task has arrived. Then each task reads the contributions that it needs. The latency
+// is one wake-up. A sleeping task leaves its core to tasks that compute, whereas a task that waits for
+// messages would have to poll.
 #pragma once
 
 #include <cstddef>
@@ -34,17 +34,18 @@ class SHEAF_EXPORT ShmBarrier {
   int size() const { return size_; }
 
   // Collective. Publishes `mine` and returns when all tasks have arrived. Returns true, on all tasks alike,
-  // if no contribution exceeds max_bytes. Calls `progress` from time to time while waiting.
+  // if no contribution exceeds max_bytes. Calls `progress` repeatedly while waiting (comm/constants.hpp).
   bool meet(std::span<const std::byte> mine, const std::function<void()>& progress) {
     come(mine);
     return wait(progress);
   }
-  // The two halves of meet(); the task may do other work in between. wait() may be omitted if the caller
-  // knows that all tasks have arrived.
+  // come() and wait() are the two halves of meet(); the task may do other work in between. The caller may
+  // omit wait() if it knows that all tasks have arrived.
   void come(std::span<const std::byte> mine);
   bool wait(const std::function<void()>& progress);
 
-  // Returns a task's contribution to the latest barrier, valid until the next one. Empty if it was too long.
+  // Returns the contribution of task `rank` to the latest barrier, or an empty span if it exceeded max_bytes.
+  // Valid until the next barrier.
   std::span<const std::byte> of(int rank) const;
 
  private:

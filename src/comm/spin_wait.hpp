@@ -1,9 +1,8 @@
 // comm/spin_wait: polls a condition for a short time before the caller blocks.
 //
-// Blocking and waking up takes about as long as most waits between tasks that work together
-// (docs/tuning.md, "Shared files"). A waiting task therefore polls first and yields its core between polls.
-// An idle core loses nothing by that, and the task that arrives last has no task to wake. The caller chooses
-// how long to poll.
+// Blocking and waking up takes about as long as most waits between tasks that work together (docs/tuning.md,
+// "Shared files"). A waiting task therefore polls first and yields its core between polls. Polling costs an
+// idle core nothing, and it saves the last task to arrive the wake-up. The caller chooses how long to poll.
 #pragma once
 
 #include <chrono>

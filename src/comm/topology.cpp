@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view tasks_key = "ion=";
 
-// Calls take(host, I/O node) for each line of a table until it returns true.
+// Calls take(host, I/O node) for each line of a table until take() returns true.
 template <class Take>
 void for_each_line(std::string_view table, Take take) {
   while (!table.empty()) {
@@ -80,7 +80,7 @@ std::optional<int64_t> find_io_node(Comm& all) {
   if (told[1] > 0) return all.rank() / told[1];
   table.resize(static_cast<size_t>(told[0]));
   all.broadcast(std::as_writable_bytes(std::span(table)), 0);
-  // An I/O node is numbered by the table line that mentions it first.
+  // The number of an I/O node is the number of the first table line that mentions it.
   int64_t number = 0;
   const std::string host = host_name();
   const std::string mine = io_node_of(host, table);

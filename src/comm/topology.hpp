@@ -1,4 +1,5 @@
-// comm/topology: which host a task runs on, so that tasks with file access can be distributed over the hosts.
+// comm/topology: determines the host and the I/O node of each task, so that tasks with file access can be
+// distributed over them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct Nodes {
   int64_t count = 1;
 };
 
-// Collective over `all`. Groups tasks as Comm::split_by_node() does and honors SHEAF_TOPOLOGY.
+// Collective over `all`. Numbers the hosts, as Comm::split_by_node() defines them.
 Nodes find_nodes(Comm& all);
 
 // Returns the I/O node of a host according to a table with lines "HOST IONODE". HOST may contain * and ?, the

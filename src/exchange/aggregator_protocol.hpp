@@ -30,7 +30,8 @@ class AggregatorProtocol {
     }
     return set_state(call, window, SlotState::done(call.free_for(window)));
   }
-  // Publishes a window that has been read, or releases its slot if no task takes a part.
+  // Publishes a window that has been read, or releases its slot if no task of the host has a part of the
+  // window.
   template <class Call>
   Action<Word> offer(Call& call, uint64_t window) {
     const uint32_t free = call.free_for(window);

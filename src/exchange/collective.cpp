@@ -21,7 +21,8 @@ namespace {
 
 constexpr int64_t none = std::numeric_limits<int64_t>::min();
 
-// Cached, because the C library reads a kernel file for each query.
+// Returns the number of hardware threads. Caches it, because the C library reads a kernel file for each
+// query.
 int64_t hardware_threads() {
   static const int64_t threads = std::thread::hardware_concurrency();
   return threads;
@@ -31,7 +32,8 @@ int64_t saturated_product(int64_t a, int64_t b) {
   return checked_mul(a, b).value_or(std::numeric_limits<int64_t>::max());
 }
 
-// Returns the largest multiple of `unit` up to `wanted`. A larger `unit` is halved until it fits or is odd.
+// Returns the largest multiple of `unit` up to `wanted`. If `unit` is larger than `wanted`, halves it until
+// it fits or is odd, and returns it.
 int64_t window_of_units(int64_t unit, int64_t wanted) {
   if (unit <= wanted) return wanted - wanted % unit;
   while (unit > wanted && unit % 2 == 0) unit /= 2;
@@ -57,7 +59,7 @@ ShmWindowPool::Shape shape_between_hosts(const CollectiveOptions& how, const Hos
   return {how.window_of_range(range, window_size(how, usual), hosts.owners()), static_cast<int>(slots)};
 }
 
-// Returns true if every extent of the access is whole units.
+// Returns true if every extent of the access consists of whole units.
 bool has_whole_units(const FileAccess& access, int64_t unit) {
   if (access.bytes() / access.pieces() < unit) return false;
   bool whole = true;
@@ -115,7 +117,8 @@ bool Collective::find_stage(File& file, const CollectiveOptions& how, const Call
   return true;
 }
 
-// Where the tasks of a host do not share memory, every task counts as a host.
+// Collective. Creates the window pool and, on aggregators, the exchange between hosts. If `shared` is false,
+// because tasks of some host share no memory, every task counts as a host.
 void Collective::make_stages(const CollectiveOptions& how, int64_t range, bool shared) {
   if (!hosts_) {
     hosts_ = HostMap::find(comm_, rules_of(how, shared));
@@ -125,8 +128,8 @@ void Collective::make_stages(const CollectiveOptions& how, int64_t range, bool s
   if (hosts_->my_lane() >= 0) lane_ = std::make_unique<HostExchange>(*hosts_);
 }
 
-// Clears the sums of the next call before any task can enter that call. They belonged to the call before
-// last, which all tasks have left.
+// Adds the values of this task to the sums and ranges of the current call. Task 0 of the host clears the sums
+// of the next call, before any task can enter that call: all tasks have left the call that used them before.
 void Collective::bring(const FileAccess& access, const CollectiveOptions& how) {
   Comm& host = hosts_ ? hosts_->host() : comm_;
   ShmWindowPool::Sums& sums = stage_->sums(call_);
@@ -183,7 +186,8 @@ Collective::CallSummary Collective::meet(File& file, const FileAccess& all, cons
   comm_.all_max(values);
   if (values[13] != 0) claim_ = {};
   const int call = call_;
-  if (stage_) call_ = (call_ + 1) % 3;  // also if the call fails: the next call must not use its sums
+  if (stage_)
+    call_ = (call_ + 1) % 3;  // also if the call fails: the next call must not use the sums of this one
   if (values[0] != 0) {
     wish_.reset();
     agree(comm_, problem);
@@ -248,8 +252,9 @@ int64_t Collective::touched(const CallSummary& summary, int64_t block) const {
   return bytes;
 }
 
-// Each task's exclusive extent begins with its first unit and ends before the first unit of the following
-// task. If two tasks would write one unit, returns false and leaves all tasks without an exclusive extent.
+// Collective. Makes each task's exclusive extent begin with its first unit and end before the first unit of
+// the following task. If two tasks would write one unit, returns false and leaves all tasks without an
+// exclusive extent.
 bool Collective::claim(const FileAccess& access, int64_t unit) {
   const bool works = access.bytes() > 0;
   claim_ = {works ? access.low() - access.low() % unit : 0, 0};
@@ -270,7 +275,7 @@ bool Collective::shares_requests(const FileAccess& access, const CallSummary& su
   const int64_t whole = summary.high - summary.low;
   const int64_t range = hosts_ ? std::min(whole, summary.lengths) : touched(summary, how.block);
   const bool always = how.exchange == CollectiveOptions::Buffering::always;
-  // Across hosts, no task knows the overlap of the ranges.
+  // No task knows how the ranges of several hosts overlap, so their total length serves as an estimate.
   const bool separate =
       hosts_ ? !summary.gaps && summary.lengths <= whole + whole / 2 : summary.lengths <= range + range / 2;
   if (writes && how.unit > 0) {
@@ -283,8 +288,8 @@ bool Collective::shares_requests(const FileAccess& access, const CallSummary& su
   return range / sparse <= summary.bytes || gaps / summary.pieces < gap_worth_a_request;
 }
 
-// Publishes the tasks' earlier writes. No such write reaches the server after the data of the current
-// transfer.
+// Collective. Publishes the tasks' earlier writes, so that none of them reaches the server after the data of
+// the current transfer.
 void Collective::publish(File& file) {
   agree(comm_, attempt([&] { file.traits().apart->publish(); }));
   file.traits().apart->published();
@@ -292,7 +297,7 @@ void Collective::publish(File& file) {
 
 int64_t Collective::transfer(File& file, const FileAccess& access, const CollectiveOptions& how, bool writes,
                              std::optional<Error> problem, IoCounters& tally) {
-  // A task that needs no exchange transfers ahead of the others; the reduction then reports its result.
+  // A task that needs no exchange transfers ahead of the reduction, which reports its failure to all tasks.
   int64_t done = 0;
   const auto by_itself = [&] { done = independent_io(file, access, how.independent, writes, tally); };
   const IoPath going = problem ? IoPath::together : way_of(file, access, how, writes);
@@ -305,8 +310,8 @@ int64_t Collective::transfer(File& file, const FileAccess& access, const Collect
             if (going == IoPath::when_published) by_itself();
           }));
   if (summary.low == summary.high) return done;
-  // Window memory is allocated only when a call needs it: programs with only independent transfers
-  // never do. The pool holds the tasks' ranges, so the tasks repeat the reduction with a new pool.
+  // Window memory is allocated by the first call that needs it; programs with only independent transfers
+  // never allocate it. A new pool does not hold the tasks' ranges yet, so the tasks repeat the reduction.
   const auto again = [&] { summary = meet(file, access, rest, how, writes, problem, false); };
   if (find_stage(file, how, summary)) {
     again();

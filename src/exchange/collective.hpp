@@ -1,11 +1,11 @@
-// exchange/collective: collective transfers of all tasks of a group (docs/internals-exchange.md,
-// "Collective transfers").
+// exchange/collective: collective transfers: all tasks of a group transfer together
+// (docs/internals-exchange.md, "Collective transfers").
 //
-// One reduction gives every task a summary of the call. A task transfers independently if its extents cover
-// whole units or lie in its exclusive extent. All tasks do so if their ranges do not interleave. All other
-// bytes pass through the window pool of the host (exchange/shm_window_pool) and, between hosts, from
-// aggregator to aggregator (exchange/host_exchange). This is two-phase I/O (Blue Gene/L paper, section 3). A
-// failure on one task is thrown on all tasks; no task waits for a failed one.
+// One reduction gives every task a summary of the call. A task transfers independently if its extents are
+// large, cover whole units or lie in its exclusive extent. All tasks transfer independently if their ranges
+// do not interleave. All other bytes pass through the window pool of the host (exchange/shm_window_pool) and,
+// between hosts, from aggregator to aggregator (exchange/host_exchange). This is two-phase I/O (Blue Gene/L
+// paper, section 3). A failure on one task is thrown on all tasks; no task waits for a failed one.
 #pragma once
 
 #include <algorithm>
@@ -34,9 +34,10 @@ struct CollectiveOptions {
   Buffering exchange = Buffering::automatic;  // whether tasks exchange data
   // Options of independent transfers; `locked` applies to all transfers (atomic mode).
   IndependentOptions independent;
-  // True: without a shared page cache, gaps in windows are always filled with the file's contents, since no
-  // other handle writes. False: short gaps are filled while `others` are kept out (null: gaps stay). Filling
-  // requires that no other sequence of transfers is in flight.
+  // For files of hosts without a shared page cache. If true, no other handle writes, and aggregators fill all
+  // gaps in windows with the file's contents. If false, they fill short gaps while `others` keeps other
+  // handles out, and leave gaps if `others` is null. Filling requires that no other sequence of transfers is
+  // in flight.
   bool fills_gaps = false;
   ConcurrentOpeners* others = nullptr;  // null on all tasks or on none
   int64_t aggregators = 0;              // 0: chosen automatically
@@ -44,8 +45,8 @@ struct CollectiveOptions {
   int64_t stripes = 0;    // stripes of the file, 0: unknown; default number of aggregators on several hosts
   int64_t buffer = 0;     // maximum bytes of a window; 0: chosen automatically
   int64_t block = 4096;   // bytes; windows begin and end on multiples of this size
-  // Shared granularity in bytes, above 0 where hosts share no page cache. In one call, each unit (extent of
-  // this size and alignment) has a single writer.
+  // Shared granularity in bytes; > 0 if hosts share no page cache. In one call, each unit (extent of this
+  // size and alignment) then has a single writer.
   int64_t unit = 0;
   bool others_write = false;  // another sequence of transfers may be in flight on the file
   // Switches for measurements.
@@ -53,8 +54,9 @@ struct CollectiveOptions {
   bool overlap = true;  // rounds between hosts and read-ahead overlap with transfers in flight
   bool reuse = true;    // an exchange plan is reused while the access signatures stay the same
 
-  // Returns the window size in bytes for a transfer over `range` bytes, at most `size`. A short range is
-  // shared by all aggregators. If a unit spans several windows, one aggregator gets all windows of the unit.
+  // Returns the window size in bytes for a transfer over `range` bytes, at most `size`. Windows of a short
+  // range are smaller, so that every aggregator gets some. If a unit spans several windows, one aggregator
+  // gets all windows of the unit.
   int64_t window_of_range(int64_t range, int64_t size, int64_t owners) const {
     const bool parts = unit > size;
     const int64_t grain = std::max<int64_t>({block, parts ? 0 : unit, 1}),
@@ -70,24 +72,29 @@ class Collective {
  public:
   explicit Collective(Comm& comm) : comm_(comm) {}
 
-  // Collective. `problem` is the reason why this task cannot take part: the task then contributes no bytes,
-  // and all tasks throw. Throws on all tasks the error of the lowest failing task (comm/agree.hpp).
+  // Writes the accesses of all tasks. Collective. If this task cannot take part, `problem` is the reason: the
+  // task then contributes no bytes, and all tasks throw. Throws on all tasks the error of the lowest failing
+  // task (comm/agree.hpp).
   void write(File& file, const FileAccess& access, const CollectiveOptions& how, std::optional<Error> problem,
              IoCounters& tally);
-  // Collective. Returns the bytes that this task has read, counted from the start of its stream.
+  // Reads the accesses of all tasks. Collective; handles `problem` as write() does. Returns the number of
+  // bytes that this task has read, counted from the start of its stream.
   int64_t read(File& file, const FileAccess& access, const CollectiveOptions& how,
                std::optional<Error> problem, IoCounters& tally);
 
-  // Collective, for groups on several hosts. Determines the hosts ahead of the first transfer.
+  // Determines the hosts and aggregators ahead of the first transfer, for a group on several hosts.
+  // Collective.
   void find_hosts(const CollectiveOptions& how);
 
-  // Local. Parameters of a transfer of many bytes by all tasks.
+  // Parameters of a transfer of many bytes by all tasks.
   struct Chosen {
     int64_t aggregators = 1;
     int64_t window = 0;  // bytes that an aggregator transfers per request
-    // Ranks of the tasks that access the file. On one host: every task, `aggregators` at a time.
+    // Ranks of the tasks that access the file. On one host, these are all tasks, `aggregators` of them at a
+    // time.
     std::vector<int64_t> tasks{};
   };
+  // Returns the parameters that transfers with the options `how` would use. Local.
   Chosen chosen(File& file, const CollectiveOptions& how) const;
 
  private:
@@ -97,9 +104,9 @@ class Collective {
     int64_t high = 0;
     bool repeated = false;     // every task repeats its last access signature
     bool changed = false;      // a task has unpublished independent writes
-    bool waits = false;        // a task transfers independently after that publish
-    bool alone = false;        // a host of several has no memory shared by its tasks
-    bool other_hosts = false;  // the rules for aggregators have changed
+    bool waits = false;        // a task reads independently once all tasks have published
+    bool alone = false;        // the tasks of some host share no memory
+    bool other_hosts = false;  // the rules for aggregators have changed: find the hosts again
     bool gaps = false;         // in some task's range, a third or more of the bytes are not its own
     int64_t threads = 1;       // threads that the hardware runs at once
     int64_t bytes = 0;         // total of all tasks
@@ -130,8 +137,8 @@ class Collective {
   int64_t transfer(File& file, const FileAccess& access, const CollectiveOptions& how, bool writes,
                    std::optional<Error> problem, IoCounters& tally);
   void publish(File& file);
-  // I/O path of a task that may bypass the exchange: with the other tasks, ahead of the reduction, or after
-  // all tasks have published their independent writes.
+  // I/O path of a task in a call: together with the other tasks, independently ahead of the reduction, or
+  // independently once all tasks have published their independent writes.
   enum class IoPath : uint8_t { together, ahead, when_published };
   int64_t pens_on_one_host(const CollectiveOptions& how, int64_t threads) const;
   IoPath way_of(File& file, const FileAccess& access, const CollectiveOptions& how, bool writes) const;
@@ -165,9 +172,9 @@ class Collective {
   bool planned_ = false;                  // the aggregators' exchange plan matches the last call
   std::optional<bool> gaps_;              // whether the plan leaves gaps in its windows
   Windows written_;                       // windows of the last write between hosts
-  ExclusiveExtent claim_;                 // empty: none agreed, or a task has written outside its own
-  int call_ = 0;                          // index of the next call's sums and ranges
-  uint64_t next_ = 0;                     // number of the next window
+  ExclusiveExtent claim_;  // empty: not agreed on, or a task has written outside its exclusive extent
+  int call_ = 0;           // index of the next call's sums and ranges
+  uint64_t next_ = 0;      // number of the next window
 };
 
 }  // namespace sheaf::exchange

@@ -61,7 +61,7 @@ int64_t Collective::on_one_host(File& file, const FileAccess& access, const Coll
   return 0;
 }
 
-// Collective; for writes only. Returns true if the exchange plan leaves gaps that are worth filling. If
+// Returns true if the exchange plan leaves gaps that are worth filling. Collective; called by writes only. If
 // how.fills_gaps is set, every gap is worth filling. The result is cached until the plan changes.
 bool Collective::leave_gaps(const CollectiveOptions& how) {
   if (gaps_) return *gaps_;

@@ -11,8 +11,9 @@ namespace sheaf::exchange {
 
 namespace {
 
-// Moves bytes of runs between a window and a message, at most `bytes` bytes of the message. Returns the first
-// byte of a run that was not moved, or `length`, the window's length.
+// Moves the bytes of runs between a window and a message of `bytes` bytes, as many as the message holds.
+// Returns the offset in the window of the first byte of a run that was not moved, or `length`, the window's
+// length, if all were moved.
 template <class Move>
 int64_t for_each_part(const Runs& runs, int64_t bytes, int64_t length, Move move) {
   int64_t done = 0, missing = length;
@@ -38,7 +39,7 @@ int64_t unpack_runs(const Runs& runs, std::byte* window, const std::byte* messag
   });
 }
 
-// Returns the bytes of runs below `end` of the window.
+// Returns the number of bytes of runs below `end` in the window.
 int64_t bytes_below(const Runs& runs, int64_t end) {
   if (end >= runs.end) return runs.bytes;
   int64_t bytes = 0;
@@ -94,7 +95,7 @@ bool HostExchange::leaves_gaps(int64_t least, int64_t longest) const {
 }
 
 // Exchanges codes with the owners of the channel: the length of each code and its first part. Returns true if
-// a code of this host is longer than that part.
+// a code of this host is longer than its first part.
 bool HostExchange::tell_owners(const StageCall& call, Told& told) {
   const bool owns = std::ranges::find(hosts_.owner_hosts(), hosts_.me()) != hosts_.owner_hosts().end();
   told.codes.resize(owns ? static_cast<size_t>(lane_.size()) : 0);
@@ -164,7 +165,8 @@ void HostExchange::learn(const StageCall& call, std::span<const std::byte> code,
   }
 }
 
-// Packs windows of other owners, releases their slots, and starts the messages of the round.
+// Packs the windows of the round that other aggregators own, releases their slots, and starts the messages of
+// the round.
 void HostExchange::start_write(const StageCall& call, int64_t round, Round& r, IoCounters& tally) {
   const Clock clock(tally.exchange_ns);
   std::vector<Outgoing> outgoing;
@@ -231,7 +233,7 @@ void HostExchange::read_in(const StageCall& call, int64_t round, File& file, IoC
   });
 }
 
-// Starts the messages of the round. A message is shorter where the file ends.
+// Starts the messages of the round. Messages omit bytes beyond the end of the file.
 void HostExchange::start_read(const StageCall& call, int64_t round, Round& r, IoCounters& tally) {
   const Clock clock(tally.exchange_ns);
   std::vector<Outgoing> outgoing;

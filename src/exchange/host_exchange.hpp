@@ -1,10 +1,10 @@
-// exchange/host_exchange: an aggregator's side of a collective transfer between hosts: it moves bytes between
-// the window pool of its host and the other hosts.
+// exchange/host_exchange: an aggregator's side of a collective transfer between hosts. The aggregator moves
+// bytes between the window pool of its host and the other hosts.
 //
 // An exchange plan lists the byte runs of this host in every window of the aggregator channel. For windows
-// that this aggregator owns, it lists the runs of all hosts. The plan is valid until a task changes its
-// access signature. Data then travel in rounds of one window per owner: to the owner in a write, from the
-// owner in a read. Only the bytes of runs travel.
+// that this aggregator owns, it lists the runs of all hosts. The plan stays valid until a task changes its
+// access signature. A transfer that follows the plan runs in rounds of one window per owner. Aggregators send
+// the bytes of runs, and no others, to the owner in a write and from the owner in a read.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,8 @@ class HostExchange {
 
   // Collective over the aggregators. Builds the exchange plan from the bytes that the tasks of the host mark
   // in the maps of `call`; later transfers must use the same windows. `marks` is this task's own pass. Never
-  // throws; returns the error of this aggregator channel, after which no data must be transferred.
+  // throws. If an aggregator of this channel fails, returns an error on all aggregators of the channel, which
+  // must then transfer no data.
   template <class Mark>
   std::optional<Error> plan(const StageCall& call, PutPass& marks, Mark mark);
 
@@ -38,9 +39,9 @@ class HostExchange {
   // at most `longest` bytes.
   bool leaves_gaps(int64_t least, int64_t longest) const;
 
-  // Collective over the aggregators; follows the plan. `own` is this task's pass, which copies with `copy`.
-  // If `overlap` is true, file requests overlap with messages. Never throws; returns the error of this
-  // aggregator.
+  // Write or read the windows of a transfer as planned. Collective over the aggregators. `own` is this task's
+  // pass, which copies with `copy`. If `overlap` is true, file requests overlap with messages. Never throws;
+  // returns the error of this aggregator.
   template <class Copy>
   std::optional<Error> write(const StageCall& call, PutPass& own, Copy copy, File& file, Sieving sieving,
                              bool overlap, IoCounters& tally);
@@ -68,7 +69,7 @@ class HostExchange {
     std::vector<Message> came, sent;
     std::unique_ptr<Exchange> exchange;
 
-    // Appends a message with memory for its runs; returns that memory.
+    // Appends a message with memory for its runs. Returns the memory.
     static std::span<std::byte> add(std::vector<Message>& to, uint64_t number, const Runs& runs) {
       const auto bytes = static_cast<size_t>(runs.bytes);
       return {to.emplace_back(Message{number, &runs, std::make_unique_for_overwrite<std::byte[]>(bytes)})
@@ -91,7 +92,7 @@ class HostExchange {
   }
 
   void collect_runs(const StageCall& call, int64_t round);
-  // Length of the prefix of a code: the number of bytes that follow the prefix.
+  // Bytes of the prefix of a code. The prefix contains the number of bytes that follow it.
   static constexpr size_t code_head = sizeof(int64_t);
   // Codes and their full lengths, received from the hosts of the channel, indexed by host.
   struct Told {

@@ -30,7 +30,8 @@ void HostMap::find_hosts() {
   all_.all_max(std::span(&fewest, 1));
   lanes_ = -fewest;
   const int64_t number = host_->rank();
-  // Channel members are ordered by the hosts' first tasks. The I/O node of a host is that of its first task.
+  // The members of a channel are ordered by the first tasks of their hosts. A host gets the I/O node of its
+  // first task.
   std::array<int64_t, 2> first{all_.rank(), io_node};
   host_->broadcast(bytes_of(first), 0);
   io_node_ = first[1];
@@ -69,7 +70,8 @@ void HostMap::find_owners() {
   share_owner_tasks();
 }
 
-// The aggregators of a host know the owners of their own lanes.
+// Sends the ranks of all owners to all tasks of the host. Each aggregator knows the owners of its own channel
+// only, so it broadcasts them.
 void HostMap::share_owner_tasks() {
   std::vector<int64_t> tasks(static_cast<size_t>(owners()));
   if (my_lane_ >= 0) std::ranges::copy(owner_tasks_, tasks.begin() + first_owner());

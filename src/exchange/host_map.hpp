@@ -1,4 +1,4 @@
-// exchange/host_map: the hosts of a group of tasks, their aggregators, and the tasks of this host.
+// exchange/host_map: determines the hosts of a group of tasks, their aggregators, and the tasks of this host.
 //
 // The first tasks of a host, up to four, are its aggregators. The k-th aggregators of all hosts form
 // aggregator channel (lane) k and communicate with each other. Some aggregators own windows of files. Owners
@@ -26,8 +26,8 @@ class HostMap {
     bool operator==(const Rules&) const = default;
   };
 
-  // Collective over `all`, which must outlive the result. For several hosts, or for tasks that share no
-  // memory.
+  // Determines the hosts and owners of the tasks of `all`, which must outlive the result. Used if the tasks
+  // are on several hosts or share no memory. Collective over `all`.
   static std::unique_ptr<HostMap> find(Comm& all, const Rules& rules);
 
   const Rules& rules() const { return rules_; }
@@ -38,8 +38,8 @@ class HostMap {
   int64_t owners() const { return ends_[max_lanes - 1]; }
   const std::vector<int64_t>& owner_tasks() const { return owner_tasks_; }  // ranks in `all`, by owner
 
-  // Aggregators only. The rank of this host in its channel, and the number of the first owner in that
-  // channel.
+  // me() returns the rank of this host in the channel, and first_owner() the number of the first owner in the
+  // channel. Only aggregators may call them.
   int me() const { return lane_->rank(); }
   int64_t first_owner() const { return my_lane_ == 0 ? 0 : ends_[static_cast<size_t>(my_lane_) - 1]; }
   const std::vector<int>& owner_hosts() const { return owner_hosts_; }  // by owner, from first_owner()

@@ -19,7 +19,7 @@ struct Runs {
   int64_t end = 0;    // end of the last run
 };
 
-// Encodes the set bytes below `length`.
+// Encodes the runs of set bytes below `length`.
 Runs encode_runs(const CoverageMap& map, int64_t length);
 
 // Validates a code received for a window of `length` bytes. Throws damaged if the code is invalid.

@@ -1,8 +1,9 @@
-// exchange/shm_window_pool: the window pool of a host: shared memory through which windows of a file pass
-// between the tasks and the file.
+// exchange/shm_window_pool: the window pool of a host: shared memory through which bytes pass between the
+// tasks and the file, one window of the file at a time.
 //
-// Tasks copy their extents directly to or from their place in a slot, so bytes are copied once on the way to
-// the request. exchange/window_protocol is the protocol; exchange/window_call applies it to a transfer.
+// Tasks copy their extents directly to or from their place in a slot, and file requests use the slot. So each
+// byte is copied once. exchange/window_protocol is the protocol; exchange/window_call applies it to a
+// transfer.
 #pragma once
 
 #include <atomic>
@@ -25,9 +26,9 @@ class ShmWindowPool {
   struct Slot {
     alignas(64) SharedWord state;
     SharedWord arrived;
-    std::atomic<int64_t> got;  // bytes of the window that the file had
+    std::atomic<int64_t> got;  // reads: bytes of the window before the end of the file
   };
-  // Sums over what the tasks contribute to a call, and the failure flag of that call.
+  // Sums of the values that the tasks contribute to a call, and the failure flag of the call.
   struct Sums {
     alignas(64) std::atomic<uint64_t> coverage;
     std::atomic<int64_t> bytes;
@@ -45,21 +46,22 @@ class ShmWindowPool {
     int slots = 0;
   };
 
-  // Collective over the tasks of a host. Returns null on all tasks if they share no memory.
+  // Creates the pool of a host. Collective over the tasks of the host. Returns null on all tasks if they
+  // share no memory.
   static std::unique_ptr<ShmWindowPool> make(Comm& host, const Shape& shape);
 
   const Shape& shape() const { return shape_; }
   Slot& slot(uint64_t number) const { return slot_[number % static_cast<uint64_t>(shape_.slots)]; }
-  // Returns the memory of window `number`, `length` bytes, in its slot.
+  // Returns the memory of window `number` in its slot. Maps its first `length` bytes into this task at once.
   std::byte* memory(uint64_t number, int64_t length);
-  // Returns the coverage map of window `number`.
+  // Returns the words of the coverage map of window `number`.
   std::span<std::atomic<uint64_t>> map(uint64_t number) const {
     const size_t words = CoverageMap::words_for(shape_.window);
     return {maps_ + number % static_cast<uint64_t>(shape_.slots) * words, words};
   }
   SharedWord& io_token(int number) const { return head_->pens[number].word; }
-  // Sums and ranges rotate through three calls. When the host's task 0 enters a call, it clears the sums of
-  // the next call. All tasks have left the last call that used those sums by then.
+  // Three sets of sums and ranges alternate. When task 0 of the host enters a call, it clears the sums of the
+  // next call; all tasks have by then left the last call that used them.
   Sums& sums(int call) const { return head_->sums[call]; }
   std::span<Range> ranges(int call) const {
     return {ranges_ + static_cast<size_t>(call) * static_cast<size_t>(tasks_), static_cast<size_t>(tasks_)};
@@ -73,8 +75,8 @@ class ShmWindowPool {
   }
 
   void wake(SharedWord& word) { shared_->wake(word); }
-  // Spins while `word` is `value` and `ready` is false, since windows pass within microseconds; then blocks
-  // while `word` is `value`.
+  // Spins while `word` is `value` and ready() is false, because windows usually change within microseconds.
+  // Then blocks while `word` is `value`.
   template <class Ready>
   void sleep(SharedWord& word, uint32_t value, Ready ready) {
     const auto goes_on = [&] { return word.load(std::memory_order_acquire) != value || ready(); };

@@ -15,15 +15,18 @@ namespace sheaf::exchange {
 // One task's part of a transfer.
 class Staged {
  public:
-  // If `marks` is true, packed bytes are marked in the coverage map, for windows with gaps.
+  // If `marks` is true, put() also marks the bytes in the coverage map, because windows may have gaps.
   Staged(const StageCall& call, const FileAccess& access, bool marks, IoCounters& tally)
       : call_(call), access_(access), marks_(marks), done_(access.to), tally_(tally) {}
 
+  // Process this task's part of a window: mark() marks it in the coverage map, put() packs it into the slot,
+  // and take() unpacks it from the slot.
   void mark(const WindowPart& part) const;
   void put(const WindowPart& part);
   void take(const WindowPart& part);
 
-  // Transfer whole windows to or from the file if all tasks are on one host. Never throw.
+  // Transfer whole windows between slots and the file, on one host. Never throw; problem() returns the first
+  // error.
   void write(uint64_t number, File& file, Sieving sieving);
   void read(uint64_t number, File& file);
 

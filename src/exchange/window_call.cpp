@@ -19,8 +19,8 @@ StageCall::StageCall(ShmWindowPool& stage, uint64_t begin, const Windows& window
     end_ += static_cast<uint64_t>(windows_.count());
     return;
   }
-  // Windows of a run have consecutive numbers. A range begins a new run if no range covers the window before
-  // it.
+  // The windows of a run have consecutive numbers. A range begins a new run if no range covers the window
+  // before its first one.
   for (size_t i = 0; i < firsts_.size(); ++i) {
     if (i == 0 || firsts_[i] > lasts_[i - 1] + 1) runs_.push_back({end_, firsts_[i]});
     end_ = runs_.back().number + static_cast<uint64_t>(lasts_[i] + 1 - runs_.back().place);
@@ -42,8 +42,8 @@ uint64_t StageCall::next(uint64_t number, const Range& range) const {
                    to = run.number + static_cast<uint64_t>(last - run.place);
     return number > to ? end_ : std::max(number, from);
   }
-  // Rows are numbered in file order, but the windows within a row are not. So the loop tests each window of
-  // the rows that the range covers.
+  // The rows are in file order, but the windows of a row are numbered in another order. So the loop tests
+  // each window of the rows that the range overlaps.
   const auto row = static_cast<uint64_t>(windows_.row());
   number = std::max(number, begin_ + static_cast<uint64_t>(first) / row * row);
   const uint64_t end = std::min(end_, begin_ + (static_cast<uint64_t>(last) / row + 1) * row);

@@ -1,8 +1,8 @@
 // exchange/window_call: one pass of a task over the windows of a transfer, through the window pool of its
 // host.
 //
-// The caller decides what a pass does with the task's part of a window and with a whole window: copy bytes,
-// or mark them.
+// The caller passes functions that process the task's part of a window, by copying or marking bytes, and that
+// transfer a whole window.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@
 
 namespace sheaf::exchange {
 
-// The windows of a call, numbered from `begin`, with the interface that the steps need.
+// The windows of a call, numbered from `begin`. Implements the `Call` of exchange/window_protocol.
 class StageCall {
  public:
   struct Range {
@@ -40,10 +40,10 @@ class StageCall {
     return {memory(number), static_cast<size_t>(length(number))};
   }
 
-  // Returns the first window at or after `number` that overlaps `range`; end() if none.
+  // Returns the first window at or after `number` that overlaps `range`; end() if there is none.
   uint64_t next(uint64_t number, const Range& range) const;
 
-  // Interface for exchange/window_protocol.
+  // The following functions implement `Call` (exchange/window_protocol).
   uint64_t begin() const { return begin_; }
   uint64_t end() const { return end_; }
   uint64_t slots() const { return static_cast<uint64_t>(stage_.shape().slots); }
@@ -94,8 +94,8 @@ class StagePass {
         own_(access.bytes() > 0 ? StageCall::Range{access.low(), access.high()} : StageCall::Range{}),
         steps_(call.next(call.begin(), own_)) {}
 
-  // Advances to the task's first window at or after `until`. Calls copy(part) and transfer(number). `ahead`
-  // is passed to UnpackProtocol::step().
+  // Advances to the task's first window at or after `until`. Calls copy(part) for each part on the way, and
+  // transfer(number) for windows that this task transfers. Passes `ahead` to UnpackProtocol::step().
   template <class Copy, class Transfer, class... Ahead>
   void go(uint64_t until, Copy copy, Transfer transfer, Ahead... ahead) {
     const auto next_own = [this](uint64_t number) { return call_.next(number, own_); };
@@ -129,8 +129,8 @@ class StagePass {
   const FileAccess& access_;
   const StageCall::Range own_;
   Steps steps_;
-  int64_t behind_ = -1;  // end of the last window
-  int64_t to_ = 0;       // stream position at that end
+  int64_t behind_ = -1;  // end of the last window, in the file
+  int64_t to_ = 0;       // stream position at `behind_`
 };
 
 // An aggregator's operations on a window that it owns.

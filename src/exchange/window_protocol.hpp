@@ -12,12 +12,12 @@
 //   pen                I/O token: the next window of the token and whether a task holds the token. The
 //                      holder writes, or reads, the token's windows one by one.
 //
-// All accesses are sequentially consistent. A task that releases an I/O token checks the next window
-// afterwards; a task that fills a window checks the token afterwards. So at least one of the two sees the
-// other's change. A task that needs a word to change sleeps on that word.
+// All accesses are sequentially consistent. A task that releases an I/O token checks the token's next window
+// afterwards, and a task that fills a window checks the window's token afterwards. So at least one of the two
+// tasks sees the change of the other. A task that waits for a word to change sleeps on that word.
 //
 // The steps run on a `Call`, which is the same on all tasks. It provides begin(), end(), slots(), pens(),
-// pen_of(n), free_for(n), the words state(n), arrived(n) and pen(p), and two more:
+// pen_of(n), free_for(n), the words state(n), arrived(n) and pen(p), and two more functions:
 //
 //   due(n)             number of the host's tasks that have a part of window n; 0 only if kept()
 //   kept()             aggregators own the windows, and no task needs an I/O token
@@ -52,7 +52,7 @@ struct IoToken {
   static uint32_t free_at(uint64_t number) { return static_cast<uint32_t>(number) << 1; }
   static uint32_t held_at(uint64_t number) { return free_at(number) | 1; }
   static bool is_held(uint32_t word) { return (word & 1) != 0; }
-  // Returns the first window of the token at or after the one in `word`. A token last used by an earlier
+  // Returns the first window of the token at or after the window in `word`. A token last used by an earlier
   // call starts at the beginning of this call.
   template <class Call>
   static uint64_t next(const Call& call, int io_token, uint32_t word) {
@@ -75,7 +75,7 @@ struct SlotState {
   static uint32_t done(uint32_t free) { return free + 2; }
 };
 
-// State of a task on its way through the windows of a call. `At` is the type of its next step.
+// State of a task on its way through the windows of a call. `At` is the type of the task's next step.
 template <class Word, class At>
 class Steps {
  public:
@@ -88,8 +88,9 @@ class Steps {
     at_ = next;
     return act;
   }
-  // Returns true if the task leaves before its next own window. At the end of a call, this is allowed only if
-  // it need not wait for other tasks.
+  // Returns true if the task leaves before its next own window, because that is at or after `until`. At the
+  // end of the call, a task leaves only if aggregators own the windows; otherwise it waits until all windows
+  // are transferred.
   template <class Call>
   bool leaves(const Call& call, uint64_t until) const {
     return number_ >= until && (until < call.end() || call.kept());
@@ -123,8 +124,8 @@ enum class PackAt : uint8_t {
   moved
 };
 
-// A task that packs its parts of windows. `next_own(n)` returns the first window at or after n in which it
-// has a part, or end().
+// The protocol of a task that packs its parts of windows. `next_own(n)` returns the first window at or after
+// n in which the task has a part, or end().
 template <class Word>
 class PackProtocol : public Steps<Word, PackAt> {
   using At = PackAt;
@@ -153,8 +154,9 @@ class PackProtocol : public Steps<Word, PackAt> {
         at_ = At::look;
         if (arrived.fetch_add(1) + 1 != call.due(number)) return {};
         if (call.kept()) return {ActionKind::wake, &arrived};
-        // The last task to arrive leaves the write to a waiting task, since other tasks may need its next
-        // parts. In the first round of slots no task waits, so the last task tries to write.
+        // The last task to arrive leaves the write to a waiting task, because other tasks may wait for the
+        // parts that it packs next. In the first round of slots no task waits, so the last task tries to
+        // write.
         hurries_ = number < call.begin() + call.slots();
         if (hurries_) at_ = At::find_pen;
         return {ActionKind::wake, number + call.slots() < call.end() ? &call.state(number)
@@ -175,7 +177,7 @@ class PackProtocol : public Steps<Word, PackAt> {
   }
 
  private:
-  // Writes full windows with any free token; then sleeps.
+  // Writes full windows with any free token. Sleeps when no token is free or its window is not full.
   template <class Call>
   Action<Word> write(Call& call) {
     switch (at_) {
@@ -236,7 +238,7 @@ enum class UnpackAt : uint8_t {
   finish
 };
 
-// A task that unpacks its parts of windows.
+// The protocol of a task that unpacks its parts of windows.
 template <class Word>
 class UnpackProtocol : public Steps<Word, UnpackAt> {
   using At = UnpackAt;
@@ -247,9 +249,10 @@ class UnpackProtocol : public Steps<Word, UnpackAt> {
  public:
   using Base::Base;
 
-  // `until` as for PackProtocol, where all windows must have been read. `ahead` is the number of windows read
-  // ahead of the own one if their slots are free. They are read by the task that has read the own window and
-  // by tasks that wait for it.
+  // Stops before the first own window at or after `until`. If `until` is end(), stops when all windows are
+  // read, or at once if aggregators own the windows. `ahead` is the maximum number of windows read ahead of
+  // the next own window, if their slots are free. The task that has read that window reads them, and so do
+  // tasks that wait for it.
   template <class Call, class NextOwn>
   Action<Word> step(Call& call, NextOwn next_own, uint64_t until, uint64_t ahead) {
     switch (at_) {
@@ -266,7 +269,7 @@ class UnpackProtocol : public Steps<Word, UnpackAt> {
         return find_pen(call, ahead);
       case At::look_at_slot: {
         const uint32_t state = call.state(window_).load();
-        // Negative: another task has already read the window.
+        // Negative if another task has already read the window.
         const auto early = static_cast<int32_t>(call.free_for(window_) - state);
         if (early == 0) return then(At::claim);
         if (tried_ > 0) return try_next();
@@ -340,7 +343,7 @@ class UnpackProtocol : public Steps<Word, UnpackAt> {
     return then(At::find_pen);
   }
 
-  int tried_ = 0;  // tokens that are unusable now, starting with the own one
+  int tried_ = 0;  // number of tokens found unusable, starting with that of the next own window
 };
 
 }  // namespace sheaf::exchange

@@ -41,7 +41,8 @@ std::vector<Block> sorted_reads(std::span<const Block> blocks, std::vector<Copy>
   if (!overlap(all)) return all;
   std::vector<Block> result;
   for (const Block& block : all) {
-    // The bytes already read are at the end of the result, without a gap from block.offset.
+    // The bytes that earlier blocks read are in the last blocks of the result, which continue from
+    // block.offset without a gap.
     auto known =
         std::ranges::partition_point(result, [&](const Block& b) { return b.end() <= block.offset; });
     int64_t at = block.offset;

@@ -1,4 +1,4 @@
-// sfio/check: lists the defects of a striped file, from the results of look().
+// sfio/check: determines the defects of a striped file from the results of look().
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ struct StripeFinding {
 };
 
 struct StripeReport {
-  int64_t unit = 0;     // 0: no identity records it
+  int64_t unit = 0;     // stripe unit in bytes; 0: no identity records it
   int64_t size = 0;     // size of the logical file, as far as the subfiles record it
   bool closed = false;  // all subfiles record the same size
   std::vector<StripeFinding> findings;
 };
 
-// Throws not_found if no part of the file exists.
+// Returns a report on the file. Throws not_found if no part of the file exists.
 SHEAF_EXPORT StripeReport check_striped(const StripeName& name, const std::vector<FoundSubfile>& found);
 
 }  // namespace sheaf::sfio

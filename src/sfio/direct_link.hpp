@@ -11,8 +11,9 @@
 
 namespace sheaf::sfio {
 
-// Without `root`, only subfiles of this host, named `name`, are reachable, under their own paths. With a root
-// directory, the paths of any host are prefixed with "<root>/<host>". `store` must outlive the link.
+// Creates a link to the subfiles that this task can reach. If `root` is empty, these are the subfiles of this
+// host, named `name`, under their own paths. Otherwise `root` is a directory, and the subfiles of any host
+// are beneath "<root>/<host>". `store` must outlive the link.
 SHEAF_EXPORT std::unique_ptr<Link> direct_link(Store& store, std::string root, std::string name);
 
 }  // namespace sheaf::sfio

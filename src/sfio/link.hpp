@@ -1,7 +1,7 @@
-// sfio/link: how a compute task reaches the I/O listeners: by messages or, without a session, by doing
-// their work itself. Callers identify listeners by number only.
+// sfio/link: the interface by which a compute task reaches the I/O listeners: by messages or, without a
+// session, by doing their work itself. Callers identify listeners by number only.
 //
-// Threads: one at a time per Link.
+// Threads: at most one call at a time on one Link.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ struct ListenerFacts {
   int64_t room = 0;  // bytes of data per message
 };
 
-// A request in flight. It ends with an answer or an Error of the link; destroying it earlier abandons the
-// answer.
+// A request in flight. The request ends with an answer or an Error of the link. Destroying the Call before
+// that abandons the answer.
 class Call {
  public:
   virtual ~Call() = default;
@@ -44,16 +44,16 @@ class Link {
  public:
   virtual ~Link() = default;
 
-  // Listeners by number. find() may add listeners; none is ever removed.
+  // Returns the listeners by number. find() may add listeners; no listener is ever removed.
   virtual const std::vector<ListenerFacts>& listeners() const = 0;
 
   // Returns the number of the listener for subfiles on `host`. If several listeners have that name,
-  // `occurrence` selects among them round-robin. "#N" is listener N. "localhost" is any listener if all have
-  // one name. Throws not_found with the known names.
+  // `occurrence` selects one of them round-robin. The name "#N" denotes listener N, and "localhost" any
+  // listener if all have the same name. Throws not_found, with the known names, if there is no such listener.
   virtual int find(const std::string& host, int occurrence) = 0;
 
-  // Sends a request. A write takes its bytes from `memory`, a read stores them there; other requests need no
-  // memory. The memory must outlive the Call. Errors of the request itself are returned in the answer. Throws
+  // Sends a request. `memory` holds the bytes of a write or receives those of a read; other requests need
+  // none. The memory must outlive the Call. Errors of the request itself are returned in the answer. Throws
   // Error io if the listener is already known to be dead.
   virtual std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> memory) = 0;
 
@@ -65,18 +65,18 @@ class Link {
   virtual double now() = 0;
   virtual LinkCounts counts() const = 0;
 
-  // Differs between tasks. Each task starts with another listener, so that they do not all start with the
-  // same one.
+  // Returns a number that differs between tasks. An operation uses it to choose the listener with which it
+  // starts, so that tasks do not all start with the same listener.
   virtual int number() const { return 0; }
 
-  // Number of transfer messages in flight to a listener, over all operations of this task. The operations
-  // update it.
+  // Returns the number of transfer messages in flight to a listener, over all operations of this task. The
+  // operations update the number.
   int& flights(int listener) {
     flights_.resize(std::max(flights_.size(), static_cast<size_t>(listener) + 1));
     return flights_[static_cast<size_t>(listener)];
   }
 
-  // Must be held by users of the link if several threads may use it.
+  // Returns the lock that users of the link must hold if several threads may use the link.
   std::recursive_mutex& lock() { return lock_; }
 
  private:
@@ -84,7 +84,8 @@ class Link {
   std::recursive_mutex lock_;
 };
 
-// Returns the error in an answer, prefixed with the listener's name; nothing if the answer is no error.
+// Returns the error in an answer, with the listener's name in front of the message. Returns nothing if the
+// answer is no error.
 SHEAF_EXPORT std::optional<Error> error_of(const Link& link, int listener, const Answer& answer);
 
 struct Question {
@@ -100,10 +101,10 @@ std::vector<Question> questions(size_t first, size_t n, QuestionOf question_of) 
   return all;
 }
 
-// Sends all questions at once and returns the answers in the order of the questions. OnError::raise: after
-// all answers have arrived, throws the first error, if any. OnError::keep: errors, also those of the link,
-// are left in the answers (code != 0).
+// How to handle errors in answers: `raise` throws the first error after all answers have arrived; `keep`
+// leaves errors, including those of the link, in the answers (code != 0).
 enum class OnError : uint8_t { raise, keep };
+// Sends all questions at once and returns the answers in the order of the questions.
 SHEAF_EXPORT std::vector<Answer> ask(Link& link, std::vector<Question> questions,
                                      OnError on_error = OnError::raise);
 

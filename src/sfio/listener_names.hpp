@@ -8,11 +8,11 @@
 
 namespace sheaf::sfio {
 
-// Returns the directory beneath `root` that represents the file system of a host; "" without a root. Throws
-// invalid_argument if the host name would lead outside of `root`.
+// Returns the directory beneath `root` that represents the file system of a host; "" if `root` is empty.
+// Throws invalid_argument if the host name would lead outside of `root`.
 std::string root_of_host(const std::string& root, const std::string& host);
 
-// See Link::find().
+// Returns the number of the listener for `host`, as described at Link::find().
 int find_listener(const std::vector<ListenerFacts>& listeners, const std::string& host, int occurrence);
 
 }  // namespace sheaf::sfio

@@ -1,4 +1,4 @@
-// Querying the subfiles of a name, and opening them.
+// Queries the subfiles of a name, and opens, renames and removes them.
 #include <algorithm>
 #include <map>
 
@@ -99,15 +99,15 @@ std::unique_ptr<StripedFile> StripedFile::open(const std::shared_ptr<Link>& link
 
 namespace {
 
-// Returns true if a listener has answered and has left no file that it created.
+// Returns true if the listener has answered and no file that it created is left.
 bool left_nothing(const Answer& answer) {
   return answer.code == 0 ? answer.values[0] == 0 : answer.values[0] == 0 && answer.values[1] == 1;
 }
 
 }  // namespace
 
-// Closes the open subfiles and has the created ones removed. Subfile 0, without which the file does not
-// exist, comes last.
+// Closes the open subfiles after a failed open and lets the listeners remove the created ones. Handles
+// subfile 0 last, because the file exists as long as it does.
 void StripedFile::give_up(Made state) {
   const auto close = [](const SubfileHandle& subfile, bool goes) {
     return about(subfile, Kind::close, {-1, goes});
@@ -159,7 +159,8 @@ void StripedFile::ask_for_all(const StripeName& name, OpenMode mode, const std::
       questions(1, subfiles_.size(), [&](size_t i) { return about(subfiles_[i], Kind::commit, {true}); }));
   const auto uncommitted = attempt([&] { ask(*link_, {about(subfiles_[0], Kind::commit, {true})}); });
   if (!uncommitted) return;
-  // The commit may have taken effect. If it cannot be undone, the file is complete and stays.
+  // The commit of subfile 0 may have taken effect although it failed. If it cannot be undone, the file is
+  // complete and stays.
   if (attempt([&] { ask(*link_, {about(subfiles_[0], Kind::commit, {false})}); })) state = Made::stays;
   throw *uncommitted;
 }

@@ -43,7 +43,7 @@ Operation::~Operation() {
 
 bool Operation::advance() {
   if (done_) return true;
-  // Every listener gets one message before any gets a second one.
+  // Sends one message to every listener before any listener gets a second one.
   bool more = true;  // to send
   bool all = false;
   for (size_t most = 1; more && most <= max_flights; ++most) {
@@ -60,8 +60,8 @@ bool Operation::advance() {
   return true;
 }
 
-// Handles the finished calls of one queue and starts new ones, with up to `most` in flight. Returns true if
-// none are in flight and none remain to be started. After an error, starts no more calls.
+// Handles the finished calls of one queue and starts new ones, with up to `most` in flight. After an error,
+// starts no more calls. Returns true if no call is in flight and none remains to be started.
 bool Operation::advance(size_t number, size_t most) {
   Queue& queue = queues_[number];
   const int listener = streams_.listeners()[number];

@@ -1,9 +1,10 @@
-// sfio/operation: a write or read of a striped file in flight. All its listeners work concurrently.
-// Each has several messages at a time, so that it receives one while it writes another and need not wait for
-// this task.
+// sfio/operation: a write or read of a striped file in flight. All listeners of the file work concurrently.
+// The operation has several messages in flight to each listener, so that a listener can receive one message
+// while it writes another and need not wait for this task.
 //
 // A listener keeps the answer to each message until the task fetches it. So the messages of all operations of
-// a task share one limit; beyond it, each operation has one message per listener.
+// a task to one listener share a limit (max_flights). At the limit, each operation still has one message in
+// flight.
 #pragma once
 
 #include <deque>
@@ -20,9 +21,9 @@ enum class Direction : uint8_t { write, read };
 
 class SHEAF_EXPORT Operation {
  public:
-  // Starts the operation. The blocks' memory, the link and `subfiles` must outlive it, or live until it is
-  // done. If it is destroyed earlier, the extent to which it takes effect is undefined. All listeners work
-  // concurrently. Each task starts with another listener, so that tasks that start together spread evenly.
+  // Starts the operation. The memory of the blocks, the link and `subfiles` must live until the operation is
+  // done or destroyed. If it is destroyed before it is done, any part of it may have taken effect. Each task
+  // starts with a different listener, so that tasks that start together spread evenly.
   Operation(Link& link, Direction direction, const layout::Stripes& stripes,
             std::span<const SubfileHandle> subfiles, std::span<const Block> blocks);
   Operation(const Operation&) = delete;
@@ -32,11 +33,12 @@ class SHEAF_EXPORT Operation {
   // Advances the operation. Returns true when it is done, with or without errors. Never throws.
   bool advance();
 
-  // Waits for the end. Throws the first error after all messages have ended; other listeners have completed
-  // their parts.
+  // Waits until the operation is done. Throws the first error after all messages have ended; listeners
+  // without an error have completed their parts.
   void finish();
 
-  // After the end of a read: the number of bytes beyond the ends of their subfiles, which were set to zero.
+  // Returns, after a read is done, the number of bytes beyond the ends of their subfiles. The read has set
+  // these bytes to zero.
   int64_t missing() const { return missing_; }
 
  private:

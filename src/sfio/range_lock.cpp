@@ -1,4 +1,4 @@
-// Locks on ranges of a striped file.
+// Locks ranges of a striped file.
 #include <chrono>
 
 #include "comm/agree.hpp"
@@ -6,9 +6,9 @@
 
 namespace sheaf::sfio {
 
-// Does not hold the link's lock while it waits, since the holder of the range may be another thread of this
-// task. So it polls the listener. The listener answers immediately, because the task would consider it dead
-// after a delay.
+// Polls the listener. It does not hold the link's lock between polls, because the holder of the range may be
+// another thread of this task. The listener answers at once, because a delayed answer would make it look
+// dead.
 RangeLock StripedFile::lock_range(const LockRequest& wanted) {
   const auto& [offset, length, exclusive, barred, patience] = wanted;
   if (const auto local = link_->local_file(subfiles_[0].listener, subfiles_[0].handle))

@@ -10,7 +10,7 @@ namespace sheaf::sfio {
 RequestStreams::RequestStreams(const layout::Stripes& stripes, std::span<const SubfileHandle> subfiles,
                                std::vector<Block> blocks)
     : stripes_(stripes), subfiles_(subfiles), blocks_(std::move(blocks)) {
-  // Stream and row of each subfile; -1: none yet.
+  // Indices of the stream and the row of each subfile; -1: not assigned yet.
   std::vector<std::pair<int, int>> places(subfiles.size(), {-1, -1});
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const int64_t first = blocks_[i].offset / stripes_.unit;

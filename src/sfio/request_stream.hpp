@@ -1,9 +1,9 @@
-// sfio/request_stream: the requests of one call, grouped by I/O listener and subfile and cut into
+// sfio/request_stream: groups the requests of one call by I/O listener and subfile and cuts them into
 // messages that fit the listener's buffer (SFIO paper, section 2: mrw, the two-dimensional request cache,
 // mkbset).
 //
-// Holds offsets and addresses only, no data. Requests that are consecutive in a subfile are merged. The cost
-// of a block does not depend on its number of stripe units.
+// A stream holds offsets and addresses only, no data. It merges requests that are consecutive in a subfile.
+// The cost of a block does not depend on its number of stripe units.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ struct SubfileHandle {
   std::string path;  // for messages
 };
 
-// Returns a question about an open subfile, without data.
+// Returns a question of kind `kind` about an open subfile, without data.
 inline Question about(const SubfileHandle& subfile, Kind kind, std::array<int64_t, 2> values = {}) {
   return {subfile.listener,
           {.kind = kind, .handle = subfile.handle, .values = values, .about = subfile.path}};
@@ -49,8 +49,8 @@ class RequestStreams {
   // Returns the numbers of the listeners that receive requests.
   const std::vector<int>& listeners() const { return listeners_; }
 
-  // Returns the next message to listeners()[i], with at most `room` bytes of data; with 0 bytes if all have
-  // been returned.
+  // Returns the next message to listeners()[i], with at most `room` bytes of data. Returns a message of 0
+  // bytes after the last one.
   Batch next(size_t i, int64_t room);
 
  private:

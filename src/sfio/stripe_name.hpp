@@ -1,4 +1,4 @@
-// sfio/stripe_name: the syntax of striped file names (SFIO paper, section 3:
+// sfio/stripe_name: parses the names of striped files (SFIO paper, section 3:
 // "<host>,<path>;<host>,<path>...").
 #pragma once
 
@@ -31,10 +31,10 @@ inline constexpr std::string_view stripe_scheme = "sfio:";
 inline bool is_stripe_path(std::string_view path) { return path.starts_with(stripe_scheme); }
 
 // Parses "host,path;host,path;", with or without a leading `sfio:`. A first element "unit=BYTES" sets the
-// stripe unit. Text without a comma following the last semicolon is appended to all paths, because programs
-// append to names: "h1,/a;h2,/b;.000001" is h1,/a.000001 and h2,/b.000001. Throws Error invalid_argument,
-// with the expected syntax, for anything else, for an empty or repeated place, and for more than 4096
-// subfiles.
+// stripe unit. If the text after the last semicolon has no comma, it is appended to all paths, because
+// programs append suffixes to names: "h1,/a;h2,/b;.000001" denotes h1,/a.000001 and h2,/b.000001. Throws
+// Error invalid_argument, with the expected syntax, for anything else, for an empty or repeated place, and
+// for more than 4096 subfiles.
 SHEAF_EXPORT StripeName parse_stripe_name(std::string_view name);
 
 }  // namespace sheaf

@@ -1,5 +1,5 @@
-// sfio/striped_file: an open striped file, as seen by one compute task. All functions are local;
-// collective calls (api/sfio) let one task open the file and the others adopt its token.
+// sfio/striped_file: an open striped file, as seen by one compute task. All functions are local; in
+// collective calls (sfio/api), one task opens the file and the other tasks adopt its token.
 //
 // Errors are sheaf::Error with the listener's name and the path. Threads: calls are serialized by the link's
 // lock. The user of an Operation in flight takes that lock around advance() and finish().
@@ -29,7 +29,8 @@ struct FoundSubfile {
   bool is_own = true;  // false: a file that is no subfile and must not be removed or replaced
   std::optional<format::StripeIdentity> identity;
 };
-// Queries all listeners at once. Throws their errors and those of the link.
+// Returns the state of all subfiles of `name`. Queries all listeners at once. Throws the errors of the
+// listeners and of the link.
 SHEAF_EXPORT std::vector<FoundSubfile> look(Link& link, const StripeName& name);
 
 // Returns the logical size of a striped file with these subfile sizes.
@@ -46,12 +47,13 @@ struct StripedStatus {
 
 class SHEAF_EXPORT StripedFile {
  public:
-  // Opens a file. If name.unit is 0, uses the unit of the existing file, or `unit_of_new` for a new one. A
-  // new file is created completely. If that fails, the files created by this call are removed, unless another
-  // task already uses them. If they cannot be removed, because a listener is dead or its disk fails, subfile
-  // 0 stays, marked as incomplete, and the next creating open resumes. Throws not_found (also for a single
-  // missing subfile), mismatch (different stripe unit, order or number, subfiles of different files), damaged
-  // (short subfile, lost identity), io with EEXIST for `fresh`.
+  // Opens a file. If name.unit is 0, uses the unit of the existing file, or `unit_of_new` for a new one.
+  // Creates all subfiles of a new file. If that fails, removes the files created by this call, unless another
+  // task already uses them. If some cannot be removed, because a listener is dead or its disk fails, subfile
+  // 0 stays, marked as incomplete, and the next open that may create the file completes it. Throws not_found,
+  // also if a single subfile is missing; mismatch for a different stripe unit, order or number of subfiles,
+  // or for subfiles of different files; damaged for a short subfile or a lost identity; and io with EEXIST
+  // for `fresh`.
   static std::unique_ptr<StripedFile> open(const std::shared_ptr<Link>& link, const StripeName& name,
                                            OpenMode mode, int64_t unit_of_new = default_stripe_unit);
 
@@ -73,14 +75,16 @@ class SHEAF_EXPORT StripedFile {
   // Starts a transfer; checks the blocks first.
   std::unique_ptr<Operation> start(Direction direction, std::span<const Block> blocks);
 
-  // Transfers and waits; bytes beyond the end of the file read as zero. Returns moved().
+  // Transfers the blocks and waits until they are done. Bytes beyond the end of the file read as zero.
+  // Returns the bytes moved, as moved() does.
   int64_t transfer(Direction direction, std::span<const Block> blocks);
   void write(std::span<const Block> blocks) { transfer(Direction::write, blocks); }
   void read(std::span<const Block> blocks) {
     const std::lock_guard hold(link_->lock());
     start(Direction::read, blocks)->finish();
   }
-  // Returns the bytes read of a single block, fewer than its length only at the end of the file.
+  // Reads a single block. Returns the number of bytes read, which is smaller than the length only at the end
+  // of the file.
   int64_t read_block(const Block& block) { return transfer(Direction::read, {&block, 1}); }
   // Returns the bytes that a finished transfer of `blocks` has moved: all bytes or, for a read of a single
   // block, the bytes before the end of the file.
@@ -94,11 +98,12 @@ class SHEAF_EXPORT StripedFile {
   void resize(int64_t size);
   void sync();
 
-  // Like File::lock_range() (storage/store.hpp). The first subfile's listener manages the locks; without a
-  // session, the operating system does. Locks end with close() at the latest.
+  // Locks a range like File::lock_range() (storage/file.hpp). The listener of the first subfile manages the
+  // locks; without a session, the operating system does. close() releases all locks.
   RangeLock lock_range(const LockRequest& wanted);
 
-  // Must be called once, by one of the tasks that share the file. Releases the file even if it throws.
+  // Closes the file for all tasks that share it; one of them must call it, once. Throws the errors of the
+  // listeners; the file is closed even then.
   void close();
 
  private:
@@ -124,7 +129,7 @@ class SHEAF_EXPORT StripedFile {
   std::string name_;
   layout::Stripes stripes_;
   std::vector<SubfileHandle> subfiles_;
-  // Until close(); observed by locks that outlive the file.
+  // Exists until close(). Locks that outlive the file observe it by a weak_ptr.
   std::shared_ptr<char> open_ = std::make_shared<char>();
 };
 

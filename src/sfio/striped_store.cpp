@@ -56,7 +56,7 @@ class StoredFile final : public File {
 
   RangeLock lock_range(const LockRequest& wanted) override { return file().lock_range(wanted); }
 
-  // Holes of subfiles are not reported.
+  // Reports no holes, although subfiles may have some.
   int64_t next(Space space, int64_t offset) override {
     require_range(path_, offset, 0);
     const int64_t size = status().size;
@@ -117,7 +117,7 @@ class StripedStore final : public Store {
                                         access != Access::read);
   }
 
-  // A file with a missing subfile exists; opening it reports the defect.
+  // Reports a file with a missing subfile as existing, so that an open reports the defect.
   FileStatus status(const std::string& path) override {
     const StripeName name = named(path);
     const std::lock_guard hold(link_->lock());
@@ -188,10 +188,10 @@ bool counts_from_directory(const std::string& path) {
                              [](const SubfilePlace& p) { return !p.path.starts_with('/'); });
 }
 
-// Selects the store in every call.
+// Selects the store by the path of each call.
 class AnyStore final : public ForwardingStore {
  public:
-  // The store for names that do not depend on the current directory. Lives until exit.
+  // Returns the store for names that do not depend on the current directory. It lives until exit.
   static AnyStore& wherever() {
     static auto* const store = new AnyStore({std::shared_ptr<Store>(), &posix_store()});
     return *store;
@@ -228,7 +228,7 @@ class AnyStore final : public ForwardingStore {
 
   const std::shared_ptr<Store> files_;
   const std::shared_ptr<const WorkingDirectory> directory_;  // null: the current directory of each call
-  std::shared_ptr<Store> own_;                               // for access to subfiles by this task itself
+  std::shared_ptr<Store> own_;                               // for subfiles that this task accesses itself
 };
 
 }  // namespace

@@ -20,9 +20,9 @@ namespace sheaf {
 // Lives until exit.
 SHEAF_EXPORT Store& any_store();
 
-// Returns such a store with relative names that count from the directory that is current now, like
-// posix_store_here(): for files that stay open while a program runs on. This applies to subfiles that this
-// task accesses itself; listeners have their own directories.
+// Returns a store like any_store() in which relative names count from the directory that is current at this
+// call (posix_store_here()). It suits files that stay open while the program changes its directory. The same
+// holds for subfiles that this task accesses itself; listeners have directories of their own.
 SHEAF_EXPORT std::shared_ptr<Store> any_store_here();
 
 // Returns the store for `path` and for names that begin with it: any_store() if it is absolute, else
@@ -31,10 +31,10 @@ SHEAF_EXPORT std::shared_ptr<Store> any_store_for(const std::string& path);
 
 namespace sfio {
 
-// The store refuses paths that are no `sfio:` names.
+// Returns a store of striped files. It refuses paths that are no `sfio:` names.
 SHEAF_EXPORT std::shared_ptr<Store> make_striped_store(std::shared_ptr<Link> link);
 
-// Sets the store for `sfio:` names; null: no session.
+// Sets the store that any_store() uses for `sfio:` names; null if no session runs.
 SHEAF_EXPORT void set_session_store(std::shared_ptr<Store> store);
 
 }  // namespace sfio

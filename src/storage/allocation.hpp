@@ -9,11 +9,11 @@
 
 namespace sheaf {
 
-// Effect of an allocation on the bytes of a range: keep them; zero them and allocate space; zero them and
-// deallocate the space.
+// Effect of an allocation on a range: `keep` keeps the bytes, `zero` zeroes them and allocates space, `hole`
+// zeroes them and deallocates their space.
 enum class Allocation : uint8_t { keep, zero, hole };
 
-// Returns the operation of a fallocate mode; nullopt for an unknown mode and for one that moves bytes.
+// Returns the operation of a fallocate mode; nullopt if the mode is unknown or moves bytes.
 inline std::optional<Allocation> allocation_of(int mode) {
   switch (mode) {
     case 0:

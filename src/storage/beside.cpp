@@ -21,8 +21,8 @@ std::string place_beside(Store& store, const std::string& path) {
 
 namespace {
 
-// Some file systems report one owner for all files. Returns true if a new file in the directory gets the same
-// owner as `found`.
+// Returns true if a new file of this process in the directory gets the same owner as `found`, because some
+// file systems report one owner for all files.
 bool shows_own_as(Store& store, const std::string& path, const FileStatus& found) {
   const std::string probe =
       path.substr(0, path.rfind('/') + 1) + ".sheaf-owner." + std::to_string(random_number());
@@ -79,7 +79,7 @@ std::shared_ptr<File> make_or_open_beside(Store& store, const std::string& path,
     // Another task has created or removed the file in between.
     if (tries == max_beside_tries) throw os_error("cannot create", path, EEXIST);
     if (tries > 1)
-      // It is being created and removed repeatedly, or is a striped file in creation.
+      // Other tasks create and remove the file repeatedly, or are creating a striped file.
       std::this_thread::sleep_for(beside_pause);
   }
 }

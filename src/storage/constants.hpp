@@ -10,56 +10,59 @@
 
 namespace sheaf::storage_constants {
 
-// --- Locks: how long others may hold a range (lock_timeout). Working storage never needs that long.
+// --- Locks: the terms of lock_timeout(), after which a lock attempt fails. Working storage never needs that
+// long.
 inline constexpr std::chrono::milliseconds min_lock_timeout{10'000};  // covers servers that restart
 inline constexpr int64_t slowest_storage = (1 << 20) / 1000;          // bytes per millisecond
-// Maximum bytes that a task moves while it holds a range, sparse ones included, and maximum number of tasks
-// to wait for. These bounds keep the timeout from overflowing.
+// Limits of the arguments of lock_timeout(): bytes that a task moves while it holds a range, which may be
+// sparse, and tasks to wait for. They keep the timeout from overflowing.
 inline constexpr int64_t max_moved_in_lock = 64 << 20;
 inline constexpr int64_t max_lockers = 1 << 20;
 static_assert(max_lockers * (max_moved_in_lock / slowest_storage) < INT64_MAX / 1'000'000);  // in nanoseconds
 
-// Polls for a free range follow each other after an eighth of the time waited, within these bounds. That
-// limits both the cost of polling and the time lost.
+// A task that waits for a range polls again after an eighth of the time waited, within these bounds. The
+// lower bound limits the cost of polling, the upper one the time lost.
 inline constexpr std::chrono::microseconds min_look_rest{20};
 inline constexpr std::chrono::milliseconds max_look_rest{10};
 static_assert(min_look_rest < max_look_rest && max_look_rest * 100 < min_lock_timeout);
 
 // --- Names that other hosts change concurrently.
-// Attempts on a name that another host has removed and recreated. The second attempt mostly succeeds. The
-// pauses grow by a millisecond each.
+// Maximum number of attempts on a name that another host has removed and recreated; then the call fails with
+// ESTALE. The second attempt mostly succeeds. Pauses between attempts grow by a millisecond each.
 inline constexpr int max_stale_calls = 20;
-// Attempts to open or create a file (storage/beside) that other tasks create or remove at the same time.
+// Maximum number of attempts to open or create a file (storage/beside) that other tasks create or remove at
+// the same time; then the call fails.
 inline constexpr int max_beside_tries = 20;
 inline constexpr std::chrono::milliseconds beside_pause{1};
-// Lookups beneath a directory (openat2) fail while any process on the host renames a file.
+// Maximum number of attempts of a lookup beneath a directory: openat2 fails with EAGAIN while any process on
+// the host renames a file.
 inline constexpr int max_beneath_tries = 100;
-inline constexpr int max_links = 40;  // symbolic links in sequence, as in Linux
+inline constexpr int max_links = 40;  // maximum number of symbolic links in sequence, as in Linux
 
 // --- Transfers.
 // Buffer for copies that the kernel does not make, in bytes.
 inline constexpr int64_t copy_buffer_bytes = 4 << 20;
-// Bytes that the kernel copies at a time. A copy that starts on a multiple fills large pages of the target. A
-// shorter copy is not worth the extra call.
+// Alignment in the target, in bytes, of a copy by the kernel: an aligned copy fills large pages of the
+// target. A copy of at least min_from_border bytes is worth an extra call up to the first multiple.
 inline constexpr int64_t copy_border = 64 << 10;
 inline constexpr int64_t min_from_border = 8 * copy_border;
 static_assert(copy_buffer_bytes % copy_border == 0);
-// Block size that every file system accepts with O_DIRECT, for file offsets and for memory, and bytes that
-// pass through an aligned buffer at once.
+// Alignment that every file system accepts with O_DIRECT, for file offsets and for memory, and size of the
+// aligned buffer, both in bytes.
 inline constexpr int64_t direct_block = 4096;
 inline constexpr size_t direct_at_once = 1 << 20;
 static_assert(direct_at_once % direct_block == 0);
-inline constexpr int64_t usual_block_bytes = 4096;  // if the file system names no preferred block
+inline constexpr int64_t usual_block_bytes = 4096;  // block size if the file system reports none
 
-// Bytes of small writes that are written together (gathered_file). Longer writes are worth a request, and
-// metadata writers of many tasks have no memory to spare.
+// Maximum bytes that gathered_file buffers. Longer writes are worth a request of their own, and metadata
+// writers of many tasks have no memory to spare.
 inline constexpr size_t max_gathered = 8 << 10;
 
 // --- Write slots of a host (WriteSlots).
 inline constexpr useconds_t min_slot_pause = 50;  // microseconds between two polls for a free slot
 inline constexpr useconds_t max_slot_pause = 1000;
 static_assert(min_slot_pause < max_slot_pause);
-inline constexpr int max_slot_names = 1000;  // leftovers of killed processes are skipped
+inline constexpr int max_slot_names = 1000;  // attempts to find a name that no killed process has left
 
 // --- Descriptors for evictable files (few_descriptors): half of the process's limit, within these bounds.
 inline constexpr size_t fewest_descriptors = 8;
@@ -70,7 +73,7 @@ static_assert(fewest_descriptors < max_descriptors);
 inline constexpr int visibility_rounds = 6;
 inline constexpr int race_rounds = 50;
 inline constexpr int sharing_rounds = 64;  // writes of each side
-inline constexpr int sharing_repeats = 3;  // the shortest one counts
+inline constexpr int sharing_repeats = 3;  // the fastest repeat counts
 inline constexpr int64_t max_piece = 4 << 10;
 inline constexpr size_t mapped_bytes = 4 << 10;
 inline constexpr int64_t probe_page = 4 << 10;

@@ -32,8 +32,9 @@ enum class Access : uint8_t {
   write,   // read and write; the file must exist
   create,  // read and write; creates a missing file (mode 0666 less umask), keeps existing contents
   fresh,   // read and write; the file must not exist: fails with EEXIST otherwise
-  // Read and write; must exist. For files beside those that a user has named (storage/beside.hpp): throws
-  // `foreign` unless it is a regular file without other names and not reached through a link. Never waits.
+  // Read and write; the file must exist. Used for files beside those that a user has named
+  // (storage/beside.hpp): the open throws `foreign` unless it finds a regular file, without other names and
+  // not through a link. It never waits.
   beside,
 };
 
@@ -41,8 +42,8 @@ struct FileStatus {
   bool exists = false;
   bool is_directory = false;
   int64_t size = 0;  // bytes
-  // st_blksize in bytes: the preferred block size of the file system, on some the host's page size. Tasks on
-  // several hosts agree on the largest, or on that of one task.
+  // st_blksize in bytes: the preferred block size of the file system. Some file systems report the page size
+  // of the host, so tasks on several hosts must agree on the largest value or on that of one task.
   int64_t block_size = 0;
   int64_t allocated = 0;          // bytes of disk space; 0 if the store cannot determine it
   bool is_special = false;        // a device, pipe or socket: must not be replaced by a file
@@ -50,8 +51,8 @@ struct FileStatus {
   int64_t owner = 0;              // numeric user id; 0 if the store has none
   bool is_own = true;             // owned by the user of this process
   bool others_may_write = false;  // the mode lets the group or all users write
-  // Identifies the file among all files on this host, whatever names it has; 0 if the store cannot determine
-  // it.
+  // Together, the two numbers identify the file on this host, whatever names it has; 0 if the store does not
+  // know them.
   uint64_t device = 0;
   uint64_t number = 0;
 };
@@ -71,8 +72,8 @@ enum class Space : uint8_t { data, hole };
 // Kind of descriptor that a caller requests.
 enum class DescriptorKind : uint8_t {
   file,  // the File's own; remains owned by the File
-  // A separate one with its own position, closed on exec, owned by the caller; opened by the name of the
-  // file, resolved as when the File was opened.
+  // A separate descriptor with its own position, closed on exec, owned by the caller. The name of the file is
+  // opened again, resolved as when the File was opened.
   reader,
   writer,  // likewise, for reading and writing
 };
@@ -106,7 +107,7 @@ class File : private NonCopyable {
   // Makes the file exactly `size` bytes long; new bytes read as zero.
   virtual void resize(int64_t size) = 0;
 
-  // Returns when all bytes written through this File would survive a power failure.
+  // Makes all bytes written through this File durable, so that they survive a power failure.
   virtual void sync() = 0;
 
   // Revalidates: syncs, then discards this host's cached state of the file. Later reads, and the size,
@@ -114,16 +115,16 @@ class File : private NonCopyable {
   // sync(), and ESTALE or not_found if the file no longer exists on its server.
   virtual void renew() {}
 
-  // Returns the first offset >= `offset` that is in such a space, or the file size. Bytes outside holes are
-  // data. Stores without holes report data everywhere. A store may report fewer holes than there are.
+  // Returns the first offset >= `offset` in data or in a hole, as `space` says, or the file size if there is
+  // none. Bytes outside holes are data. A store may report fewer holes than there are, or none.
   virtual int64_t next(Space space, int64_t offset) = 0;
 
-  // Locks a range for this File alone (exclusive), or together with others that only read. It conflicts with
-  // any other holder: another process, another File of this process, or another thread with this File.
-  // `barred` selects how to handle a conflict; waits are bounded (storage/range_lock.hpp). Locks are
-  // advisory: they exclude other locks, not transfers. A thread must not lock a range that overlaps one it
-  // already holds. Throws io if the file system has no locks, and with errno EAGAIN if the range has not
-  // become free; holds no lock then. The default is for stores for a single task, which need no locks.
+  // Locks a range: exclusively, or shared with other shared locks. The lock conflicts with locks of any other
+  // holder: another process, another File of this process, or another thread with this File. `barred` says
+  // how to handle a conflict; waits are bounded (storage/range_lock.hpp). Locks are advisory: they exclude
+  // other locks, not transfers. A thread must not lock a range that overlaps one it already holds. Throws io
+  // if the file system has no locks, and io with errno EAGAIN if the range has not become free in time. The
+  // default implementation, for stores of a single task, locks nothing.
   virtual RangeLock lock_range(const LockRequest&) { return {{std::shared_ptr<void>(), this}}; }
   RangeLock lock(int64_t offset, int64_t length, bool exclusive, OnConflict barred = OnConflict::wait) {
     return lock_range({offset, length, exclusive, barred, lock_timeout(lockers_, length)});
@@ -134,15 +135,15 @@ class File : private NonCopyable {
 
   virtual FileTraits traits() { return {}; }
 
-  // Returns a descriptor of the operating system. Opening a separate one throws the errors of an open;
+  // Returns a descriptor of the operating system. Throws the errors of an open for a separate descriptor, and
   // `unsupported` if the store has no descriptors.
   virtual FileDescriptor descriptor(DescriptorKind whose);
 
-  // Name under which the file was opened, for messages.
+  // Returns the name under which the file was opened, for messages.
   virtual const std::string& path() const = 0;
 
-  // Releases the file, even if it throws. Throws if the operating system reports a delayed error. The
-  // destructor silently closes a file that is still open.
+  // Closes the file. Throws if the operating system reports a delayed error; the file is closed even then.
+  // The destructor silently closes a file that is still open.
   virtual void close() = 0;
 
  private:
@@ -154,15 +155,15 @@ class File : private NonCopyable {
 // overlap.
 void copy_range(File& source, File& target, int64_t offset, int64_t target_offset, int64_t length);
 
-// Allocates space for the first `size` bytes, as far as the file system can guarantee it. The file is at
-// least `size` bytes long afterwards. Existing bytes are kept; new bytes read as zero.
+// Allocates space for the first `size` bytes if the file system supports that. The file is at least `size`
+// bytes long afterwards. Existing bytes are kept; new bytes read as zero.
 void set_room_aside(File& file, int64_t size);
 
 // Maps `length` bytes of the file from `offset`, a multiple of the page size. Stores to the mapping are
-// visible to readers at once and survive a kill of the process. Use it only for bytes that have been written
-// before, which allocates their space, and only if mappings agree with reads according to the traits. The
-// last copy of the result unmaps; the File may be closed before. Returns null if the file has no descriptor
-// or cannot be mapped.
+// visible to readers at once and survive a kill of the process. Only bytes that have been written before may
+// be used, because their space is allocated. The traits must say that mappings agree with reads. The last
+// copy of the result unmaps; the File may be closed before. Returns null if the file has no descriptor or
+// cannot be mapped.
 std::shared_ptr<std::byte> map_range(File& file, int64_t offset, int64_t length);
 
 // Discards bytes that are no longer needed. They read as zeros or as before; their space is released if the

@@ -16,20 +16,22 @@ enum class FileSystem : uint8_t;
 class DirectIo {
  public:
   // Writes exactly these bytes; bytes that other hosts have written next to them stay. The bytes reach the
-  // server by publish() or File::sync() at the latest. Returns false if the file system does not support
-  // this, or not for such offsets; some of the bytes may have been written then. Throws the errors of
+  // server by publish() or File::sync() at the latest. Returns false if the file system does not support such
+  // a write, or not for this offset and length; some of the bytes may have been written even then. Throws the
+  // errors of
   // File::write_at().
   virtual bool write_past_cache(std::span<const std::byte> data, int64_t offset) = 0;
   // Like File::read_at(), but reads the server's bytes, as far as the file system allows. Requires that the
   // caller has revalidated.
   virtual size_t read_past_cache(std::span<std::byte> data, int64_t offset) = 0;
-  // Publishes all bytes written on this host, directly or through the cache. They need not be on a disk yet,
-  // which is what File::sync() is for. Throws the errors of File::sync().
+  // Publishes all bytes written on this host, directly or through the cache. The bytes need not be on a
+  // device yet; File::sync() ensures that. Throws the errors of File::sync().
   virtual void publish() = 0;
   // Like File::renew() for a file that was just opened; does not query again what the open has returned.
   // Returns the number of names (FileStatus::links).
   virtual int64_t renew_opened() = 0;
-  // Sets the kind of file system, which one task has determined for all. Until then, nothing is assumed.
+  // Sets the kind of file system that one task has determined for all tasks. Until this call, the file
+  // determines the kind itself when it needs it.
   virtual void know(FileSystem kind) = 0;
 
  protected:
@@ -55,30 +57,31 @@ class EvictableFile {
 // sees them at once, in its host's cache.
 class Published {
  public:
-  // Records independent writes of this task that are not announced to the others.
+  // Records that this task has independent writes that are not announced to the other tasks.
   virtual void change() = 0;
   virtual bool changed() const = 0;
   // Publishes the writes of this task; does not sync them to the device (File::sync). Throws the errors of
   // File::sync().
   virtual void publish() = 0;
-  // Returns true if each transfer is published on its own, because the task would not see its own writes
-  // before.
+  // Returns true if each transfer is published on its own, because on this file system the task does not see
+  // its own writes until they are published.
   virtual bool at_once() const = 0;
-  // Records that all tasks have published. Any state cached on this host may be stale then, and no
+  // Records that all tasks have published. From then on, any state cached on this host may be stale, and no
   // unannounced writes remain.
   virtual void published() = 0;
-  // Records that aggregators, also of other hosts, have written and published [begin, end); reads fetch from
-  // the server again.
+  // Records that aggregators, possibly on other hosts, have written and published [begin, end). Later reads
+  // fetch these bytes from the server.
   virtual void forget(int64_t begin, int64_t end) = 0;
   // Records that other tasks may now write in windows that this task owned.
   virtual void forget_windows() = 0;
   // Returns true if this task alone has written all of [begin, end) and no other bytes have been published
   // there since.
   virtual bool keeps(int64_t begin, int64_t end) const = 0;
-  // Independent writes of this task hold it shared, so its exclusive holder excludes them.
+  // Returns the mutex that independent writers of this task hold shared. Its exclusive holder knows that no
+  // thread of this task is writing.
   virtual std::shared_mutex& writers() = 0;
-  // Returns the file as an aggregator uses it in collective transfers: it reads back the windows that it has
-  // written.
+  // Returns the view of the file that aggregators use in collective transfers. It reads windows that this
+  // task has written from the cache of this host.
   virtual File& windows() = 0;
 
  protected:
@@ -88,8 +91,8 @@ class Published {
 // A file opened for reading that may have been rewritten since.
 class Watch {
  public:
-  // For callers that have found wrong data. Throws `foreign` if the file has been rewritten since it was
-  // opened.
+  // Throws `foreign` if the file has been rewritten since it was opened. Called after reading data that are
+  // wrong.
   virtual void require_unchanged() = 0;
 
  protected:
@@ -97,18 +100,17 @@ class Watch {
 };
 
 struct FileTraits {
-  // Each request costs a message, whatever its size: callers pass many segments together
-  // (File::write_pieces), and no write reads bytes in order to write them back. True for files on I/O
-  // listeners.
+  // True for files on I/O listeners: each request costs a message, whatever its size. Callers then pass many
+  // segments together (File::write_pieces), and no write reads bytes in order to write them back.
   bool dear_requests = false;
-  // null: no task of another host has the file open, or all hosts share a page cache. Otherwise sync()
+  // Null if no task of another host has the file open, or all hosts share a page cache. Otherwise sync()
   // publishes, and no write reads bytes in order to write them back.
   Published* apart = nullptr;
   DirectIo* past_cache = nullptr;    // lives as long as the File; null: no cache to bypass
   EvictableFile* resting = nullptr;  // likewise; null: no evictable descriptor
   Watch* watch = nullptr;            // likewise; null: rewriting cannot be detected
-  // Size in bytes of a regular file when it was opened for reading. It is valid unless the file has been
-  // truncated since, and costs no message. -1: unknown.
+  // Size in bytes of a regular file when it was opened for reading. Needs no message; invalid if the file has
+  // been truncated since. -1: unknown.
   int64_t opened_size = -1;
 
   bool written_as_pieces() const { return dear_requests || apart; }

@@ -21,7 +21,7 @@ Named& named() {
   return *all;
 }
 
-// Tickets keep the order of arrival.
+// Serves waiting threads in order of arrival, by tickets.
 class MemorySlots final : public WriteSlots {
  public:
   MemorySlots(int count, std::string name) : name_(std::move(name)), free_(count) {}

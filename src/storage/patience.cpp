@@ -18,7 +18,8 @@ bool may_pass(const Error& e, Access access) {
 
 bool is_gone(const Error& e) { return e.errno_value() == ESTALE || e.code() == Code::not_found; }
 
-// Returns null if the file is gone from the server or not yet visible there.
+// Returns `file` if it exists on its server. Otherwise returns null or, if `last`, returns `file` or throws
+// the error of the query.
 std::shared_ptr<File> at_server(std::shared_ptr<File> file, bool last) {
   try {
     DirectIo* const past = file->traits().past_cache;

@@ -1,6 +1,6 @@
-// storage/patience: names on file systems that several hosts share. A host may not see for a while what
-// another host has just created, removed or recreated. It gets ENOENT, ESTALE, or EEXIST from a call that
-// allows an existing file.
+// storage/patience: retries calls with names on file systems that several hosts share. A host may not see for
+// a while what another host has just created, removed or recreated. Its calls fail with ENOENT, with ESTALE,
+// or with EEXIST although they allow an existing file.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,15 @@
 
 namespace sheaf {
 
+// Timeout for names that another host has created, until this host sees them.
 inline constexpr std::chrono::seconds patience_with_names{5};
-// Timeout for names that another file lists; such files may have been lost.
+// Timeout for names that another file lists. It is short, because such a file may have been lost.
 inline constexpr std::chrono::milliseconds patience_with_members{100};
-// Timeout for the creator of a file to write its first bytes, which other tasks can write as well.
+// Timeout for the creator of a file to write its first bytes. Then the waiting task writes them itself.
 inline constexpr std::chrono::milliseconds patience_with_makers{500};
 
 // Calls attempt(last) with a backoff until it returns a file or the timeout expires. The final call gets last
-// = true, and its result or exception is that of patiently().
+// = true; patiently() returns its result or throws its exception.
 template <class Attempt>
 std::shared_ptr<File> patiently(std::chrono::milliseconds patience, Attempt attempt) {
   using std::chrono::milliseconds;
@@ -44,9 +45,9 @@ enum class Name : uint8_t {
   is_there,      // another task has opened it
 };
 
-// Like open_patiently(), for file systems that hosts see through separate caches, some of which open files
-// that no longer exist on the server. Checks the opened file on the server (File::renew) and opens it again
-// if it is gone. Access::create and fresh are allowed.
+// Like open_patiently(), for hosts with separate caches, some of which open files that no longer exist on the
+// server. Checks the opened file on the server (File::renew) and opens it again if it is gone. Access::create
+// and fresh are allowed.
 std::shared_ptr<File> open_at_server(Store& store, const std::string& path, Access access, Name name,
                                      std::chrono::milliseconds patience = patience_with_names);
 

@@ -32,8 +32,7 @@ using namespace storage_constants;
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-// Creates unique names in a directory. Its destructor removes the files through whichever of the two views
-// finds them.
+// Creates unique names in a directory. The destructor removes the files, through either of the two views.
 class Scratch : private NonCopyable {
  public:
   // One name, as seen from each side.
@@ -76,7 +75,8 @@ std::string read_from(File& file, size_t length, int64_t offset = 0) {
   return found;
 }
 
-// If this host has cached an older file under the name, the second call reads the current one.
+// Reads the start of a file. If an open fails because this host has cached an older file under the name,
+// opens the file again.
 std::string read_anew(const std::string& path, size_t length) {
   for (int again = 0;; ++again) try {
       return read_from(*opened(path, Access::read), length);
@@ -185,7 +185,7 @@ LockScope scope_of_locks(const Scratch::Name& name) {
   }
 }
 
-// Both sides create the same names at the same moments. Each side writes a byte into its own unit.
+// Two threads, one per view, create the same names at the same moments. Each writes a byte into its own unit.
 void probe_races(PairFindings& found, Scratch& scratch, int64_t unit, const std::function<void()>& check) {
   for (const Access access : {Access::create, Access::fresh})
     for (int round = 0; round < race_rounds; ++round) {
@@ -258,7 +258,7 @@ DirectoryFindings probe_directory(const std::string& directory) {
   Scratch scratch(directory, directory);
   try {
     const auto file = opened(scratch.next().here, Access::fresh);
-    // Allocated space: stores to the mapping raise no signal.
+    // Allocates space, so that stores to the mapping raise no signal.
     file->write_at(bytes_of(std::string(mapped_bytes, '.')), 0);
     found.mmap = maps_for_writing(*file);
     found.fallocate =

@@ -1,7 +1,7 @@
-// storage/probes: experiments that determine what a file system does, for `sheaf doctor`. Programs use traits
+// storage/probes: determines by experiments what a file system does, for `sheaf doctor`. Programs use traits
 // instead.
 //
-// Files are created under unique names in the directories and always removed.
+// The experiments create files under unique names in the directories and always remove them.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,10 @@ struct Tried {
   bool always() const { return well == times; }
 };
 
-// Two views of one directory. Data written through one view is read through the other, in both directions.
+// Results for two views of one directory, for example on two hosts. Each experiment writes through one view
+// and reads through the other; some run in both directions.
 struct PairFindings {
-  Tried after_close;      // written and closed, then opened and read: current
+  Tried after_close;      // written and closed, then opened and read: the new data were read
   Tried after_sync;       // written and synced, then opened and read
   Tried at_once;          // written, then opened and read
   Tried kept_open;        // written, then read through a file already open and read before
@@ -39,7 +40,7 @@ struct PairFindings {
   Tried page;             // each side wrote a part of one page: both parts arrived
   Tried create;           // both created one name at once, non-exclusively: both got the same file
   Tried exclusive;        // both created one name at once, exclusively: exactly one succeeded
-  // Seconds until the other side saw a new file size; empty: not within the limit.
+  // Seconds until the other view showed a new file size; empty if it did not within max_attribute_delay.
   std::optional<double> attribute_delay;
   LockScope locks = LockScope::none;
   double sharing_cost = 1;  // time to write alternately into one unit, relative to separate units
@@ -52,9 +53,9 @@ struct PairFindings {
 
 constexpr double max_attribute_delay = 5;  // seconds
 
-// `unit` is the shared granularity in bytes. `check` is called from time to time and may throw to stop.
-// Throws invalid_argument if a file created in one directory is not visible in the other, and the errors of
-// the file system.
+// Runs the experiments on `here` and `there`, two views of one directory. `unit` is the shared granularity in
+// bytes. Calls `check` between experiments; it may throw to stop. Throws invalid_argument if a file created
+// in one directory is not visible in the other, and the errors of the file system.
 SHEAF_EXPORT PairFindings probe_pair(const std::string& here, const std::string& there, int64_t unit,
                                      const std::function<void()>& check);
 

@@ -1,9 +1,9 @@
 // storage/range_lock: a locked range of a file, and the timeouts for acquiring it.
 //
 // Tasks of this library lock a range for one transfer and wait for no other task during it, so their locks
-// are always released. A lock of the program itself (lockf, fcntl) is different: its holder may wait for this
-// very task, in a collective call. Therefore every wait has a timeout. Where there is a way without the lock,
-// a task does not wait for the program at all.
+// are always released. A lock of the program itself (lockf, fcntl) is different: its holder may be waiting
+// for this task in a collective call. Therefore every wait has a timeout. A task that can do without the lock
+// does not wait for the program at all.
 #pragma once
 
 #include <chrono>
@@ -33,8 +33,8 @@ struct LockRequest {
 
 // A held lock. The last copy of `held` releases it and must be dropped before the File.
 struct [[nodiscard]] RangeLock {
-  std::shared_ptr<void> held;  // null: the range is not locked
-  int64_t from = 0;  // in that case, bytes [from, to) of the file that the program has locked, if any
+  std::shared_ptr<void> held;  // null: the range is not locked by this call
+  int64_t from = 0;  // if `held` is null, the program has locked bytes [from, to) of the file, if any
   int64_t to = 0;
 
   explicit operator bool() const { return held != nullptr; }
@@ -47,7 +47,7 @@ RangeLock held_until(Release release) {
   return {{&held, [release = std::move(release)](void*) mutable { release(); }}};
 }
 
-// Returns the lock together with an object that is kept until the lock is released.
+// Returns the lock together with `kept`, which is destroyed after the lock is released.
 template <class Kept>
 RangeLock kept_with(RangeLock lock, Kept kept) {
   using Both = std::pair<Kept, std::shared_ptr<void>>;  // the second one is destroyed first
@@ -55,8 +55,8 @@ RangeLock kept_with(RangeLock lock, Kept kept) {
   return lock;
 }
 
-// Returns the timeout for one of `tasks` tasks that lock a range of `length` bytes. It is the time in which
-// each task could move the range, or its first 64 MiB, at 1 MiB per second, plus ten seconds for servers that
+// Returns the timeout for one of `tasks` tasks that lock a range of `length` bytes. In that time, each task
+// could move the range, or its first 64 MiB, at 1 MiB per second; ten seconds are added for servers that
 // restart. Working storage never needs that long: an expired timeout means that a task was stopped.
 std::chrono::milliseconds lock_timeout(int64_t tasks, int64_t length);
 
@@ -68,8 +68,8 @@ inline constexpr std::chrono::seconds conflict_timeout{10};
 class Backoff {
  public:
   std::chrono::nanoseconds waited() const { return Clock::now() - begin_; }
-  // Sleeps an eighth of the time waited so far, between 20 us and 10 ms. That limits both the cost of polling
-  // and the time lost.
+  // Sleeps for an eighth of the time waited so far, between 20 us and 10 ms, to limit both the cost of
+  // polling and the time lost.
   void rest() const;
 
  private:
@@ -77,7 +77,8 @@ class Backoff {
   const Clock::time_point begin_ = Clock::now();
 };
 
-// Returns the error for a lock that timed out; `holder` has the range, e.g. "another task".
+// Returns the error for a lock that timed out. `holder` describes the holder of the range, for example
+// "another task".
 Error not_locked(const std::string& path, int64_t offset, int64_t length, const std::string& holder,
                  std::chrono::nanoseconds waited);
 

@@ -1,9 +1,9 @@
 // storage/stdio_handle: keeps the positions of stdio and of the kernel equal.
 //
-// fflush makes them equal: it writes pending output, moves the descriptor back over read-ahead, and makes
-// glibc query the kernel's position the next time. An lseek on the descriptor then moves both. fseeko does
-// not work on the own stream: on an input stream, glibc reads ahead to a page boundary and leaves the
-// descriptor there.
+// fflush makes the positions equal: it writes pending output, moves the descriptor back over read-ahead, and
+// makes glibc query the kernel's position at the next use. An lseek on the descriptor then moves both
+// positions. fseeko does not work on the own stream: on an input stream, glibc reads ahead to a page boundary
+// and leaves the descriptor there.
 #include "storage/stdio_handle.hpp"
 
 #include <fcntl.h>

@@ -19,14 +19,14 @@
 
 namespace sheaf {
 
-// A descriptor of its own, with or without a stream on it (two descriptors for a stream that writes). All
-// positions are bytes from the start of the file. A program that changes from the stream to the descriptor
-// without a library call in between must fflush, as usual. One thread at a time. Failures throw sheaf::Error
-// with path and errno.
+// Owns a descriptor, with or without a stream on it; for a stream that writes, it owns a second descriptor.
+// All positions are bytes from the start of the file. A program that changes from the stream to the
+// descriptor without a library call in between must fflush, as usual. One thread at a time. Failures throw
+// sheaf::Error with path and errno.
 class SHEAF_EXPORT StdioHandle : private NonCopyable {
  public:
-  // Opens `file` again (File::open_again), for reading and writing if `writable`; never truncates. `file` may
-  // be closed afterwards.
+  // Opens a separate descriptor of `file` (File::descriptor), for reading and writing if `writable`, else for
+  // reading. Never truncates. `file` may be closed afterwards.
   StdioHandle(File& file, bool writable, bool with_stream);
   ~StdioHandle() { release(); }  // silently closes what close() or forget() did not release
 
@@ -34,16 +34,16 @@ class SHEAF_EXPORT StdioHandle : private NonCopyable {
   FILE* stream_in_use() const { return second_ != nullptr ? second_ : own_; }
   int descriptor() const { return fd_; }  // -1 after close() and forget()
 
-  // Returns the offset of the program's next transfer. Writes the stream's pending output and discards its
-  // read-ahead, so that the descriptor has the same offset.
+  // Returns the offset of the program's next transfer. Writes the stream's pending output and discards the
+  // stream's read-ahead, so that the descriptor has the same offset.
   int64_t position();
 
   // Moves stream and descriptor to `position` and clears the stream's end-of-file and error flags. Keeps the
-  // error flag of an own stream that writes, since it reports lost bytes to the program.
+  // error flag of the own stream if it writes, because the flag reports lost bytes to the program.
   void move_to(int64_t position);
 
-  // Transfer at the current position and advance it, through the stream in use, or through the descriptor if
-  // there is no stream. Return fewer bytes than requested only at the end of the file (read) or after a
+  // Transfer bytes at the current position and advance the position. Use the stream in use or, without a
+  // stream, the descriptor. Return fewer bytes than requested only at the end of the file (read) or after a
   // failure (see failed()).
   size_t write(std::span<const std::byte> data);
   size_t read(std::span<std::byte> data);
@@ -54,14 +54,16 @@ class SHEAF_EXPORT StdioHandle : private NonCopyable {
   void flush();  // passes pending output to the operating system and discards read-ahead
   void sync();   // flushes and waits until the bytes would survive a power failure
 
-  // Returns the error flag of the stream in use; without a stream, whether the last write() or read() failed.
+  // Returns the error flag of the stream in use. Without a stream, returns true if the last write() or read()
+  // failed.
   bool failed() const;
 
   // Releases stream and descriptor. Throws if pending output is lost. Leaves a second stream to the program.
   void close();
 
-  // Handles a stream in use that the program itself has closed. Returns the position that the stream had if
-  // it was the own one and writes; the position of a second stream is lost.
+  // Must be called if the program itself has closed the stream in use. Releases everything else that this
+  // object owns. Returns the position of the stream if it was the own stream and writes. Otherwise returns
+  // nothing, because the position is lost.
   std::optional<int64_t> forget();
 
   // Makes position, move_to, write, read and flush use a stream of the program, which need not have a
@@ -84,8 +86,8 @@ class SHEAF_EXPORT StdioHandle : private NonCopyable {
 
   std::string path_;
   int fd_;
-  // Duplicate of the descriptor of a stream that writes: shares its position, and stays open when the program
-  // closes the stream.
+  // Duplicate of the descriptor of a stream that writes. It shares the position of the descriptor and stays
+  // open when the program closes the stream.
   Descriptor witness_;
   FILE* own_ = nullptr;
   FILE* second_ = nullptr;

@@ -1,4 +1,4 @@
-// storage/store: default implementations of File and Store calls, based on positional transfers.
+// storage/store: the default implementations of calls of File and Store.
 #include "storage/store.hpp"
 
 #include <algorithm>

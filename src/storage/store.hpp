@@ -43,7 +43,8 @@ class Store {
 
   // Creates the empty file `path` (as Access::fresh) with the requested striping, to be opened with
   // Access::write. Returns false, and creates nothing, if the file system does not let programs choose the
-  // striping or if the file exists. A striping that cannot be granted is no error.
+  // striping or if the file exists. If the file system cannot grant the striping, it chooses another one,
+  // which is no error.
   virtual bool make_in_stripes(const std::string& /*path*/, const Striping&) { return false; }
 
   // Returns the status of a path; `exists` is false if there is no such file. Throws for any other obstacle.
@@ -59,8 +60,9 @@ class Store {
   // Throws not_found if there is no such directory. Stores that cannot list names return none.
   virtual std::vector<std::string> names_in(const std::string& /*directory*/) { return {}; }
 
-  // Returns the canonical path, for tables of open files: equal texts denote equal places, even if the
-  // current directory changes. Returns the path itself if names do not count from a directory.
+  // Returns the canonical path, for tables of open files: equal results denote the same file name, even if
+  // the current directory changes in between. Returns `path` itself if names do not depend on a current
+  // directory.
   virtual std::string place_of(const std::string& path) { return path; }
 
   // Returns the name to which rename() must move a new file that replaces `path`. This is the final target of
@@ -78,29 +80,31 @@ class Store {
   // others. The default describes memory that all tasks share. Throws not_found if there is no such
   // directory.
   virtual FileSystemTraits traits(const std::string& path);
-  // Returns the traits for a file that this store has opened. Does not look up its name again, which costs a
-  // message if the file is on a server.
+  // Returns the traits for a file that this store has opened. Does not look up the name of the file again,
+  // because that costs a message if the file is on a server.
   virtual FileSystemTraits traits_of(File& file) { return traits(file.path()); }
 
-  // Returns when the name of the file `path` would survive a power failure.
+  // Makes the name of the file `path` durable, so that it survives a power failure.
   virtual void sync_name(const std::string& path);
 
-  // Returns a store of the files beneath the directory `root` (storage/posix/beneath.hpp); the default is for
-  // stores without links. This store must outlive the result.
+  // Returns a store of the files beneath the directory `root` (storage/posix/beneath.hpp). The default
+  // implementation is for stores without links. This store must outlive the result.
   virtual std::shared_ptr<Store> beneath(std::string root);
 
-  // Create, or join by name, slots for at most `count` > 0 concurrent transfers (storage/write_slots.hpp).
-  // The slots are shared within this process by default, and on this host in the operating system's store.
+  // Create, or join by name, slots for at most `count` > 0 concurrent transfers (storage/write_slots.hpp). By
+  // default, the tasks of this process share the slots; in the operating system's store, all tasks of this
+  // host share them.
   virtual std::shared_ptr<WriteSlots> make_slots(int count);
   virtual std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count);
 };
 
-// Returns the store of the operating system's files. One object per process; lives until exit.
+// Returns the store of the operating system's files. There is one object per process, which lives until exit.
 SHEAF_EXPORT Store& posix_store();
 
 // Returns a store of the same files in which relative names count from the directory that is current at this
-// call, even if the current directory changes later. For callers that open, rename or remove by name while a
-// file is open. Keeps that directory (storage/working_directory.hpp). Files may outlive the store.
+// call, even if the current directory changes later. Suits callers that open, rename or remove by name while
+// a file is open. The store keeps that directory open (storage/working_directory.hpp). Files may outlive the
+// store.
 SHEAF_EXPORT std::shared_ptr<Store> posix_store_here();
 
 }  // namespace sheaf

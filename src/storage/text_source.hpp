@@ -1,4 +1,4 @@
-// storage/text_source: text from a file or from the output of a program, for site tables named in the
+// storage/text_source: reads text from a file or from the output of a program, for site tables named in the
 // environment.
 #pragma once
 

@@ -1,5 +1,4 @@
-// storage/write_slots: a limit on concurrent transfers, over tasks in several threads and processes of one
-// host.
+// storage/write_slots: limits concurrent transfers of tasks in several threads and processes of one host.
 //
 // One task creates the slots under a new name, and the others join them by that name. The name can be removed
 // afterwards; the slots live until the last task drops them. A Store (store.hpp) creates and joins slots. The
@@ -42,14 +41,14 @@ class Slot : private NonCopyable {
   const int number_;
 };
 
-// Slots inside this process. join_memory_slots() returns the same object; it throws not_found for an unknown
-// name.
+// make_memory_slots() creates slots inside this process. join_memory_slots() returns the same object, or
+// throws not_found if the name is unknown.
 std::shared_ptr<WriteSlots> make_memory_slots(int count);
 std::shared_ptr<WriteSlots> join_memory_slots(const std::string& name);
 
-// Slots shared by the processes of a host, as record locks on a small file in /dev/shm or, without that
-// directory, in the directory for temporary files. Every task's object holds a descriptor. Throw the errors
-// of open(2), and io if files cannot be locked.
+// Create or join slots that the processes of a host share, as record locks on a small file in /dev/shm or,
+// without that directory, in the directory for temporary files. Every task's object holds a descriptor. They
+// throw the errors of open(2), and io if files cannot be locked.
 std::shared_ptr<WriteSlots> make_locked_slots(int count);
 std::shared_ptr<WriteSlots> join_locked_slots(const std::string& name, int count);
 

@@ -150,15 +150,15 @@ Thread& thread_of_process() {
 
 std::unique_ptr<Heartbeat> Heartbeat::start(std::chrono::milliseconds first,
                                             std::chrono::milliseconds interval, std::function<void()> beat) {
-  // Created before the thread gets the call. If allocating the object failed afterwards, no destructor would
-  // remove the call.
+  // Allocates the object before the thread gets the call. If the allocation failed afterwards, no destructor
+  // would remove the call.
   std::unique_ptr<Heartbeat> started(
       new Heartbeat(std::make_shared<Call>(Call{interval, std::move(beat), Clock::now() + first})));
   if (!thread_of_process().add(started->call_)) return nullptr;
   return started;
 }
 
-// If no thread was ever created, for example for lack of memory, there is nothing to remove.
+// Does nothing if no thread was ever created, for example for lack of memory.
 Heartbeat::~Heartbeat() {
   if (Thread* const thread = the_thread.load()) thread->remove(call_);
 }

@@ -1,8 +1,8 @@
-// base/os/heartbeat: periodic calls in the background.
+// base/os/heartbeat: calls functions periodically in the background.
 //
-// One thread of the process makes all calls. It is started with the first one, receives no signals, and never
-// keeps the process from ending. A forked child does not inherit it: calls requested before the fork are not
-// made there.
+// One thread of the process makes all calls. The first request starts it. It receives no signals and never
+// keeps the process from ending. A forked child does not inherit the thread and makes none of the calls
+// requested before the fork.
 #pragma once
 
 #include <chrono>
@@ -15,9 +15,9 @@ namespace sheaf {
 
 class Heartbeat : private NonCopyable {
  public:
-  // Calls `beat` after `first`, then every `interval`, until the object is destroyed. The destructor waits
-  // for a running call, but at most two seconds. Everything that `beat` uses must therefore live as long as
-  // `beat` itself. Returns null if the thread cannot be created.
+  // Calls `beat` after `first`, then every `interval`, until the object is destroyed. The destructor waits at
+  // most two seconds for a running call, which may outlast the object. `beat` must therefore own everything
+  // that it uses. Returns null if the thread cannot be created.
   static std::unique_ptr<Heartbeat> start(std::chrono::milliseconds first, std::chrono::milliseconds interval,
                                           std::function<void()> beat);
   ~Heartbeat();

@@ -23,9 +23,9 @@ auto repeated(Call call) {
   return result;
 }
 
-// A lock of the open file description on the first byte. Processes that have joined hold it shared; one that
-// fills or removes the file holds it exclusively. Converting the lock never releases the old one before the
-// new one is granted.
+// Returns a lock of the open file description on the first byte. Processes that have joined hold it shared; a
+// process that fills or removes the file holds it exclusively. A conversion of the lock never releases the
+// old lock before the new one is granted.
 struct flock first_byte(short type) {
   return {.l_type = type, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1, .l_pid = 0};
 }

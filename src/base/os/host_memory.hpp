@@ -2,10 +2,11 @@
 // has joined lives.
 //
 // The memory is a file in a memory file system, owned by the user. The first process to join fills it; the
-// last one to leave removes it. Killed processes may leave a file that no process holds; the next one to join
-// fills it anew. The memory can grow, and its contents never move.
+// last one to leave removes it. Killed processes may leave a file that no process holds; the next process to
+// join fills it anew. The memory can grow, and its contents never move.
 //
-// Threads: any. Forks: a child has joined like its parent.
+// Any thread may call the functions. A forked child has joined like its parent; in_child() gives it a lock of
+// its own.
 #pragma once
 
 #include <pthread.h>
@@ -24,12 +25,12 @@
 
 namespace sheaf {
 
-// A mutex in such memory. It is released if the thread that holds it is killed.
+// A mutex in shared memory. The kernel releases it if the thread that holds it is killed.
 class HostMutex {
  public:
   void make();  // call before first use
-  // Returns true if the previous holder was killed. The protected data may be half changed then, and the
-  // caller must repair it before unlock().
+  // Acquires the mutex. Returns true if the previous holder was killed: the protected data may be half
+  // changed, and the caller must repair it before unlock().
   bool lock();
   void unlock() { pthread_mutex_unlock(&mutex_); }
 
@@ -43,19 +44,19 @@ class SHEAF_EXPORT HostMemory : private NonCopyable {
   static constexpr uint64_t first_free = 4096;          // offset of the first byte for users of the object
   static constexpr uint64_t most = uint64_t{8192} * chunk;  // maximum bytes
 
-  // Joins the memory of `key`. `directory`: a directory of a memory file system. `key`: letters, digits, '-'.
-  // `layout`: version of the contents; processes with a different layout are rejected with mismatch. The
-  // first process calls fill(memory), with zeros from first_free on; if that throws, no process has joined.
-  // Throws the errors of opening a file, foreign for a file of another user, and no_space.
+  // Joins the memory of `key`, which consists of letters, digits and '-', in `directory`, a directory of a
+  // memory file system. `layout` is the version of the contents. The first process calls fill(memory), with
+  // zeros from first_free on; if fill() throws, no process has joined. Throws mismatch if the memory has a
+  // different layout. Throws the errors of opening a file, foreign for a file of another user, and no_space.
   static std::unique_ptr<HostMemory> join(const std::string& directory, const std::string& key,
                                           uint32_t layout, const std::function<void(HostMemory&)>& fill);
-  // Removes the memory of a key that killed processes have left. Does nothing if a process has joined or
-  // there is no such memory.
+  // Removes the memory of `key` that killed processes have left. Does nothing if a process has joined or no
+  // such memory exists.
   static void sweep(const std::string& directory, const std::string& key);
   ~HostMemory();
 
-  // Returns the address of the byte at `place`. All following bytes up to the end of its chunk are mapped,
-  // too. Some process must have called reach() for them.
+  // Returns the address of the byte at `place`. Maps all following bytes up to the end of the chunk, too.
+  // Requires that some process has called reach() for the bytes in use.
   std::byte* at(uint64_t place) {
     std::byte* const base = chunks_[place / chunk].load(std::memory_order_acquire);
     return (base != nullptr ? base : map(place / chunk)) + place % chunk;
@@ -71,7 +72,7 @@ class SHEAF_EXPORT HostMemory : private NonCopyable {
   // Returns true if no other process has joined.
   bool alone();
 
-  // To be called around fork() on the thread that forks: before it, and in the child.
+  // The thread that forks must call before_fork() before fork(), and in_child() in the child.
   void before_fork();
   void in_child();
 

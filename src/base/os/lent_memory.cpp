@@ -33,7 +33,7 @@ void set_secret(std::byte* mapping, size_t bytes) {
   secret_of(mapping, bytes).store(static_cast<int64_t>(random_number()));
 }
 
-// Maps the file; null on failure.
+// Maps the first `bytes` of the file and the secret. Returns null on failure.
 std::byte* map_file(int descriptor, size_t bytes) {
   void* const mapping =
       mmap(nullptr, size_with_secret(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -78,7 +78,8 @@ std::optional<LentMemory> find_loan(const std::byte* at) {
   return std::nullopt;
 }
 
-// `memory.bytes` may be only a part of the memory that `memory.facts` describe.
+// `memory.bytes` may be only a part of the memory that `memory.facts` describe; the secret follows the whole
+// memory.
 void call_back(const LentMemory& memory) {
   {
     const std::lock_guard lock(loans().mutex);

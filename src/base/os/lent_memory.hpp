@@ -1,11 +1,12 @@
 // base/os/lent_memory: memory of one process that another process of the same host maps, to move bytes of a
 // file directly to or from it instead of sending messages.
 //
-// The lender keeps a descriptor of the memory; the borrower opens it through /proc and maps it. Process and
-// descriptor numbers mean something else on another host, so a secret follows the memory. If the borrower
-// does not find the expected secret, it has opened something else, or the memory was revoked.
+// The lender keeps a descriptor of the memory; the borrower opens it through /proc and maps it. A secret
+// follows the memory, because the same process and descriptor numbers denote other memory on another host. If
+// the borrower does not find the expected secret, it has opened other memory, or the lender has revoked the
+// loan.
 //
-// Threads: any.
+// Any thread may call the functions.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@
 
 namespace sheaf {
 
-// How another process finds the memory. Plain numbers, to be sent in messages.
+// Identifies lent memory to other processes. Holds plain numbers only, so that it can be sent in messages.
 struct LoanFacts {
   int64_t process = 0;
   int64_t descriptor = -1;  // in the lending process
@@ -40,9 +41,9 @@ class SHEAF_EXPORT LendableMemory : private NonCopyable {
   // Allocates zeroed memory that no other process has mapped; null if memory is exhausted.
   static std::unique_ptr<LendableMemory> make(size_t bytes);
 
-  // Maps the first `bytes` of the file of `descriptor`. Takes ownership of the descriptor even on failure.
-  // `fresh`: the file is empty and gets that size; otherwise another process has set the size. Returns null
-  // on failure.
+  // Maps the first `bytes` of the file of `descriptor`. Takes ownership of the descriptor even on failure. If
+  // `fresh` is true, the file is empty and the call sets its size to `bytes`; otherwise another process has
+  // set the size. Returns null on failure.
   static std::unique_ptr<LendableMemory> over(int descriptor, size_t bytes, bool fresh);
 
   ~LendableMemory();
@@ -74,7 +75,8 @@ class SHEAF_EXPORT Loan : private NonCopyable {
 SHEAF_EXPORT std::optional<LentMemory> find_loan(const std::byte* at);
 
 // Revokes the memory: ends its loans and changes the secret, so that borrowers no longer access it and
-// earlier LoanFacts are invalid. For transfers with an unknown outcome because the borrower does not respond.
+// earlier LoanFacts are invalid. Called when the outcome of a transfer is unknown because the borrower does
+// not respond.
 SHEAF_EXPORT void call_back(const LentMemory& memory);
 
 // Memory of another process, mapped into this one until the object is destroyed, even if the lender has

@@ -9,8 +9,9 @@
 
 namespace sheaf {
 
-// Maps the allocated pages of `memory`, which must be page-aligned, in one call. A page fault for each page
-// costs several times as much. A hint: without effect on kernels before 5.14.
+// Maps the allocated pages of `memory`, which must be page-aligned, in one system call. One page fault per
+// page would cost several times as much. Does nothing on kernels before 5.14, where the accesses fault as
+// usual.
 inline void map_at_once(std::span<std::byte> memory) {
   constexpr int populate_read = 22;  // MADV_POPULATE_READ, absent from older headers
   const int before = errno;

@@ -42,7 +42,8 @@ std::optional<Life> life_of(int64_t pid) {
   return fields ? std::optional(life) : std::nullopt;
 }
 
-// Returns the scope of PIDs: one boot of the host and one PID namespace.
+// Returns the scope in which process numbers are unique: the IDs of the host's boot and of the PID namespace.
+// Returns an empty string if they cannot be read.
 std::string boot_and_space() {
   const std::string boot = line_of("/proc/sys/kernel/random/boot_id");
   std::array<char, 64> space{};

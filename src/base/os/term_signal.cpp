@@ -55,7 +55,7 @@ bool ours_is_set() {
   return ::sigaction(SIGTERM, nullptr, &now) == 0 && is_ours(now);
 }
 
-// Sends the signal again, with the program's action.
+// Sends the signal again, after restoring the program's action if ours is still installed.
 void obey(const struct sigaction& before) {
   if (ours_is_set()) ::sigaction(SIGTERM, &before, nullptr);
   ::kill(::getpid(), SIGTERM);

@@ -1,4 +1,4 @@
-// base/os/term_signal: work of the library on SIGTERM, before the program's own action.
+// base/os/term_signal: runs work of the library on SIGTERM, before the program's own action.
 //
 // A signal handler may call very few functions. Ours wakes a thread, which does the work while the program
 // continues, restores the program's action, and sends the signal again. The program then ends as it would
@@ -9,7 +9,8 @@
 
 namespace sheaf {
 
-// Maximum delay of the end. A further signal after this time is passed on at once.
+// Time for which the library may delay the program's own action. A further SIGTERM after this time is passed
+// on to the program at once.
 inline constexpr std::chrono::seconds term_timeout{10};
 
 struct TermAction {
@@ -25,7 +26,7 @@ struct TermAction {
 // later replaces ours. If that handler calls ours, act() has run when ours returns, unless the signal
 // interrupted a thread for which in_the_way() is true.
 //
-// Throws if the thread cannot be created. Any thread.
+// Throws if the thread cannot be created. Any thread may call it.
 void catch_term(const TermAction& action);
 
 // Restores the previous action of SIGTERM, unless the program has changed it since.

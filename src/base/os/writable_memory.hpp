@@ -6,8 +6,8 @@
 
 namespace sheaf {
 
-// Returns whether the int at `number` may be written; false for a constant in read-only memory. Changes the
-// value of writable memory: the kernel stores a processor number there, or fails with EFAULT (getcpu(2)).
+// Returns true if the int at `number` may be written, and false for a constant in read-only memory. Changes
+// the int if it is writable: getcpu(2) stores a processor number in it, or fails with EFAULT.
 inline bool try_overwrite(int* number) { return syscall(SYS_getcpu, number, nullptr, nullptr) == 0; }
 
 }  // namespace sheaf

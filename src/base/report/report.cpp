@@ -26,10 +26,11 @@ std::atomic<bool> printing{true};
 
 enum class Audience { everybody, readers_of_this_rank };
 
-// Returns the number that a variable selects; -1 if none.
+// Returns the number in the environment variable, or -1 if it contains none.
 int64_t selected(const char* variable) { return quiet_number_setting(variable).value_or(-1); }
 
-// Returns whether the environment selects a different number. Messages without a number are always printed.
+// Returns true if the environment selects a number (`wanted`) and the message has a different one (`number`).
+// A message without a number, -1, is never unwanted.
 bool is_unwanted(int64_t wanted, int number) { return wanted >= 0 && number >= 0 && number != wanted; }
 
 bool is_wanted(int task, int thread, Audience audience) {
@@ -42,7 +43,8 @@ bool is_wanted(int task, int thread, Audience audience) {
   }
 }
 
-// readers_of_this_rank: prints only if SION_ERROR_MSG_RANK selects this rank.
+// Copies the message to the debug log and prints it if it is wanted. With readers_of_this_rank, prints it
+// only if SION_ERROR_MSG_RANK selects this rank.
 void print(const char* level, const char* message, int task, int rc, Audience audience) {
   hooks.log(message, task);
   const int thread = hooks.thread_number();

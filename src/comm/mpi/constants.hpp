@@ -10,19 +10,21 @@
 
 namespace sheaf::mpi {
 
-// Tags of our own messages on a group's communicator: the pieces of gathers and scatters (their total length
-// may exceed an MPI count), and exchanges. Both kinds may be in flight at the same time.
+// Tags of Sheaf's own messages on a group's communicator: `pieces_tag` for gathers and scatters, whose total
+// length may exceed an MPI count, and `exchange_tag` for exchanges. Both kinds may be in flight at the same
+// time.
 inline constexpr int pieces_tag = 1;
 inline constexpr int exchange_tag = 2;
 static_assert(pieces_tag != exchange_tag);
-// Tag of the messages of mpi_presence. Only messages of late tasks can be in flight at the same time.
+// Tag of the messages of mpi_presence. Messages of late tasks may still be in flight when others are sent.
 inline constexpr int presence_tag = 3;
 static_assert(presence_tag != pieces_tag && presence_tag != exchange_tag);
-// Pieces that the root has in flight at a time, so that its memory for them does not grow with the tasks.
+// Maximum number of pieces that the root has in flight. It bounds the root's memory for requests, which would
+// otherwise grow with the tasks.
 inline constexpr size_t pieces_at_once = 1024;
 
-// A waiting task first yields its core, then sleeps for a sixteenth of the time it has waited. The limits
-// keep the wake-ups cheap and the delay small.
+// A waiting task first yields its core, then sleeps for a sixteenth of the time it has waited. The lower
+// limit bounds the cost of wake-ups, the upper one the delay.
 inline constexpr std::chrono::microseconds yielding{300};
 inline constexpr std::chrono::microseconds min_sleep{30};
 inline constexpr std::chrono::microseconds max_sleep{200};
@@ -32,11 +34,13 @@ static_assert(min_sleep <= max_sleep && max_sleep <= yielding);
 // reductions by messages and saves more than half of each later one.
 inline constexpr int reductions_worth_hosts = 16;
 
-// Duplicates of a communicator that are cached for the next open.
+// Maximum number of cached duplicates of a communicator. If all are in use, an open duplicates the
+// communicator and frees the duplicate when the file is closed.
 inline constexpr size_t max_spares = 8;
 
-// Caller's numbers that the first reduction of a group includes; most are from agree(). They share the
-// barrier in shared memory with the status of the cached duplicates, of the world and of the topology.
+// Maximum number of the caller's values that the first reduction of a group includes; agree() passes the
+// most. One contribution to the barrier in shared memory holds them together with the flags of the max_spares
+// duplicates, a flag for MPI_COMM_WORLD's cache, and the topology.
 inline constexpr size_t max_on_first_meeting = comm_constants::max_agreed_values + 1;
 static_assert((max_spares + 2 + max_on_first_meeting) * sizeof(int64_t) <= ShmBarrier::max_bytes);
 

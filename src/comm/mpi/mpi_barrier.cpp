@@ -21,8 +21,8 @@ std::vector<std::shared_ptr<Meeting>> Meeting::several(MPI_Comm comm, int count,
   return meetings;
 }
 
-// While waiting, probes for a message that is never sent, to let MPI make progress. It probes on a
-// communicator of all tasks, because MPICH makes no progress in a probe on MPI_COMM_SELF.
+// While waiting, probes for messages to let MPI make progress. The result of the probe is not used. The probe
+// needs a communicator of all tasks, because MPICH makes no progress in a probe on MPI_COMM_SELF.
 bool Meeting::meet(std::span<const std::byte> mine) {
   return tasks_.meet(mine, [this] {
     int found = 0;
@@ -30,7 +30,8 @@ bool Meeting::meet(std::span<const std::byte> mine) {
   });
 }
 
-// Calls join(index, value, rank) for the numbers of all tasks, in rank order.
+// Calls join(index, value, rank) for each value of each task, in rank order. Returns false, as meet() does,
+// if the values exceed the limit.
 template <class Join>
 bool Meeting::combine(std::span<const int64_t> mine, Join join) {
   if (!meet(std::as_bytes(mine))) return false;

@@ -1,4 +1,5 @@
-// comm/mpi/mpi_barrier: a ShmBarrier of the tasks of an MPI communicator, if they all share memory.
+// comm/mpi/mpi_barrier: collective calls of the tasks of an MPI communicator through a ShmBarrier, if all
+// tasks share memory.
 #pragma once
 
 #include <mpi.h>
@@ -18,24 +19,24 @@ namespace sheaf::mpi {
 
 class Meeting : private NonCopyable {
  public:
-  // Collective over `comm`. Creates `count` barriers. All are null on every task if the tasks do not all
-  // share memory or it cannot be allocated, and if there are too many tasks or only one. `all` must contain
-  // these tasks and be valid at every call.
+  // Collective over `comm`. Creates `count` barriers of its tasks. Returns null pointers on every task if the
+  // tasks do not all share memory, if the memory cannot be allocated, or if there is one task or more than
+  // ShmBarrier::max_tasks. `all` is a communicator that contains these tasks; it must be valid at every call.
   static std::vector<std::shared_ptr<Meeting>> several(MPI_Comm comm, int count, MPI_Comm all);
 
   // `place` points to ShmBarrier::memory_size(size) bytes in `memory`.
   Meeting(MPI_Comm comm, std::shared_ptr<SharedMemory> memory, void* place, int rank, int size)
       : comm_(comm), memory_(std::move(memory)), tasks_(place, rank, size) {}
 
-  // The collective calls of Comm, with the same rules. A call that returns false has moved no data on any
-  // task, because some contribution exceeds the limit of a ShmBarrier. Messages in flight make progress
-  // while a task waits, as in any MPI call.
+  // These are the collective calls of Comm, with the same rules. If a contribution exceeds
+  // ShmBarrier::max_bytes, a call returns false on all tasks and moves no data. Messages in flight make
+  // progress while a task waits, as in any MPI call.
   void barrier() { meet({}); }
   bool broadcast(std::span<std::byte> data, int root);
   bool reduce(Reduction how, std::span<int64_t> values);
   bool prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals);
   bool gather(std::span<const std::byte> mine, Gathered& joined, int root);
-  // Sets the length of this task's piece, and `mine` to the piece unless the length is negative.
+  // Sets `length` to the length of this task's piece. If it is not negative, sets `mine` to the piece.
   bool scatter(const Gathered& pieces, int64_t& length, std::vector<std::byte>& mine, int root);
   bool scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root);
 

@@ -44,8 +44,8 @@ struct Family : private NonCopyable {
 
 class MpiComm final : public Comm, private NonCopyable {
  public:
-  // `part` >= 0: `comm` is that part of `from` and is returned to it; otherwise the destructor frees the
-  // communicator. `on_node`: all tasks are on one host.
+  // If `part` >= 0, `comm` is the cached part `part` of `from`, and the destructor returns it to `from`.
+  // Otherwise the destructor frees `comm`. `on_node` is true if all tasks are on one host.
   MpiComm(MPI_Comm comm, std::shared_ptr<Family> family, mpi::SplitCommCache* from, int part, bool on_node)
       : comm_(comm),
         on_node_(on_node),
@@ -200,7 +200,8 @@ class MpiComm final : public Comm, private NonCopyable {
     return family_->spares->nodes;
   }
 
-  // Shares memory only within one host. A topology set by SHEAF_TOPOLOGY represents several machines.
+  // Shares memory only within one host. Groups defined by SHEAF_TOPOLOGY=node=K stand for several hosts, so
+  // they share no memory with each other.
   std::shared_ptr<SharedMemory> share_memory(size_t bytes) override {
     if (node_count() > 1) return nullptr;
     std::shared_ptr<SharedMemory> none;
@@ -251,9 +252,9 @@ class MpiComm final : public Comm, private NonCopyable {
       mpi::start_exchange(comm(), mpi::pieces_tag, some(outgoing, at), some(incoming, at))->finish();
   }
 
-  // Makes the only collective call on the program's communicator. One reduction finds a duplicate that is
-  // free on all tasks, whether all tasks can use the cached duplicates of MPI_COMM_WORLD, and the topology
-  // set on rank 0. It includes the maxima that the caller needs, since it takes a reduction anyway.
+  // Makes the only collective call on the program's communicator, one reduction. It determines which
+  // duplicates are free on all tasks, whether all tasks can use the cache of MPI_COMM_WORLD, and the topology
+  // set on rank 0. The same reduction computes the maxima of `values` for the caller.
   void meet_first(std::span<int64_t> values) {
     constexpr size_t offered = mpi::max_spares;
     constexpr size_t own = offered + 2;
@@ -273,7 +274,8 @@ class MpiComm final : public Comm, private NonCopyable {
       mpi::CommCache::join(family_->program, world);
       family_->spares = world;
     } else if (world) {
-      std::fill_n(all.begin(), offered, 1);  // offers that some tasks made belong to another communicator
+      std::fill_n(all.begin(), offered,
+                  1);  // no duplicate matches: some tasks offered those of MPI_COMM_WORLD
     }
     family_->spare = family_->spares->take(family_->program, std::span(all).first<offered>());
     comm_ = family_->spare.comm;
@@ -296,7 +298,7 @@ class MpiComm final : public Comm, private NonCopyable {
     return from_ ? &from_->of(part_) : nullptr;
   }
 
-  // Returns a cached group of an earlier open, or creates one.
+  // Returns the group that `wish` describes: a cached one of an earlier open, or a new one.
   std::unique_ptr<Comm> part(const mpi::SplitCommCache::SplitRequest& wish, bool on_node = false) {
     const MPI_Comm own = comm();
     mpi::SplitCommCache* const kept = parts();

@@ -16,8 +16,8 @@ int on_free(MPI_Comm comm, int, void* value, void*) {
   return MPI_SUCCESS;
 }
 
-// A duplicate that the program makes starts without cached communicators. MPI's own null copy function is a
-// macro or a different symbol in each MPI, so the archive that supports both cannot refer to it.
+// Lets a duplicate that the program makes start without the cache. Replaces MPI_COMM_NULL_COPY_FN, which is a
+// macro or a different symbol in each MPI, so that a library for several MPIs cannot refer to it.
 int on_copy(MPI_Comm, int, void*, void*, void*, int* copied) {
   *copied = 0;
   return MPI_SUCCESS;
@@ -32,7 +32,7 @@ int attribute() {
   return key;
 }
 
-// Returns the cache attached to the communicator; null if there is none.
+// Returns the attribute of the communicator, which holds its cache; null if it has none yet.
 Holder* holder_of(MPI_Comm comm) {
   void* value = nullptr;
   int found = 0;
@@ -58,7 +58,8 @@ std::shared_ptr<CommCache> CommCache::of(MPI_Comm comm) {
   return *holder.release();
 }
 
-// Whatever the communicator, all tasks open their files in one order if threads take turns in calling MPI.
+// If threads take turns in calling MPI, all tasks open their files in the same order, whatever communicators
+// they use. Only then can communicators share one cache.
 std::shared_ptr<CommCache> CommCache::of_world(MPI_Comm comm) {
   int level = MPI_THREAD_MULTIPLE;
   int found = MPI_UNEQUAL;
@@ -80,8 +81,8 @@ std::array<int64_t, max_spares> CommCache::offer() {
   return taken;
 }
 
-// Threads with other multifiles may return duplicates between the two steps, so only those that were free on
-// all tasks in the first step count.
+// Threads with other multifiles may return duplicates between offer() and take(). So only the duplicates that
+// all tasks have offered may be taken.
 CommCache::Spare CommCache::take(MPI_Comm comm, std::span<const int64_t, max_spares> largest) {
   for (size_t i = 0; i < free_.size(); ++i) {
     if (largest[i] != 0) continue;
@@ -118,7 +119,7 @@ void CommCache::give_back(const Spare& spare) {
 
 void CommCache::retire(MPI_Comm freed) {
   if (freed != owner_) return;
-  // MPI frees these two in MPI_Finalize, when no MPI call is allowed any more.
+  // MPI frees these two communicators in MPI_Finalize, when the cache must not call MPI any more.
   const bool free_now = freed != MPI_COMM_WORLD && freed != MPI_COMM_SELF;
   const std::lock_guard lock(mutex_);
   retired_ = true;

@@ -1,9 +1,10 @@
 // comm/mpi/mpi_comm_cache: a cache of duplicates of the program's communicator, for the next open.
 //
-// Every open multifile uses a communicator of its own. Creating one takes several rounds of messages among
-// all tasks, and programs open files on the same communicator repeatedly. A duplicate that is no longer in
-// use is therefore kept as an attribute of the communicator it was made from, and is freed with it. If
-// MPI_COMM_WORLD has the same tasks, the duplicate is kept there.
+// Every open multifile uses a communicator of its own, a duplicate of the program's. Creating a duplicate
+// takes several rounds of messages among all tasks, and programs open files on the same communicator
+// repeatedly. The cache therefore keeps unused duplicates. It is an attribute of the program's communicator,
+// and freeing that communicator frees the duplicates. A communicator with the same tasks as MPI_COMM_WORLD
+// uses the cache of MPI_COMM_WORLD if possible (of_world()).
 #pragma once
 
 #include <mpi.h>
@@ -29,10 +30,10 @@ class CommCache {
   // Local. Returns the cache of `comm`, created at the first call.
   static std::shared_ptr<CommCache> of(MPI_Comm comm);
 
-  // Both local. of_world() returns the cache of MPI_COMM_WORLD if `comm` has the same tasks in the same order
-  // and the threads of this task take turns in calling MPI; otherwise null. If no task gets null, join() lets
-  // `comm` use that cache. HDF5, for example, opens each file on a new duplicate of the program's
-  // communicator, which would start with an empty cache.
+  // of_world() returns the cache of MPI_COMM_WORLD if `comm` has the same tasks in the same order and the
+  // threads of this task take turns in calling MPI; otherwise it returns null. If no task gets null, join()
+  // makes `comm` use that cache. Both are local. HDF5, for example, opens each file on a new duplicate of the
+  // program's communicator; without join(), each of these would start with an empty cache.
   static std::shared_ptr<CommCache> of_world(MPI_Comm comm);
   static void join(MPI_Comm comm, const std::shared_ptr<CommCache>& world);
 
@@ -41,33 +42,33 @@ class CommCache {
 
   struct Spare {
     MPI_Comm comm = MPI_COMM_NULL;
-    int number = -1;                                  // -1: in excess of max_spares, not cached
-    std::shared_ptr<Meeting> meeting = nullptr;       // barrier of its tasks; may be null
+    int number = -1;  // index in the cache; -1: not cached, since the cache is full
+    std::shared_ptr<Meeting> meeting = nullptr;       // barrier of the tasks of `comm`; may be null
     std::shared_ptr<HostsMeeting> hosts = nullptr;    // per-host barriers if the tasks are on several hosts
     std::shared_ptr<SharedMemory> memory = nullptr;   // shared memory of an earlier open
-    std::shared_ptr<SplitCommCache> parts = nullptr;  // groups split from it; null if it is not cached
+    std::shared_ptr<SplitCommCache> parts = nullptr;  // groups split from `comm`; null if not cached
   };
 
-  // Acquires a duplicate, collectively over the communicator of this cache, in two steps. The caller combines
-  // the results of offer() by their maximum over all tasks, together with numbers of its own, and passes the
-  // result to take().
+  // offer() and take() together acquire a duplicate, collectively over the communicator of this cache. The
+  // caller computes the maximum of the offer() results over all tasks, element by element, and passes it to
+  // take(). The same reduction may include other numbers of the caller.
   std::array<int64_t, max_spares> offer();
   // Returns a duplicate that is not in use on any task. Duplicates `comm` if all duplicates are in use.
   Spare take(MPI_Comm comm, std::span<const int64_t, max_spares> largest);
 
-  // Local. Returns a duplicate to the cache. Frees it instead if it cannot be cached or the program has freed
-  // its communicator in the meantime.
+  // Local. Returns a duplicate to the cache. Frees the duplicate instead if it is not cached, or if the
+  // program has freed the communicator of this cache in the meantime.
   void give_back(const Spare& spare);
 
-  // Notifies the cache that the program frees a communicator with this cache. If that is its owner, the cache
-  // hands out none of its duplicates any more, and frees the unused ones.
+  // Notifies the cache that the program frees `freed`, a communicator that uses this cache. If `freed` owns
+  // the cache, the cache frees the unused duplicates now and the others when they are given back.
   void retire(MPI_Comm freed);
 
-  // Barrier of the tasks of the program's communicator, used to acquire a duplicate. Null before the first
-  // one is made, and if the tasks cannot share memory.
+  // Barrier of the tasks of the program's communicator, used to acquire a duplicate. Null until the first
+  // duplicate is made, and if the tasks cannot share memory.
   std::shared_ptr<Meeting> meeting;
 
-  // Groups of tasks that share memory. 0 until the first group with this cache has counted them.
+  // Number of groups of tasks that share memory; 0 until the first open with this cache has counted them.
   int nodes = 0;
 
  private:

@@ -51,7 +51,7 @@ Members members_of(MPI_Comm part, MPI_Comm whole, int size) {
 
 void check_partition(Comm& comm, MPI_Comm whole, MPI_Comm part) {
   // Every member of a group adds its hash; the first member subtracts it once per member of the group. The
-  // sum is 0 only if exactly the members of every group have named it.
+  // sum is 0 only if, for every group, exactly its members have passed it as `part`.
   std::array<int64_t, 2> sums{};
   if (part != MPI_COMM_NULL) {
     int rank = 0, size = 0;

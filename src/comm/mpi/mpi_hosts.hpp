@@ -22,16 +22,17 @@ void reduce_by_messages(MPI_Comm comm, Reduction how, std::span<int64_t> values,
 
 class HostsMeeting : private NonCopyable {
  public:
-  // Local. Reduces over the tasks of `comm`, which must outlive the object. `host`: number of this task's
-  // host; if negative, MPI groups the tasks by shared memory.
+  // Local. Reduces over the tasks of `comm`, which must outlive the object. `host` is the number of this
+  // task's host. If it is negative, MPI groups the tasks by shared memory.
   explicit HostsMeeting(MPI_Comm comm, int host = -1) : comm_(comm), host_(host) {}
-  // Frees its communicators. Collective in the sense of MPI. The object must not be used afterwards.
+  // Frees the communicators of this object. Collective, because MPI_Comm_free() is. The object must not be
+  // used afterwards.
   void free();
 
-  // Implements Comm::reduce(). Returns false on all tasks, without moving data, in any of the following
-  // cases: the first calls, which spare tasks with few reductions the search for their hosts;
-  // Reduction::sum_before; more values than a barrier can hold; one task per host; tasks of a host that
-  // cannot share memory. If the first task of a host fails, throws its error on all tasks of that host.
+  // Implements Comm::reduce(). Returns false on all tasks, without moving data, in each of these cases: fewer
+  // than reductions_worth_hosts calls were made, so that finding the hosts may not pay;
+  // Reduction::sum_before; more values than a barrier can hold; no host with several tasks; a host whose
+  // tasks cannot share memory. If the first task of a host fails, throws its error on all tasks of that host.
   bool reduce(Reduction how, std::span<int64_t> values);
 
  private:

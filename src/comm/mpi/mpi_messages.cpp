@@ -16,8 +16,8 @@ namespace {
 
 using mpi::check;
 
-// Allows one MPI call at a time per process. A listener's thread may still run while MPI_Finalize ends the
-// session, and MPICH 4.0 does so without the locks of MPI_THREAD_MULTIPLE.
+// Allows one MPI call at a time per process. A listener's thread may still call MPI while MPI_Finalize ends
+// the session. MPICH 4.0 runs MPI_Finalize without the locks of MPI_THREAD_MULTIPLE.
 std::unique_lock<std::recursive_mutex> one_at_a_time() {
   static std::recursive_mutex calls;
   return std::unique_lock(calls);
@@ -150,7 +150,7 @@ class MessagesOnComm final : public MpiMessages, private NonCopyable {
   }
 
   // Backs off like mpi_timeout, so that a waiting task leaves the processor to tasks with work. A long
-  // message needs several calls on both sides, so sleeps stay short while one may be in flight.
+  // message needs several calls on both sides, so sleeps stay short while a long message may be in flight.
   void rest(double idle) override {
     if (idle < 1e-3) {
       sched_yield();

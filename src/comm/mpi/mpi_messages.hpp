@@ -18,9 +18,10 @@ class MpiMessages : public Messages {
   virtual MPI_Comm comm() const = 0;
 };
 
-// Collective over `comm`, which is duplicated. The destructor frees the duplicate, collectively, unless MPI
-// has been finalized. Objects created from the same communicator do not receive each other's messages.
-// Several threads may use them at once under MPI_THREAD_MULTIPLE.
+// Creates messages between the tasks of `comm`, on a duplicate of `comm`. Collective over `comm`. The
+// destructor, which is collective, frees the duplicate unless MPI has been finalized. Objects created from
+// the same communicator do not receive each other's messages. Several threads may use them at once under
+// MPI_THREAD_MULTIPLE.
 SHEAF_EXPORT std::unique_ptr<MpiMessages> mpi_messages(MPI_Comm comm);
 
 // Local. Creates another object on the communicator of an existing one, for another thread of this task. The

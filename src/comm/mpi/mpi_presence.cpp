@@ -25,7 +25,8 @@ void say(MPI_Comm comm, int to, Word word) {
   check(MPI_Request_free(&request), "MPI_Request_free");
 }
 
-// Receives the next word from `from`, or from any task, and its sender. Returns false on timeout.
+// Receives the next word from task `from`, which may be MPI_ANY_SOURCE, and sets `word` and `sender`. Returns
+// false on timeout.
 bool hear(MPI_Comm comm, int from, clock::time_point until, int& word, int& sender) {
   for (;;) {
     int there = 0;
@@ -71,7 +72,8 @@ Presence decide(MPI_Comm comm, bool ready, std::chrono::milliseconds patience) {
   return all ? Presence::all : Presence::missing;
 }
 
-// A task that stays waits as long as task 0 may wait, which started waiting no later.
+// Runs on all tasks except task 0. After `stay`, waits as long as task 0 may wait for the other tasks; task 0
+// started that wait no later.
 Presence follow(MPI_Comm comm, bool ready, std::chrono::milliseconds patience) {
   say(comm, 0, ready ? present : not_ready);
   if (!ready) return Presence::missing;

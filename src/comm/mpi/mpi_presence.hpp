@@ -1,8 +1,8 @@
 // comm/mpi/mpi_presence: determines within a limited time whether all tasks of a communicator are present.
 //
-// MPI's collective calls cannot time out. Here tasks send messages of a few bytes to task 0, and only tasks
-// that are present get an answer. A decision takes two rounds, so that all tasks that receive `all` are still
-// waiting:
+// MPI's collective calls cannot time out. Therefore tasks send messages of a few bytes to task 0 instead, and
+// only tasks that are present get an answer. A decision takes two rounds: the second one confirms that all
+// tasks are still waiting before any task receives `all`.
 //
 //   others: present (ready or not)        ->  task 0: waits for all
 //   task 0: stay, or go if any is not ready  ->  others

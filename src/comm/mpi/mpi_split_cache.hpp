@@ -25,8 +25,8 @@ class SplitCommCache {
     bool operator==(const SplitRequest&) const = default;
   };
 
-  // Creates a new communicator as `wish` describes. Collective over `from`. Returns MPI_COMM_NULL on a task
-  // that is in no part.
+  // Creates a new communicator from `from` as `wish` describes. Collective over `from`. Returns MPI_COMM_NULL
+  // on a task that is in no part.
   static MPI_Comm make(MPI_Comm from, const SplitRequest& wish);
 
   // Returns true if no part is cached; the same on all tasks.

@@ -19,7 +19,7 @@
 namespace sheaf {
 namespace {
 
-// Steps of a round that can fail; exchanged as a number.
+// Steps of a round that can fail. Tasks exchange them as numbers.
 enum class Part : int64_t { none, barrier, bcastr, gatherr, scatterr, create, allgather, size, answer };
 
 struct Failure {
@@ -72,15 +72,17 @@ class CallbackHub final : public RootRelay {
     local_made_ = failure_.part != Part::create;
     if (size_ == 1 && !local_made_) throw *(dead_ = Error(Code::io, failure_.text()));
     if (size_ > 1 && !call_.allgather) note(Part::barrier, call_.barrier(group_));
-    // The next round reports a failure to all tasks.
+    // The next round reports a failure of create_group or barrier to all tasks.
   }
 
   void* local() const override { return local_; }
 
  private:
-  // Returns true if this task gets all contributions: task 0 does, and with an allgather callback every task.
+  // Returns true if this task gets all contributions. Task 0 does, and with an allgather callback every task
+  // does.
   bool has_all() const { return call_.allgather || rank_ == 0; }
-  // Returns the number of elements per contribution in buffers for all contributions.
+  // Returns the number of contributions for which this task needs room: one per task, or 0 if it does not get
+  // them.
   size_t places() const { return has_all() ? static_cast<size_t>(size_) : 0; }
 
   // Collective. Collects `mine` of each task on all tasks that get all contributions.
@@ -92,13 +94,13 @@ class CallbackHub final : public RootRelay {
     }
   }
 
-  // Records the first failure until it has been reported.
+  // Records a failed step, unless an earlier failure is recorded that has not been reported yet.
   void note(Part part, int result) {
     const bool failed = part == Part::answer || part == Part::size || result != 0;
     if (failed && failure_.part == Part::none) failure_ = {part, result};
   }
 
-  // Describes a message; exchanged before the message itself.
+  // Describes a message. Tasks exchange it before the message itself.
   struct Note {
     int64_t length = -1;  // bytes
     int64_t sum = 0;      // CRC32C
@@ -108,8 +110,8 @@ class CallbackHub final : public RootRelay {
     return {std::ssize(message), crc32c(0x53686561, message)};
   }
 
-  // The note of a message and its first bytes. Task 0 holds one envelope of every task, so without an
-  // allgather callback the first part is short.
+  // The note of a message and the first bytes of the message. Without an allgather callback, it carries fewer
+  // of these bytes (words_ahead), because task 0 alone holds the envelopes of all tasks.
   struct Envelope {
     Note note;
     int64_t per_node = 0;  // tasks_per_node(); only with an allgather callback
@@ -143,8 +145,8 @@ class CallbackHub final : public RootRelay {
   }
 
   // Collective. Returns the bytes of the longest message, from which all tasks compute the same number of
-  // rounds. Returns nothing on all tasks, which then transfer nothing, if that is invalid. Only tasks that
-  // get all contributions have `notes`.
+  // rounds. If the notes are invalid, returns nothing on all tasks, and no task transfers bytes. `notes` is
+  // empty on tasks that do not get all contributions.
   std::optional<int64_t> agree_on_largest(std::span<const Note> notes) {
     const std::optional<int64_t> found = largest_of(notes);
     if (call_.allgather) return found;
@@ -164,7 +166,8 @@ class CallbackHub final : public RootRelay {
                            static_cast<size_t>(std::min(rounds.window, std::ssize(message) - from)));
   }
 
-  // Returns all contributions on tasks that get them; they are empty after a failure.
+  // Collective. Returns all contributions on tasks that get them, and an empty result on other tasks. The
+  // contributions are empty if their lengths are invalid.
   Gathered collect(std::span<const std::byte> mine) {
     constexpr size_t head = offsetof(Envelope, first) / sizeof(int64_t);
     const size_t words = head + words_ahead();
@@ -201,7 +204,8 @@ class CallbackHub final : public RootRelay {
     return calls;
   }
 
-  // Returns piece r of the replies on task r. A task that gets all contributions already has its piece.
+  // Collective. Returns piece r of the replies on task r. With an allgather callback, every task has computed
+  // all replies and calls no callback here.
   std::vector<std::byte> hand_out(const Gathered& replies) {
     auto pieces = replies.pieces();
     pieces.resize(places());
@@ -225,7 +229,7 @@ class CallbackHub final : public RootRelay {
                                           static_cast<int>(rounds.window / 8), 0));
       reply.insert(reply.end(), part.begin(), part.end());
     }
-    // A message that is missing or damaged is an error on all tasks.
+    // A reply that is missing or damaged becomes a failure of the round, so that all tasks throw.
     if (own.length >= 0 && own.length <= std::ssize(reply)) reply.resize(static_cast<size_t>(own.length));
     if (note_of(reply).sum != own.sum || std::ssize(reply) != own.length) note(Part::answer, 0);
     return reply;
@@ -251,8 +255,8 @@ class CallbackHub final : public RootRelay {
     bring(told.data(), all.data(), words_of<Told>);
     Verdict verdict{untold};
     if (has_all()) {
-      // A failed callback delivers nothing. If task 0 alone decides, it includes a failure that it noted
-      // since.
+      // A failed callback delivers nothing, so this task sets its own entry. If task 0 alone decides, the
+      // entry includes a failure of the call above.
       all[static_cast<size_t>(rank_)] = call_.allgather ? told : own_failure();
       verdict = first_failure(all);
     }
@@ -276,8 +280,8 @@ class CallbackHub final : public RootRelay {
     throw *dead_;
   }
 
-  // Maximum bytes per task in one call of gatherr or scatterr. Outside of mapped opens, existing programs
-  // have only ever been called with these two, 64-bit numbers and at most this size.
+  // Maximum bytes per task in one call of gatherr or scatterr. Outside of mapped opens, SIONlib has called
+  // existing programs only with these two callbacks, with 64-bit numbers and at most this size.
   static constexpr int64_t max_at_once = 64 << 10;
 
   const CommCallbacks call_;

@@ -1,12 +1,13 @@
-// comm/threads/hybrid_comm: tasks are the threads of several processes: rank = process * threads + thread.
+// comm/threads/hybrid_comm: a Comm whose tasks are the threads of several processes: rank = process * threads
+// + thread.
 //
-// Combines a Comm over processes with one over the threads of each. Only thread 0 of a process uses the
-// former, so MPI_THREAD_FUNNELED suffices for MPI if thread 0 is the main thread. A collective call costs one
-// over the processes and a few barriers of the threads.
+// Combines a Comm over processes with one over the threads of each. Only thread 0 of a process uses the Comm
+// over processes, so MPI_THREAD_FUNNELED suffices for MPI if thread 0 is the main thread. A collective call
+// costs one call over the processes and a few barriers of the threads.
 //
-// Groups of whole processes in rank order, and groups within one process, are combined in the same way. Other
-// groups, in which a process would take part in several at once, go through task 0 (comm/threads/star_comm).
-// From then on, so do the calls of the group they were split from.
+// Groups of whole processes in rank order, and groups within one process, are combined in the same way. After
+// any other split, a process may take part in several groups at once. The calls of such groups, and all later
+// calls of the group that was split, go through task 0 (comm/threads/star_comm).
 #pragma once
 
 #include <memory>

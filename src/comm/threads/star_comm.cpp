@@ -20,7 +20,8 @@ class StarComm final : public Comm {
 
   int rank() const override { return place_.rank; }
   int size() const override { return place_.size; }
-  int grain() const override { return hub_->size(); }  // all tasks of the hub take part in every round
+  // No group of a split communicates independently, because every round needs all tasks of the hub.
+  int grain() const override { return hub_->size(); }
 
   void barrier() override { call({.op = Op::barrier}, {}); }
 
@@ -43,7 +44,8 @@ class StarComm final : public Comm {
     return rank() == root ? Gathered::unpacked(found, static_cast<size_t>(size())) : Gathered();
   }
 
-  // If `pieces` is inconsistent, the root contributes nothing, which task 0 rejects for the group.
+  // If `pieces` is inconsistent (is_consistent()), the root sends an empty contribution. Task 0 rejects it,
+  // so that all tasks throw.
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
     check_root(root, size());
     const bool given = rank() == root && is_consistent(pieces, size());
@@ -66,7 +68,7 @@ class StarComm final : public Comm {
     std::ranges::copy(from, to.begin());
   }
 
-  // Takes part in rounds until this call has its result.
+  // Takes part in rounds until task 0 has answered this call, and returns the result.
   std::vector<std::byte> call(Call mine, std::span<const std::byte> contribution) {
     mine.group = place_.group;
     mine.rank = rank();

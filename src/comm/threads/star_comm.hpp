@@ -1,11 +1,11 @@
 // comm/threads/star_comm: a Comm over any transport between one task and all other tasks: a star.
 //
-// For transports without anything better: callbacks of the generic interface, and irregular groups of hybrid
-// programs. All communication goes through task 0 of the hub, in rounds. Each task sends its current call;
-// task 0 completes the calls for which all members have arrived, and asks the other tasks to send theirs
-// again. Every round needs every task, yet groups of a split may make different numbers of calls. Tasks that
-// wait for each other in a cycle get Error mismatch instead of a deadlock. Calls of one group that do not
-// match are a mismatch on its members.
+// It serves transports that have no better way: callbacks of the generic interface, and irregular groups of
+// hybrid programs. All communication goes through task 0 of the hub, in rounds. Each task sends its current
+// call; task 0 completes the calls for which all members have arrived, and asks the other tasks to send
+// theirs again. Every round needs all tasks of the hub, yet groups of a split may make different numbers of
+// calls. Tasks that wait for each other in a cycle get Error mismatch instead of a deadlock. If members of a
+// group make calls that do not match, all its members get Error mismatch.
 //
 // Cost: one or more rounds per collective call; task 0 holds all contributions, O(tasks).
 #pragma once
@@ -22,7 +22,7 @@ namespace sheaf {
 
 struct LocalGroup;
 
-// One task's handle of the transport that performs the rounds. Kept alive by the Comms on it.
+// One task's handle of the transport that performs the rounds. The Comms that use it own it jointly.
 class RootRelay {
  public:
   using Answer = std::function<Gathered(const Gathered&)>;
@@ -32,10 +32,11 @@ class RootRelay {
   virtual int size() const = 0;
 
   // Collective. Task 0 gets `mine` of all tasks and runs `answer`; every task gets its piece of the result.
-  // An error of the transport or of `answer` is thrown on all tasks that the transport can still reach.
+  // Errors of the transport and of `answer` are thrown on all tasks, as far as the transport can report them.
   virtual std::vector<std::byte> round(std::span<const std::byte> mine, const Answer& answer) = 0;
 
-  // Returns a number that is common to the tasks that share memory with this one and differs from all others.
+  // Returns a number for the host of this task: equal on tasks that share memory, different on all other
+  // tasks.
   virtual int64_t node() = 0;
   // Returns K if every K consecutive tasks form a host; 0 if node() decides. Called at task 0 only.
   virtual int tasks_per_node() { return 0; }

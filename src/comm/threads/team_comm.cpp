@@ -19,8 +19,8 @@ std::span<int64_t> values_of(const Offer& one) {
   return {reinterpret_cast<int64_t*>(one.data), one.length / sizeof(int64_t)};
 }
 
-// Packs pieces for all threads into one piece per process. Returns an empty result if they do not match,
-// which all tasks then reject.
+// Packs pieces for all threads into one piece per process. Returns an empty result if `pieces` is
+// inconsistent; all tasks then throw.
 Gathered by_process(const Gathered& pieces, int tasks, size_t threads) {
   Gathered all;
   if (!is_consistent(pieces, tasks)) return all;
@@ -164,8 +164,8 @@ class TeamComm::TeamExchange final : public Exchange {
   ExchangeLists lists_;
 };
 
-// Messages between two processes are ordered by (sending thread, receiving thread), which both sides know. A
-// process sends the messages between its own threads to itself.
+// Messages between two processes are ordered by (sending thread, receiving thread). Both processes know these
+// numbers, so messages need no labels. A process sends the messages between its own threads to itself.
 void TeamComm::exchange_between(std::span<ExchangeLists* const> threads) {
   using Route = std::tuple<int, size_t, size_t>;  // peer process, sending thread, receiving thread
   struct Wanted {

@@ -1,5 +1,5 @@
-// comm/threads/team_comm: the Comm of thread_comm and hybrid_comm. It covers the team of threads of one
-// process, or of several processes with threads 0 communicating. Private to this folder.
+// comm/threads/team_comm: the Comm of thread_comm and hybrid_comm. It covers the threads of one process, or
+// of several processes, where threads 0 communicate. Private to this folder.
 //
 // Every call is one barrier of the team. With several processes, thread 0 performs the call: it joins the
 // contributions of the threads, makes the call between processes, and distributes the result to the threads.
@@ -16,16 +16,18 @@ namespace sheaf {
 
 class TeamComm final : public Comm {
  public:
-  // A thread's place in a team. The team is null if the thread is in none.
+  // A thread's place in a team; `team` is null if the thread is in no team.
   struct Membership {
     std::shared_ptr<ThreadTeam> team;
     int rank = 0;
   };
 
-  // Local. `number`: the index used by SHEAF_TOPOLOGY=node=K. Tasks with equal numbers are on one host.
+  // Creates a handle of a team within one process. Local. `number` is the index that SHEAF_TOPOLOGY=node=K
+  // divides by K; tasks with equal numbers are on one host.
   TeamComm(Membership own, int number) : team_(std::move(own.team)), thread_(own.rank), number_(number) {}
 
-  // Collective over the threads of all processes. `processes` must be null except on thread 0.
+  // Creates a handle of the teams of several processes. Collective over the threads of all processes.
+  // `processes` must be null except on thread 0.
   static std::unique_ptr<Comm> of_processes(Membership own, std::unique_ptr<Comm> processes);
 
   int rank() const override { return process_ * threads() + thread_; }

@@ -32,7 +32,7 @@ std::vector<T> values_of(std::span<const std::byte> bytes) {
   return values;
 }
 
-// A hub for groups that span parts of processes. Its rounds use the group of all tasks.
+// Performs the rounds of groups that span parts of processes, in collective calls of the group of all tasks.
 class TeamHub final : public RootRelay {
  public:
   // Collective over `group`.
@@ -78,7 +78,8 @@ TeamComm::Shape TeamComm::shape_of(Offers all, std::unique_ptr<Comm>& processes)
   processes_->all_max(std::span(&divided, 1));
   if (divided) return cut_through(all) ? Shape::irregular : Shape::within_processes;
   processes = processes_->split(all[0].color, all[0].key);
-  // Whole processes are in order if their ranges of keys are; equal keys are ordered by rank.
+  // The threads of whole processes are in rank order if the processes' ranges of keys do not overlap. Equal
+  // keys are ordered by process.
   int64_t overlap = 0;
   if (processes) {
     const int64_t row[3] = {all.front().key, all.back().key, process_};

@@ -1,8 +1,8 @@
-// comm/threads/thread_comm: tasks are threads of one process.
+// comm/threads/thread_comm: a Comm whose tasks are threads of one process.
 //
 // One thread creates a ThreadTeam and passes it to the other threads; each joins with its own rank. Every
-// collective call is one barrier. Tasks publish pointers to their arguments; the last task to arrive copies
-// the data directly between the memory of the waiting tasks, then wakes them. That takes one wake-up per call
+// collective call is one barrier. Tasks publish pointers to their arguments. The last task to arrive copies
+// the data directly between the memory of the waiting tasks, then wakes them. A call thus costs one wake-up
 // and one copy of the bytes. Waiting tasks sleep after a few polls, so a team may have more threads than the
 // machine has cores.
 //
@@ -26,7 +26,7 @@ SHEAF_EXPORT std::shared_ptr<ThreadTeam> make_thread_team(int size);
 // on one Comm.
 //
 // split_by_node() returns the whole group. With SHEAF_TOPOLOGY=node=K in the environment, every K consecutive
-// tasks of `team` form a node; groups split from `team` keep this assignment.
+// tasks of `team` form a host; groups split from the result keep this assignment.
 SHEAF_EXPORT std::unique_ptr<Comm> thread_comm(std::shared_ptr<ThreadTeam> team, int rank);
 
 SHEAF_EXPORT int thread_team_size(const ThreadTeam& team);  // number of threads

@@ -34,8 +34,8 @@ using Offers = std::span<Offer>;
 
 class ThreadTeam {
  public:
-  // The member that performs the call: the last one to arrive, which wakes the others once, or member 0, if
-  // only that may communicate with other processes.
+  // The member that performs the call: the last one to arrive, which saves a wake-up, or member 0, if only
+  // member 0 may communicate with other processes.
   enum class Actor { last, first };
 
   explicit ThreadTeam(int members) : offers_(static_cast<size_t>(members)) {}

@@ -16,8 +16,8 @@ using layout::EqualBlocks;
 using layout::Run;
 using layout::TypeMap;
 
-// Calls body(length) with the common lengths as compile-time constants, so that their copies become a few
-// moves.
+// Calls body(length). Passes common lengths as compile-time constants, so that copies of these lengths become
+// a few moves.
 using Constants = std::index_sequence<1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 64, 128>;
 template <class Body, size_t first, size_t... others>
 void with_constant(size_t length, Body body, std::index_sequence<first, others...>) {

@@ -2,7 +2,7 @@
 //
 // The data of a transfer is a stream of bytes [from, to). The file type gives the file offset of each byte,
 // the memory type its address. Copy functions visit the extents of both types in order and build no list. All
-// functions are local; the caller keeps the ownership of the memory.
+// functions are local. The caller owns the memory.
 #pragma once
 
 #include <algorithm>
@@ -20,16 +20,16 @@ struct FileAccess {
   const layout::TypeMap* filetype = nullptr;
   int64_t from = 0;  // positions in the stream of the file type
   int64_t to = 0;
-  // Address of displacement 0 of the memory type; only read from when writing to the file.
+  // Address of displacement 0 of the memory type. A write to the file does not modify the memory.
   std::byte* address = nullptr;
-  const layout::TypeMap* memory = nullptr;  // its byte 0 is the byte at position `from`
+  const layout::TypeMap* memory = nullptr;  // byte 0 of this type is the byte at position `from`
   // Owner of the two types if they were made for this access; else null.
   std::shared_ptr<const void> types = nullptr;
 
   int64_t bytes() const { return to - from; }
   int64_t offset_of(int64_t position) const { return displacement + filetype->offset_of(position); }
-  // Return the first and the past-the-end file offset of the access. Require bytes() > 0 and an ordered file
-  // type.
+  // Return the first file offset of the access and the offset past its end. Requires bytes() > 0 and an
+  // ordered file type.
   int64_t low() const { return offset_of(from); }
   int64_t high() const { return offset_of(to - 1) + 1; }
   // Returns the stream position, within [from, to], of the first byte at or above `offset`. Requires an
@@ -43,21 +43,22 @@ struct FileAccess {
   std::byte* contiguous(int64_t position) const;
 };
 
-// Returns the memory type without gaps.
+// Returns the memory type of contiguous memory, which has no gaps.
 const layout::TypeMap& contiguous_bytes();
 
-// Copies stream bytes [from, to) from memory to their file positions in a buffer, or back. `window` holds the
-// file from offset `window_offset`.
+// put_pieces() copies stream bytes [from, to) from memory to their file positions in `window`, a buffer for
+// the bytes of the file from offset `window_offset`. take_pieces() copies them back to memory.
 void put_pieces(const FileAccess& access, int64_t from, int64_t to, std::byte* window, int64_t window_offset);
 void take_pieces(const FileAccess& access, int64_t from, int64_t to, const std::byte* window,
                  int64_t window_offset);
 
-// Copies stream bytes [from, to) from non-contiguous memory into contiguous `out`, or from `in` back to
-// memory.
+// pack() copies stream bytes [from, to) from non-contiguous memory into contiguous `out`. unpack() copies
+// them from `in` back to memory.
 void pack(const FileAccess& access, int64_t from, int64_t to, std::byte* out);
 void unpack(const FileAccess& access, int64_t from, int64_t to, const std::byte* in);
 
-// Copies between a contiguous stream and the extents of any type map; `at` is the address of displacement 0.
+// scatter() copies a contiguous stream to the extents of a type map, and gather() copies them back. `at` is
+// the address of displacement 0.
 SHEAF_EXPORT void scatter(const layout::TypeMap& type, int64_t from, int64_t to, const std::byte* stream,
                           std::byte* at);
 SHEAF_EXPORT void gather(const layout::TypeMap& type, int64_t from, int64_t to, const std::byte* at,

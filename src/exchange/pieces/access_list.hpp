@@ -14,9 +14,9 @@
 
 namespace sheaf::exchange {
 
-// Writes `pieces`. Where segments overlap, the later one in the list wins. Without overlap, the file receives
-// all segments in one call, sorted by offset. Throws the errors of the file; any subset of the segments may
-// have been written then.
+// Writes `pieces`. Where segments overlap, the later one in the list wins. If no segments overlap, passes all
+// of them to the file in one call, sorted by offset. Throws the errors of the file, after which any subset of
+// the segments may have been written.
 void write_pieces(File& file, std::vector<Piece<const std::byte>> pieces);
 
 // Fills `pieces`, which may overlap. Reads segments together unless the gap between them is at least `gap`

@@ -13,10 +13,11 @@ inline constexpr int64_t bytes_per_write = 2 << 10;  // write sieving: the cost 
 inline constexpr int64_t bytes_per_read = 4 << 10;   // read sieving: gaps are read as well
 inline constexpr int64_t gap_worth_a_request = 4 << 10;   // writes skip larger gaps instead of filling them
 inline constexpr int64_t gap_worth_a_message = 64 << 10;  // likewise for requests to a server
-// A window with this many gaps is filled, since each gap costs one more request. Filling costs locking out
-// other handles, a flush and a revalidation on all hosts, and the read.
+// A window with at least this many gaps is filled, since each gap costs one more request. With fewer gaps,
+// filling would cost more: it locks out other handles, flushes and revalidates on all hosts, and reads the
+// window.
 inline constexpr int64_t gaps_worth_filling = 16;
-inline constexpr int64_t gap_worth_reading = 16 << 10;  // for segments with separate memory
+inline constexpr int64_t gap_worth_reading = 16 << 10;  // reads into separate memory skip larger gaps
 static_assert(bytes_per_write * 2 == gap_worth_a_request && gap_worth_a_request <= gap_worth_reading);
 static_assert(gap_worth_reading <= gap_worth_a_message);
 
@@ -27,27 +28,28 @@ inline constexpr int64_t max_read_length = 16 << 20;  // maximum length of segme
 inline constexpr int64_t mover_bytes = 16 << 10;      // between two type maps: fits into the L1 cache
 static_assert(mover_bytes < packed_bytes && packed_bytes < scattered_bytes);
 
-// Number of attempts for a write that must not be overwritten by a read-modify-write of another task. The
-// write is repeated if one may have intervened. The bound ends a race with a program that takes and releases
-// its lock all the time.
+// Maximum number of attempts for a write under a shared lock. The write is repeated if a read-modify-write of
+// another task may have overwritten it. The bound ends a race with a program that takes and releases a lock
+// of its own all the time.
 inline constexpr int max_guarded_writes = 8;
 // Largest page size of any host, in bytes. Extents that are locked against other hosts are whole pages.
 inline constexpr int64_t max_host_page = 64 << 10;
 
-// --- Independent transfer or exchange (exchange/collective). Where all tasks share a page cache, an extent
-// from this size on is worth its own request: that costs less than another copy.
+// --- Independent transfer or exchange (exchange/collective). If all tasks share a page cache, extents of at
+// least this size are transferred independently: a request costs less than another copy.
 inline constexpr int64_t piece_worth_a_write = 32 << 10;
 inline constexpr int64_t piece_worth_a_read = 16 << 10;
 static_assert(piece_worth_a_read >= gap_worth_reading && piece_worth_a_read <= piece_worth_a_write);
-// An exchange pays if the tasks access at least 1/`sparse` of the range, or if the mean gap is shorter than
-// the cost of a request. If the program requests exchange, 1/`very_sparse` suffices. Where each unit must
-// have one writer, sparse accesses are exchanged too, unless they need more than `max_windows` windows.
+// An exchange pays if the tasks access at least 1/`sparse` of the range, or if reading the mean gap costs
+// less than a request. If the program requests an exchange, 1/`very_sparse` suffices. Where each unit must
+// have one writer, writes are exchanged however sparse they are, unless they need `max_windows` windows or
+// more.
 inline constexpr int64_t sparse = 8;
 inline constexpr int64_t very_sparse = 256;
 inline constexpr int64_t max_windows = 1 << 20;
 static_assert(sparse < very_sparse);
 
-// --- The window pool of one host. Its page cache merges requests.
+// --- The window pool of one host. Windows are short, because the page cache of the host merges requests.
 inline constexpr int64_t usual_window = 128 << 10;  // bytes; the first call of a program touches all slots
 inline constexpr int64_t dear_window = 1 << 20;     // where each request costs a message
 inline constexpr int64_t largest_window = 8 << 20;  // for files with blocks of that size
@@ -58,8 +60,8 @@ static_assert((stage_slots & (stage_slots - 1)) == 0 && stage_slots > max_pens +
 static_assert(usual_window < dear_window && dear_window < largest_window);
 
 // --- The window pools of several hosts.
-inline constexpr int max_lanes = 4;               // aggregators of a host
-inline constexpr int64_t max_owners = 1024;       // owners of windows; more writers gain nothing
+inline constexpr int max_lanes = 4;          // maximum number of aggregators of a host
+inline constexpr int64_t max_owners = 1024;  // maximum number of owners of windows; more writers gain nothing
 inline constexpr int64_t hosts_window = 4 << 20;  // bytes; makes requests to servers, and messages, long
 inline constexpr int64_t min_hosts_window = 64 << 10;
 // A short range is cut into this many windows per owner, so that no owner gets twice as much as another.
@@ -67,14 +69,16 @@ inline constexpr int64_t min_hosts_window = 64 << 10;
 inline constexpr int64_t windows_of_an_owner = 4;
 inline constexpr int64_t short_window = 256 << 10;     // bytes
 inline constexpr int64_t memory_of_a_lane = 48 << 20;  // bytes of windows per channel, on every host
-// Bytes of a plan's code that are sent in the same message as its length.
+// Bytes of a plan's code that are sent in the same message as the length of the code, so that short codes
+// take one message.
 inline constexpr size_t short_code = 4 << 10;
 inline constexpr int rounds_under_way = 3;  // one is filled, one is in flight, one is written
 static_assert(max_lanes * memory_of_a_lane >= rounds_under_way * max_owners * min_hosts_window);
 static_assert(min_hosts_window <= short_window && short_window <= hosts_window);
 
-// --- Other handles of a file (transfer/other_handles). If this many random marks in a row are taken, the
-// cause is another handle that fills gaps rather than chance. The task then waits for that handle.
+// --- Other handles of a file (transfer/other_handles). If this many random marks in a row are locked,
+// another handle that fills gaps probably holds all of them. The task then waits for that handle, for at most
+// patience_with_fillers, before the open fails.
 inline constexpr int tries_at_once = 4;
 inline constexpr std::chrono::seconds patience_with_fillers{60};
 

@@ -1,9 +1,10 @@
-// exchange/pieces/coverage: whether the extents of all tasks fill a range, and where they leave gaps.
+// exchange/pieces/coverage: determines whether the extents of all tasks fill a range, and where they leave
+// gaps.
 //
 // Each extent contributes hash(end) - hash(begin). If the extents of all tasks tile [low, high) exactly once,
-// all inner boundaries cancel and the sum equals hash(high) - hash(low). Otherwise it differs, except with
-// probability 2^-64. One number per task, added in any order, thus replaces lists that would have to be
-// sorted.
+// all inner boundaries cancel and the sum equals hash(high) - hash(low). If they do not, the sum differs,
+// except with probability 2^-64. Adding one number per task, in any order, thus replaces sorting a list of
+// all extents.
 #pragma once
 
 #include <atomic>
@@ -30,7 +31,7 @@ class CoverageMap {
   void set(int64_t begin, int64_t end) const;
   // Sets the bits of stream bytes [from, to) in a window that begins at file offset `window_offset`.
   void set(const FileAccess& access, int64_t from, int64_t to, int64_t window_offset) const;
-  // Returns the first set (clear) byte at or after `begin`, at most `end`.
+  // Return the first set, or clear, byte in [begin, end); `end` if there is none.
   int64_t next_set(int64_t begin, int64_t end) const { return find(begin, end, 0); }
   int64_t next_clear(int64_t begin, int64_t end) const { return find(begin, end, ~uint64_t{0}); }
   // Calls use(begin, end) for each run of set bytes below `end`, in order.

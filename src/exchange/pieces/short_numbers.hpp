@@ -1,4 +1,5 @@
-// exchange/pieces/short_numbers: variable-length numbers in messages, seven bits per byte.
+// exchange/pieces/short_numbers: encodes numbers in messages in a variable length, seven bits per byte, the
+// lowest bits first.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// exchange/pieces/windows: the range of a collective transfer, cut into windows, and the owner of each
+// exchange/pieces/windows: cuts the range of a collective transfer into windows and assigns an owner to each
 // window.
 //
 // Windows begin and end on multiples of their size, so that no two requests touch one block (Blue Gene/L
@@ -41,7 +41,7 @@ struct Windows {
   int64_t end(int64_t place) const { return std::clamp(first + (place + 1) * size, low, high); }
   int64_t at(int64_t offset) const { return (offset - first) / size; }  // place
   int64_t rounds() const { return count() / owners; }
-  // Returns true if each byte has the same owner in both.
+  // Returns true if each byte has the same owner in `other`.
   bool has_owners_of(const Windows& other) const {
     return size * per_unit == other.size * other.per_unit && owners == other.owners;
   }

@@ -22,7 +22,9 @@ RangeLock try_lock(File& file, int64_t begin, int64_t end) {
 void ConcurrentOpeners::announce(std::shared_ptr<File> file) {
   for (const Backoff looks;; looks.rest()) {
     for (int tries = 0; tries < tries_at_once; ++tries) {
-      mine_ = 1 + static_cast<int64_t>(random_number() % (marks - 2));  // neither the first nor the last
+      mine_ = 1 + static_cast<int64_t>(
+                      random_number() %
+                      (marks - 2));  // neither the first nor the last: keep_out() locks both sides
       if (!(mark_ = try_lock(*file, mine_, mine_ + 1))) continue;
       file_ = std::move(file);
       return;
@@ -40,7 +42,7 @@ RangeLock ConcurrentOpeners::keep_out() {
     if (!before) return {};
     return kept_with(try_lock(*file_, mine_ + 1, marks), std::move(before.held));
   } catch (const Error&) {
-    return {};  // unknown: treated as another handle
+    return {};  // treated as if another handle were open
   }
 }
 

@@ -17,8 +17,8 @@ namespace sheaf::exchange {
 
 namespace {
 
-// Merges adjacent extents into requests and calls request(offset, stream position, length) while it returns
-// true. Returns the result of the last call.
+// Merges adjacent extents into requests and calls request(offset, stream position, length) for each of them,
+// until a call returns false. Returns the result of the last call.
 template <class Request>
 bool in_requests(const FileAccess& access, int64_t from, int64_t to, Request request) {
   bool going = true;
@@ -161,7 +161,8 @@ std::vector<Piece<Byte>> pieces_of(const FileAccess& access, int64_t from, int64
   return pieces;
 }
 
-// Returns a part length that keeps the segment lists small; a single extent is one part.
+// Returns the length of the parts into which an access is split, so that segment lists stay small. A single
+// extent is one part.
 int64_t max_part(const FileAccess& access) { return access.pieces() == 1 ? access.bytes() : scattered_bytes; }
 
 void write_scattered(File& file, const FileAccess& access, IoCounters& tally) {

@@ -1,4 +1,4 @@
-// exchange/transfer/io_counters: counters of transfers, updated where the work is done.
+// exchange/transfer/io_counters: counters of transfers. The code that transfers bytes updates them.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ struct IoCounters {
   int64_t file_ns = 0;
 };
 
-// Adds its lifetime, in nanoseconds, to a counter.
+// Adds the lifetime of the object, in nanoseconds, to a counter.
 class Clock : private NonCopyable {
  public:
   explicit Clock(int64_t& sum) : sum_(sum), begin_(std::chrono::steady_clock::now()) {}

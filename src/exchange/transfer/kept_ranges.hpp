@@ -11,8 +11,9 @@
 
 namespace sheaf::exchange {
 
-// A set of extents [begin, end). Threads: any. If the set is full, add() drops the other extents; the caller
-// then reads their bytes from the server. The set never contains bytes that the task has not written.
+// A set of extents [begin, end). If the set is full, add() drops all extents except for the added one; the
+// caller then reads their bytes from the server. The set never contains bytes that the task has not written.
+// Any thread may call the functions.
 class KeptRanges {
  public:
   static constexpr int64_t everywhere = std::numeric_limits<int64_t>::max();

@@ -86,7 +86,8 @@ void NonCoherentFile::resize(int64_t size) {
   inner().resize(size);
 }
 
-// Revalidates. Threads that arrive during a revalidation wait for it.
+// Revalidates if other tasks have published since the last revalidation. Threads that arrive meanwhile wait
+// for the result.
 void NonCoherentFile::look_anew() {
   const std::lock_guard lock(renewing_);
   if (!stale_.exchange(false)) return;
@@ -104,7 +105,8 @@ void NonCoherentFile::close() {
   if (publishing) throw *publishing;
 }
 
-// Threads that arrive while another thread publishes or syncs wait until it has finished.
+// Brings all written bytes to the state `to` by part(), which publishes or syncs, unless they are in that
+// state. Threads that arrive meanwhile wait until part() has finished.
 template <class Part>
 void NonCoherentFile::bring(Written to, Part part) {
   const std::lock_guard lock(bringing_);
@@ -139,7 +141,7 @@ RangeLock NonCoherentFile::lock_range(const LockRequest& wanted) {
   return mine;
 }
 
-// The holder of a descriptor may write with it.
+// Assumes that the caller writes through the descriptor.
 FileDescriptor NonCoherentFile::descriptor(DescriptorKind whose) {
   written_ = Written::here;
   changed_ = true;

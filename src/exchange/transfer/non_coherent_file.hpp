@@ -1,17 +1,17 @@
 // exchange/transfer/non_coherent_file: a file that tasks of several hosts have open, each host with its own
 // page cache.
 //
-// Page caches write back whole pages, including stale bytes of other hosts, and keep serving what they hold.
-// This file therefore bypasses the cache and transfers exactly the bytes of the call
-// (storage/file_traits.hpp). Where the file system refuses that, it takes a lock, drops the cache before the
-// transfer and syncs afterwards. Linux writes back no other bytes of a page in which its host holds a lock.
-// Written bytes are at the server after sync().
+// A page cache writes back whole pages, including stale bytes of other hosts, and continues to serve stale
+// pages to reads. This file therefore bypasses the cache and transfers exactly the bytes of the call
+// (storage/file_traits.hpp). If the file system refuses such a write, this file locks the pages, drops the
+// cache, writes and syncs. While a host holds a lock in a page, Linux writes back the changed bytes of the
+// page only. Written bytes are at the server after sync().
 //
 // A read fetches from the server, and revalidates first if other tasks have published since the last
-// revalidation. Only bytes that the task itself has written since then come from its host's cache. No task
-// reads bytes in order to write them back while others may write, so transfers need no other locks.
+// revalidation. Only bytes that the task itself has written since then are read from its host's cache. No
+// task reads bytes in order to write them back while others may write, so transfers need no other locks.
 //
-// Threads: any. Offsets and lengths are in bytes.
+// Any thread may call the functions. Offsets and lengths are in bytes.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ class NonCoherentFile final : public ForwardingFile, private Published {
       : ForwardingFile(std::move(inner)), locks_(locks), at_once_(at_once), windows_(*this) {}
 
   void write_at(std::span<const std::byte> data, int64_t offset) override { write(data, offset, alone_); }
-  // Where writes need a lock, takes a single lock for all segments.
+  // Takes a single lock for all segments if writes need a lock.
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
     write_pieces_by(*this, pieces);
   }
@@ -45,15 +45,15 @@ class NonCoherentFile final : public ForwardingFile, private Published {
     forget_all();
     look_anew();
   }
-  // Publishes first; the file is closed even if publishing fails.
+  // Publishes, then closes the file even if publishing fails.
   void close() override;
   // Does nothing if no bytes were written through this File.
   void sync() override;
   void publish() override;
 
-  // For atomic mode: the holder of a lock sees what other holders wrote under theirs. Throws the errors of
-  // File::lock_range() and renew(). A failure to publish is reported by the transfer, which publishes before
-  // the lock is released.
+  // Serves atomic mode: the holder of a lock sees the bytes that earlier holders wrote under their locks.
+  // Each transfer publishes before its lock is released, and reports a failure to publish. Throws the errors
+  // of File::lock_range() and renew().
   RangeLock lock_range(const LockRequest& wanted) override;
 
   FileTraits traits() override { return {.apart = this}; }
@@ -78,7 +78,7 @@ class NonCoherentFile final : public ForwardingFile, private Published {
   std::shared_mutex& writers() override { return writers_; }
   File& windows() override { return windows_; }
 
-  // The aggregator's view of the file.
+  // The view of the file that aggregators use in collective transfers.
   class Windows final : public ForwardingFile {
    public:
     explicit Windows(NonCoherentFile& file)
@@ -116,8 +116,8 @@ class NonCoherentFile final : public ForwardingFile, private Published {
 
   const LockScope locks_;
   const bool at_once_;
-  std::atomic<bool> through_ = true;                // writes that bypass the cache have not been refused yet
-  std::atomic<Written> written_ = Written::synced;  // state that all written bytes have reached at least
+  std::atomic<bool> through_ = true;  // the file system has not refused a write that bypasses the cache
+  std::atomic<Written> written_ = Written::synced;  // minimum state of all written bytes
   std::atomic<bool> changed_ = false;  // has independent writes that are not announced to the other tasks
   std::atomic<int> held_ = 0;          // number of ranges that this task has locked
   // Other tasks (or, with `at_once_`, this task) have published since the last revalidation.
@@ -129,8 +129,8 @@ class NonCoherentFile final : public ForwardingFile, private Published {
   Windows windows_;
 };
 
-// For files of several hosts; no effect on others. to_server() publishes the writes of this task.
-// from_server() revalidates: later reads return bytes that were at the server by then.
+// to_server() publishes the writes of this task. from_server() revalidates: later reads return bytes that
+// were at the server at the time of the call. Both affect only files of several hosts.
 inline void to_server(File& file) {
   if (Published* const apart = file.traits().apart) apart->publish();
 }

@@ -1,5 +1,4 @@
-// exchange/transfer/shared_range: ranges that a task writes while no other task reads them and writes them
-// back.
+// exchange/transfer/shared_range: keeps other tasks from read-modify-write of a range while a task writes it.
 #pragma once
 
 #include <utility>
@@ -11,16 +10,17 @@
 
 namespace sheaf::exchange {
 
-// Holds a shared lock on a range, together with other plain writers. Takes no lock if the file supports none,
-// since then no task sieves writes, and none for files that take segments together (FileTraits). Parts that
-// the program has locked are skipped: no other task gets a lock there either until the program unlocks them.
+// Holds a shared lock on a range, as all tasks do that write without sieving. Takes no lock if no task sieves
+// writes of the file: because it supports no locks, or because requests are dear (FileTraits). Skips parts
+// that the program has locked: no other task can lock them, and so sieve them, until the program unlocks
+// them.
 class SharedRange : private NonCopyable {
  public:
   // Throws the error of File::lock if the range stays locked.
   SharedRange(File& file, int64_t offset, int64_t length);  // bytes; length 0: no lock is taken
 
-  // Releases the range. Returns true if a lock of the program was released or replaced in the meantime.
-  // Another task may then have read a part of the range before this write and written it back afterwards.
+  // Releases the range. Returns true if the program has released or replaced a lock in the range in the
+  // meantime: another task may have read that part before this write and written it back afterwards.
   bool was_unguarded();
 
  private:
@@ -33,8 +33,8 @@ class SharedRange : private NonCopyable {
   std::vector<Part> barred_;
 };
 
-// Calls `part`, which writes the range, while no task reads the range and writes it back. Calls it again if
-// that could not be guaranteed.
+// Calls part(), which writes the range, while no other task reads the range and writes it back. If that could
+// not be guaranteed, repeats the call, up to max_guarded_writes times.
 template <class Part>
 void while_shared(File& file, int64_t offset, int64_t length, Part part) {
   for (int times = 0; times < max_guarded_writes; ++times) {

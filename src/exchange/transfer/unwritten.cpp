@@ -11,8 +11,8 @@ namespace sheaf::exchange {
 
 namespace {
 
-// Maximum number of separate extents, at some 100 bytes of memory each. Beyond it, a single extent covers
-// all, and a retry must cover that extent.
+// Maximum number of separate extents, at some 100 bytes of memory each. If there are more, a single extent
+// replaces all of them, and the program must write that whole extent again.
 constexpr std::ptrdiff_t max_extents = 1 << 16;
 
 template <class Visit>
@@ -109,7 +109,7 @@ std::optional<Error> UnwrittenBytes::problem(const std::string& path, int task) 
       missing_, {}, [](const Extents::value_type& extent) { return extent.second.failure->number; });
   const auto& [end, failure] = first->second;
   const Error& why = failure->why;
-  // MPI_Error_string limits the text to 256 characters.
+  // Names the path only once, because MPI_Error_string limits the text to 256 characters.
   const std::string reason = why.what();
   const std::string quoted = "'" + path + "'";
   const std::string name = reason.find(quoted) == std::string::npos ? quoted + ": " : "";

@@ -1,7 +1,8 @@
-// exchange/transfer/unwritten: the bytes of a file that a task could not write.
+// exchange/transfer/unwritten: records the bytes of a file that a task could not write.
 //
-// Programs need not check every result, since MPI-IO returns errors by default. So a file remembers its
-// missing bytes: sync and close fail until the same bytes have been written. Local to a task. Threads: any.
+// Programs need not check every result, since MPI-IO returns errors by default. So a file records its missing
+// bytes, and sync and close fail until the program has written them. Each task has its own record. Any thread
+// may call the functions.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +27,11 @@ class SHEAF_EXPORT UnwrittenBytes {
   // Records a successful write.
   void remove(int64_t offset, int64_t length);
   void remove(const FileAccess& access);
-  // Records that the file now ends at `offset`.
+  // Records that the file was truncated to `offset` bytes: bytes beyond are no longer missing.
   void cut(int64_t offset);
 
-  // Returns the first failure with bytes that are still missing, with its code, its errno and `task`, the
-  // writer. Returns nothing if no byte is missing.
+  // Returns the first failure with bytes that are still missing, as an Error with the code and errno of the
+  // failure and with `task` as the writer. Returns nothing if no byte is missing.
   std::optional<Error> problem(const std::string& path, int task) const;
 
  private:

@@ -1,4 +1,4 @@
-// Collective reads and writes over the compute tasks.
+// Implements the collective reads and writes of the compute tasks.
 #include "sfio/session/collective.hpp"
 #include "comm/agree.hpp"
 #include "sfio/api/file.hpp"

@@ -1,4 +1,4 @@
-// sfio/api/file: the types of MFILE and sfio_request.
+// sfio/api/file: the types behind MFILE and sfio_request, and the table of open files.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 #include "sfio/striped_file.hpp"
 
 struct sfio_file {
-  int64_t session;  // number of the session
+  int64_t session;  // number of the session in which it was opened
   std::shared_ptr<sheaf::sfio::StripedFile> file;
   std::set<sfio_request*> under_way{};          // requests in flight; guarded by the lock of the link
   sheaf::exchange::UnwrittenBytes unwritten{};  // failed writes of this task
@@ -28,7 +28,8 @@ struct sfio_request {
   std::unique_ptr<sheaf::sfio::Operation> operation{};
   std::optional<int64_t> transferred{};  // bytes, after completion
 
-  // Waits for completion, at most once. Throws the first error on each call.
+  // Waits until the transfer is complete. Returns the bytes transferred. Throws the first error of the
+  // transfer, on every call.
   int64_t finish();
 };
 
@@ -42,13 +43,13 @@ inline Runtime& session_of(int64_t number, const std::string& what) {
   return *current;
 }
 
-// Registers open files, so that a closed handle is an error. Any thread.
-MFILE* add_open_file(std::unique_ptr<sfio_file> file);  // releases ownership until the removal
-std::unique_ptr<sfio_file> remove_open_file(MFILE* f);  // takes ownership; `f` must be open
+// The table of open files, by which a call detects a closed handle. Any thread may call the functions.
+MFILE* add_open_file(std::unique_ptr<sfio_file> file);  // the table owns the file until its removal
+std::unique_ptr<sfio_file> remove_open_file(MFILE* f);  // the caller owns the result; `f` must be open
 bool is_open_file(const MFILE* f);
 
-// Returns the file of a handle. Throws invalid_argument if it is null or closed, wrong_mode if its session
-// has ended.
+// Returns the file of the handle `f`. Throws invalid_argument if the handle is null or closed, and wrong_mode
+// if its session has ended.
 inline StripedFile& file_of(MFILE* f) {
   if (!f) throw Error(Code::invalid_argument, "no file (MFILE is NULL)");
   if (!is_open_file(f)) throw Error(Code::invalid_argument, "the MFILE is closed or was never opened");
@@ -56,7 +57,8 @@ inline StripedFile& file_of(MFILE* f) {
   return *f->file;
 }
 
-// Records failed blocks as missing until they are written, or removes written blocks from the record.
+// Records the blocks of a write: as missing if it failed with `failed`, otherwise as written and no longer
+// missing.
 inline void remember(sfio_file& f, const std::vector<Block>& blocks, const std::optional<Error>& failed) {
   for (const Block& block : blocks) {
     if (failed)
@@ -83,7 +85,8 @@ inline Counted kind_of(Direction direction) {
   return direction == Direction::write ? Counted::write : Counted::read;
 }
 
-// Builds the list of blocks of a call. A call with a single block passes a list of one.
+// Builds the list of blocks of a call from its arrays. A call with a single block passes arrays of one
+// element.
 template <class Buffer>
 std::vector<Block> blocks_of(unsigned count, const int64_t* offsets, Buffer* const* buffers,
                              const size_t* sizes) {

@@ -12,8 +12,8 @@ using namespace sheaf::sfio;
 
 namespace {
 
-// Verifies that all tasks pass the same name and number by comparing a hash. Throws mismatch on all tasks if
-// they differ, or the error `wrong` of any task.
+// Verifies by a hash that all tasks pass the same name and number. Collective. Throws mismatch on all tasks
+// if they differ, or the error `wrong` of any task.
 void agree_on(Comm& comm, const std::string& name, int64_t number, const std::optional<Error>& wrong) {
   const auto hash = static_cast<int64_t>(std::hash<std::string>()(name + '\0' + std::to_string(number)) >> 1);
   int64_t values[] = {hash, -hash};
@@ -22,7 +22,7 @@ void agree_on(Comm& comm, const std::string& name, int64_t number, const std::op
   Error differs(Code::mismatch, "the compute tasks disagree about the name or the number; task " +
                                     std::to_string(comm.rank()) + " says '" + name + "', " +
                                     std::to_string(number));
-  if (comm.rank() > 0) differs.set_counted();  // by task 0
+  if (comm.rank() > 0) differs.set_counted();  // task 0 counts it
   throw differs;
 }
 
@@ -125,7 +125,7 @@ int sfio_mclose(MFILE* f) {
     Runtime& session = *Runtime::current();
     std::optional<Error> problem = finish_transfers(*f);
     if (!problem) problem = f->unwritten.problem(f->file->name(), session.comm().rank());
-    if (problem) problem->set_counted();  // as that of the write or of sfio_wait()
+    if (problem) problem->set_counted();  // the write or sfio_wait() has counted it
     const auto lost = attempt([&] { agree(session.comm(), problem); });
     act(session, [&] { f->file->close(); });
     if (lost) throw *lost;

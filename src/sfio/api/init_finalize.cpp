@@ -1,13 +1,13 @@
-// The two MPI calls that a session intercepts.
+// Intercepts the two MPI calls that concern a session, MPI_Init and MPI_Finalize.
 //
 // MPI_Finalize ends the session first. No listener thread may be active when the real MPI_Finalize starts,
 // because MPICH stops locking then. If the MPI library precedes this one in symbol order, an attribute of
 // MPI_COMM_SELF ends the session instead (runtime_mpi.cpp). That suffices unless listeners are threads and
 // the MPI library is MPICH.
 //
-// MPI_Init requests the thread level for listener threads if SHEAF_SFIO enables them, because programs that
-// open `sfio:` names only through MPI-IO do not request it. With Open MPI it also sends messages in longer
-// bursts.
+// MPI_Init requests the thread level for listener threads if SHEAF_SFIO asks for them, because programs that
+// open `sfio:` names only through MPI-IO do not request it. With Open MPI, it also makes MPI send messages in
+// longer bursts.
 #include <mpi.h>
 
 #include <cstdlib>
@@ -56,8 +56,9 @@ SHEAF_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* pro
 SHEAF_EXPORT int MPI_Finalize(void) { return finalize(); }
 
 #ifdef OPEN_MPI
-// Fortran calls of Open MPI bypass the C functions. First the calls of mpif.h and the module mpi, then those
-// of the module mpi_f08, with an optional error argument.
+// The Fortran calls of Open MPI bypass the C functions, so these functions replace them. The first ones are
+// those of mpif.h and the module mpi; the others are those of the module mpi_f08, where the error argument is
+// optional.
 SHEAF_EXPORT void mpi_init_(MPI_Fint* error) { *error = MPI_Init(nullptr, nullptr); }
 SHEAF_EXPORT void mpi_init_thread_(MPI_Fint* required, MPI_Fint* provided, MPI_Fint* error) {
   *error = MPI_Init_thread(nullptr, nullptr, *required, provided);

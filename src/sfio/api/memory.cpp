@@ -1,4 +1,4 @@
-// sfio/api/memory: the memory of sfio_malloc(), which listeners on this host access directly.
+// sfio/api/memory: allocates the memory of sfio_malloc(), which listeners on this host access directly.
 #include <cerrno>
 #include <map>
 #include <memory>

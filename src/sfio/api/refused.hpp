@@ -1,7 +1,7 @@
-// sfio/api/refused: error counts of this process, for calls that fail before a listener counts an error: bad
-// arguments, closed files, an ended session, a listener that is gone.
+// sfio/api/refused: counts errors of calls in this process that no listener counts: bad arguments, closed
+// files, an ended session, a listener that is gone.
 //
-// The counts outlive a session. Any thread.
+// The counts outlive a session. Any thread may call the functions.
 #pragma once
 
 #include <exception>

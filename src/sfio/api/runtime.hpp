@@ -1,5 +1,6 @@
 // sfio/api/runtime: the session of this task: its communicators, its link to the listeners and its listener
-// thread. A process has at most one, created by sfio_start() and ended by sfio_stop() or MPI_Finalize.
+// thread. A process has at most one session. sfio_start() creates it, and sfio_stop() or MPI_Finalize ends
+// it.
 #pragma once
 
 #include <mpi.h>
@@ -28,7 +29,7 @@ class Runtime : private NonCopyable {
   // Ends the session. Collective over the compute tasks.
   static void stop();
 
-  // Returns the session; null on a listener task, before the start and after the end.
+  // Returns the session; null on a listener task and while no session runs.
   static Runtime* current();
 
   // Returns the session, or starts one over MPI_COMM_WORLD if none is running. Collective if it starts one.
@@ -58,7 +59,7 @@ class Runtime : private NonCopyable {
   const std::shared_ptr<Store> files_;
   std::unique_ptr<Service> service_;
   std::thread thread_;
-  std::atomic<bool> given_up_{false};  // the session ends without the message that stops the thread
+  std::atomic<bool> given_up_{false};  // the listener thread must end without the message that stops it
 };
 
 // Reports an error of a call and sets errno. Identifies the task by its number among the compute tasks.
@@ -84,7 +85,7 @@ int succeeds(const char* call, Body&& body) {
   });
 }
 
-// Both, for a call that merror() counts under `kind` if it fails.
+// Run the body of a call like the functions above. If the call fails, merror() counts it under `kind`.
 template <class Result, class Body>
 Result guarded(Counted kind, const char* call, Result failure, Body&& body) {
   return guarded(call, failure, [&] {

@@ -21,8 +21,8 @@ namespace {
 
 Runtime* running = nullptr;
 
-// MPI_Finalize first deletes the attributes of MPI_COMM_SELF, while all of MPI still works (MPI 3.1, section
-// 8.7.1).
+// Ends the session in MPI_Finalize, which first deletes the attributes of MPI_COMM_SELF, while all of MPI
+// still works (MPI 3.1, section 8.7.1).
 int end_with_mpi(MPI_Comm, int, void*, void*) {
   try {
     run_before_mpi_ends();  // striped multifiles need the session
@@ -50,7 +50,7 @@ void require_mpi() {
   if (flag) throw Error(Code::invalid_argument, "MPI has been finalized");
 }
 
-// Two threads alternate in MPI calls if the thread level allows it.
+// Returns a place with two threads that alternate in MPI calls, if the thread level allows it.
 std::unique_ptr<Workplace> place_of_listener() {
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
@@ -84,7 +84,7 @@ void Runtime::start(MPI_Comm all, const char* how) {
   if (running) throw Error(Code::wrong_mode, "a session is running already; sfio_stop() ends it");
   std::unique_ptr<Runtime> session(new Runtime);
   session->begin(all, how);
-  if (session->compute_ == MPI_COMM_NULL) return;  // it was a listener; the session has ended
+  if (session->compute_ == MPI_COMM_NULL) return;  // this task was a listener; the session has ended
   end_at_finalize();
   set_session_store(make_striped_store(session->link_));
   running = session.release();
@@ -130,7 +130,7 @@ void Runtime::serve_in_thread() {
     try {
       serve(*own, *service_, options_.room, *place_of_listener(), [this] { return given_up_.load(); });
     } catch (const std::exception& error) {
-      report_error("I/O listener", error);  // its clients detect that it is gone
+      report_error("I/O listener", error);  // the clients detect that the listener is gone
     }
   });
 }

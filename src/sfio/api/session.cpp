@@ -1,4 +1,4 @@
-// Functions that start, stop and describe the session.
+// Implements the functions that start, stop and describe the session.
 #include "sfio/api/exported.hpp"
 #include "sfio/api/runtime.hpp"
 

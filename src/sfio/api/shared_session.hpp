@@ -1,6 +1,6 @@
-// sfio/api/shared_session: access to the running session for another library of the process with its own copy
-// of the core, such as the MPI-IO drop-in. That library looks up sheaf_sfio_shared_session() by name and
-// creates its own link to the listeners.
+// sfio/api/shared_session: gives another library of the process that contains a copy of this code, such as
+// the MPI-IO drop-in, access to the running session. That library looks up sheaf_sfio_shared_session() by
+// name and creates its own link to the listeners.
 #pragma once
 
 #include <mpi.h>
@@ -11,7 +11,8 @@
 
 namespace sheaf::sfio {
 
-// Tags of answers to the link of the session and to the link of another library are distinct.
+// Tags of the answers to the session's own link. The link of another library uses other tags, so that answers
+// reach the right link.
 inline constexpr AnswerTags own_tags{16, 15999};
 inline constexpr AnswerTags guest_tags{16000, Messages::highest_tag};
 
@@ -32,7 +33,7 @@ struct SharedListener {
 }  // namespace sheaf::sfio
 
 // Describes the running session in *session. If `begins` is not 0 and no session is running, starts one as
-// mopen() does. That is collective; otherwise the call is local. Returns -1 on error.
+// mopen() does, which is collective; otherwise the call is local. Returns -1 on error.
 extern "C" int sheaf_sfio_shared_session(sheaf::sfio::SharedSession* session, int begins);
 // Describes listener `number` of the running session in *listener.
 extern "C" void sheaf_sfio_shared_listener(int number, sheaf::sfio::SharedListener* listener);

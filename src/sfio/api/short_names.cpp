@@ -1,4 +1,5 @@
-// The names of the paper. They are weak: a program that defines functions with the same names keeps its own.
+// Defines the functions under the names of the paper. The symbols are weak, so a program that defines
+// functions with the same names uses its own.
 #include <vector>
 
 #include "sfio/api/exported.hpp"

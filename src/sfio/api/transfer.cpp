@@ -1,4 +1,4 @@
-// Local reads and writes.
+// Implements the local reads and writes.
 #include <type_traits>
 #include <utility>
 
@@ -16,7 +16,7 @@ int64_t sum_of(const std::vector<Block>& blocks) {
   return sum;
 }
 
-// Runs a blocking call; move(file, blocks) returns the number of bytes.
+// Runs a blocking call: transfers the blocks by move(file, blocks), which returns the number of bytes.
 template <class Buffer, class Move>
 int64_t transfer(const char* call, MFILE* f, unsigned count, const int64_t* offsets, Buffer* const* buffers,
                  const size_t* sizes, Move move) {
@@ -128,7 +128,7 @@ int sfio_ireadb(MFILE* f, unsigned count, const int64_t offsets[], void* const b
 }
 
 int sfio_test(sfio_request* request, int* done) {
-  // The count of a test without a request is that of reads.
+  // merror() counts a test without a request as a failed read.
   return succeeds(request ? kind_of(request->direction) : Counted::read, "sfio_test", [&] {
     if (!request || !done)
       throw Error(Code::invalid_argument, "no request or no place for the answer (NULL)");

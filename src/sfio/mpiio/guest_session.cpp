@@ -1,5 +1,5 @@
-// `sfio:` names in the MPI-IO drop-in. They go through the I/O listeners of the session that libsheaf_sfio
-// runs in this process. Without a session, each task accesses the subfiles itself.
+// Implements `sfio:` names in the MPI-IO drop-in. It reaches them through the I/O listeners of the session
+// that libsheaf_sfio runs in this process. Without a session, each task accesses the subfiles itself.
 
 #include <dlfcn.h>
 
@@ -34,9 +34,9 @@ bool may_begin(MPI_Comm comm) {
   return true;
 }
 
-// Joins the session that runs now, before `path` is used. Collective over `comm`; local if it is
-// MPI_COMM_NULL. Ignores other names. Begins a session if there is none and SHEAF_SFIO is set. Throws
-// MpiError if that needs more tasks than `comm` has, or fails.
+// Joins the running session before `path`, a `sfio:` name, is used; does nothing for other names. Collective
+// over `comm`; local if `comm` is MPI_COMM_NULL. If no session runs and SHEAF_SFIO is set, begins one. Throws
+// MpiError if the session needs more tasks than `comm` has, or cannot begin.
 void follow_session(const std::string& path, MPI_Comm comm) {
   if (!is_stripe_path(path)) return;
   static std::mutex mutex;

@@ -16,7 +16,7 @@ inline constexpr size_t max_subfiles = 4096;
 
 namespace sheaf::sfio {
 
-// --- One message. Its data fits into the memory that a listener keeps for the next request.
+// --- One message. Its data fit into the memory that a listener keeps for the next request.
 inline constexpr int64_t default_room = 1 << 20;  // bytes of data that a listener accepts
 inline constexpr int64_t direct_room = 4 << 20;   // likewise without messages: the bytes are not copied
 inline constexpr int64_t head_room = 512 << 10;   // bytes for the head of a request, in addition to the data
@@ -24,11 +24,13 @@ inline constexpr int64_t max_extents = 16 << 10;  // extents of 16 bytes
 inline constexpr int64_t max_places = 4 << 10;    // places of 32 bytes, in lent memory
 static_assert(max_extents * 16 + max_places * 32 < head_room);
 static_assert(default_stripe_unit <= default_room && default_room <= direct_room);
-// Smaller extents, on average, are faster in one message than one by one in a file request.
+// Minimum mean length of the extents of a request with lent memory, in bytes. Shorter extents are faster in
+// one message than in a file request each.
 inline constexpr int64_t min_lent_piece = 4 << 10;
 
-// --- Requests in flight to one listener. A task that shares its core with a listener may get no time to send
-// for a while. With a limit of two, listeners on other cores ran out of work (docs/api-sfio.md, "Measured").
+// --- Requests in flight to one listener. A task that shares its core with a listener may not be scheduled
+// for a while. With a limit of two requests, listeners on other cores ran out of work in that time
+// (docs/api-sfio.md, "Measured").
 inline constexpr size_t max_flights = 8;
 
 // --- A listener.

@@ -37,7 +37,7 @@ class Writer {
   std::vector<std::byte> bytes_;
 };
 
-// Extracts the parts of a message. Every call returns whether the message had enough bytes.
+// Extracts the parts of a message. Every call returns true if the message had enough bytes.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -54,7 +54,7 @@ class Reader {
     list.resize(static_cast<size_t>(count));
     return copy(list.data(), list.size() * sizeof *list.data());
   }
-  // Grows with the elements found, whatever length the message claims.
+  // Extracts a list. Allocates memory for the elements found, not for the number that the message claims.
   template <class List, class Each>
   bool list_of(List& list, Each each) {
     int64_t count = 0;

@@ -2,9 +2,9 @@
 //
 // A request is one message: a head and, for writes, the concatenated bytes of all its extents. The answer is
 // one message: a head of fixed size, of which only the used part is sent, and for reads the bytes. If the
-// task's memory can be lent (base/os/lent_memory.hpp), the request instead specifies where in that memory the
-// bytes are read or written, and the message carries no data. Numbers are in the host's byte order, since
-// both sides are tasks of one MPI program.
+// task's memory can be lent (base/os/lent_memory.hpp), the message carries no data: the request lists the
+// places in that memory that the listener reads or writes. Numbers are in the host's byte order, since both
+// sides are tasks of one MPI program.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ namespace sheaf::sfio {
 
 using exchange::Extent;
 
-// Kinds of requests, each with its arguments -> results in the answer.
+// Kinds of requests. The notes have the form: arguments -> results in the answer.
 enum class Kind : int32_t {
   // path -> values {exists, has identity, size, block size, allocated, is directory}; identity
   look,
@@ -81,8 +81,8 @@ struct Decoded {
   Request request;
   std::span<const std::byte> data;  // bytes that follow the head
 };
-// Returns nothing if the message is no valid request: it is shorter than its lengths or counts require, or
-// has an unknown kind.
+// Parses a request. Returns nothing if the message is shorter than its lengths or counts say, or has an
+// unknown kind.
 std::optional<Decoded> decode(std::span<const std::byte> message);
 
 // System calls with counted errors, in the order of merror (SFIO paper, section 3).
@@ -91,20 +91,21 @@ inline constexpr size_t counted_kinds = 8;
 using ErrorCounts = std::array<int64_t, counted_kinds>;
 
 struct Answer {
-  // sheaf::Code. ok: values and text are the results of the request. Otherwise text is the message, and
-  // values are {a created file could not be removed, 1, 1 if the listener counts the error}; {0, 0} if no
-  // answer arrived.
+  // A sheaf::Code. If it is ok, `values` and `text` are the results of the request. Otherwise `text` is the
+  // error message, and `values` are {a created file could not be removed, 1, 1 if the listener counts the
+  // error}, or {0, 0} if no answer arrived.
   int32_t code = 0;
   int32_t errno_value = 0;
   std::array<int64_t, counted_kinds> values{};
   int32_t text_length = 0;
-  int32_t out_of_reach = 0;  // 1: lent memory unreachable, nothing done: resend with the data
+  int32_t out_of_reach = 0;  // 1: the listener cannot reach the lent memory and has done nothing; the task
+                             // must resend with the data
   std::array<char, 432> text{};
 
   void set_text(std::string_view words);  // truncated to the size of `text`
   std::string_view words() const { return {text.data(), static_cast<size_t>(text_length)}; }
 
-  // Bytes to send if no data follow.
+  // Returns the bytes to send if no data follow.
   int64_t used() const { return static_cast<int64_t>(sizeof(Answer) - text.size()) + text_length; }
 };
 static_assert(sizeof(Answer) == 512);

@@ -19,7 +19,8 @@ Service::Service(Store& store, std::string root, int64_t largest)
 
 namespace {
 
-// The system cuts a name at a NUL: the name of an identity file would become that of its subfile.
+// Throws invalid_argument if `path` is empty or contains NUL. The system cuts a name at a NUL, so the name of
+// an identity file would become that of its subfile.
 void require_name(const std::string& path) {
   if (path.empty() || path.find('\0') != std::string::npos)
     throw Error(Code::invalid_argument, "'" + path + "' is no name of a subfile", EINVAL);
@@ -77,8 +78,8 @@ Answer Service::carry_out(const Request& request, std::span<const MemoryRun> mem
   return answer;
 }
 
-// Reads into a buffer of the listener and copies to the lent memory afterwards. A disk may take so long that
-// the task times out and reuses that memory; then nothing is copied.
+// Reads into a buffer of the listener and copies to the lent memory afterwards. If the disk takes so long
+// that the task gives up and revokes the memory in order to reuse it, copies nothing.
 Answer Service::read_aside(const Request& request, const BorrowedMemory& memory) {
   const std::vector<MemoryRun> runs = runs_of(request, memory);
   const auto room = aside(bytes_of(runs));
@@ -200,7 +201,7 @@ Service::Subfile& Service::subfile_of(int64_t handle) {
   return *found->second;
 }
 
-// Returns the subfile for a change: from now on it is marked as open, until its next close.
+// Returns the subfile of a handle for a change. Marks its identity as open until the next close.
 Service::Subfile& Service::writable(int64_t handle) {
   Subfile& subfile = subfile_of(handle);
   if (!subfile.writable) throw file_error(Code::wrong_mode, subfile.path, "is open for reading only");
@@ -260,7 +261,8 @@ int64_t Service::bytes_asked(const Request& request) const {
   return total;
 }
 
-// Bytes beyond the ends of the subfiles read as zero; returns their number.
+// Reads the extents of a request. Bytes beyond the ends of the subfiles read as zero; returns the number of
+// these bytes.
 int64_t Service::read(const Request& request, std::span<const MemoryRun> memory) {
   ++counts_.transfers;
   const int64_t total = bytes_asked(request);

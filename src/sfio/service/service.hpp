@@ -1,12 +1,12 @@
-// sfio/service/service: how an I/O listener handles a request: its subfiles, their identities, its
-// error counts.
+// sfio/service/service: handles the requests to an I/O listener. A Service keeps the listener's open
+// subfiles, their identities and the error counts.
 //
-// It is independent of messages and MPI: requests and answers are bytes. Errors of the store become answers;
-// only an invalid request throws. One thread at a time.
+// A Service is independent of messages and MPI: requests and answers are bytes. Errors of the store become
+// answers; only an invalid request throws. One thread at a time.
 //
-// A subfile P has its identity in P.sfio. The identity is marked "open" before the first write. The mark is
-// removed by the close that gives the subfile exactly the length that the logical file needs. So a closed
-// subfile that is too short has lost bytes.
+// A subfile P has its identity in P.sfio. The service marks the identity as "open" before the first write.
+// The last close gives the subfile exactly the length that the logical file needs, and removes the mark. So a
+// subfile without the mark that is too short has lost bytes.
 #pragma once
 
 #include <deque>
@@ -52,13 +52,13 @@ struct Looked {
 
 class SHEAF_EXPORT Service : private NonCopyable {
  public:
-  // Paths of requests count from the directory `root`, which none can leave (storage/posix/beneath); "": any
-  // path. `largest` is the maximum bytes of one read. `store` must outlive the service. Subfiles that clients
-  // have not closed stay on disk as written and marked as open.
+  // Paths of requests count from the directory `root` and cannot leave it (storage/posix/beneath). If `root`
+  // is "", any path is allowed. `largest` is the maximum bytes of one read. `store` must outlive the service.
+  // Subfiles that clients have not closed stay on disk as written and marked as open.
   Service(Store& store, std::string root, int64_t largest);
 
-  // Handles a request. Sets `answer` to the bytes to send back: an Answer and, after a read, the data; reuses
-  // its memory. Returns the number of bytes to send. Throws damaged if `message` is no request.
+  // Handles a request. Sets `answer` to the bytes to send back: an Answer and, after a read, the data. Reuses
+  // the memory of `answer`. Returns the number of bytes to send. Throws damaged if `message` is no request.
   size_t handle(std::span<const std::byte> message, std::vector<std::byte>& answer, int32_t& answer_tag);
 
   // Handles a request without messages: `memory` holds the bytes of a write, or receives those of a read.
@@ -81,8 +81,8 @@ class SHEAF_EXPORT Service : private NonCopyable {
     bool writable = false;
     bool removed = false;
     int64_t size_at_close = 0;  // the largest logical size passed to a close
-    bool size_unknown = false;  // a close could not determine the logical size
-    bool made_data = false;     // created by an open of this service
+    bool size_unknown = false;  // a close did not know the logical size
+    bool made_data = false;     // an open of this service has created the subfile
     bool made_identity = false;
     bool kept = false;  // closed at least once after a successful open of the striped file
   };
@@ -150,7 +150,7 @@ class SHEAF_EXPORT Service : private NonCopyable {
   std::deque<Borrowed> borrowed_;
   LineBytes aside_;  // buffer for reads that go to lent memory or to several places
   ErrorCounts errors_{};
-  bool left_ = false;  // the current request could not remove a file that it created
+  bool left_ = false;  // the current request has created a file that it could not remove
   bool ended_ = false;
   ServiceCounts counts_;
 };

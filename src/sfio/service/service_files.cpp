@@ -1,4 +1,4 @@
-// Opening, closing and removing subfiles, and their identities.
+// Opens, closes and removes subfiles and their identities.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -154,7 +154,8 @@ Answer Service::open(const Request& request) {
   if (mode == OpenMode::fresh && (found.data.exists || found.has_identity_file))
     throw os_error("cannot create", path, EEXIST);
   if (found.data.is_special) throw file_error(Code::invalid_argument, path, "is no regular file");
-  // No file exists, or only an incomplete identity, or an empty file of another origin.
+  // True if this open begins a new subfile: no file exists, or only an incomplete identity, or an empty file
+  // of another origin.
   const bool begins = makes && !found.identity && !found.data.is_directory &&
                       (found.has_identity_file ? found.state == IdentityState::begun && !found.data.exists
                                                : found.data.size == 0);
@@ -220,15 +221,15 @@ void Service::close(const Request& request) {
   if (failed) throw *failed;
 }
 
-// Closes a subfile after its last user. Gives it the length that the logical file needs, then records the
-// size in its identity.
+// Closes a subfile after the close of its last user. Gives the subfile the length that the logical file
+// needs, then records the size in the identity.
 void Service::finish(Subfile& subfile) {
   StripeIdentity identity = subfile.identity;
   const bool has_grown = identity.size == StripeIdentity::open_size || identity.size < subfile.size_at_close;
   if (subfile.writable && !subfile.removed && !subfile.size_unknown && has_grown && identity.unit > 0) {
     const int64_t full =
         layout::Stripes{identity.unit, identity.count}.subfile_size(identity.index, subfile.size_at_close);
-    // Tasks of other hosts may have written to it, if every task is its own listener.
+    // If every task is its own listener, tasks of other hosts may have written to the subfile.
     if (store_.traits_of(*subfile.file).coherence == Coherence::close_to_open) subfile.file->renew();
     if (subfile.file->status().size < full) counted(Counted::ftruncate, [&] { subfile.file->resize(full); });
     identity.size = subfile.size_at_close;

@@ -1,4 +1,4 @@
-// Ranges that clients lock. A client that does not get a lock polls.
+// Locks and unlocks ranges for clients. The service never waits: a client that does not get a lock polls.
 #include <algorithm>
 
 #include "sfio/service/service.hpp"

@@ -64,7 +64,7 @@ class GuardedPlace final : public PlaceWithThread {
   }
 
  private:
-  // Sets the callback; waits for a call in progress.
+  // Sets the callback. Waits until a call of the former one has returned.
   void set(const std::function<void()>* meanwhile) {
     const std::lock_guard lock(mutex_);
     meanwhile_ = meanwhile;

@@ -1,5 +1,5 @@
-// sfio/service/workplace: how an I/O listener runs requests and still answers liveness queries while a
-// slow disk request runs.
+// sfio/service/workplace: runs the requests of an I/O listener such that it still answers liveness queries
+// during a slow disk request.
 #pragma once
 
 #include <functional>
@@ -22,9 +22,9 @@ class Workplace {
 // Runs the job in the calling thread; never calls the callback. For services that need not answer liveness
 // queries.
 SHEAF_EXPORT std::unique_ptr<Workplace> own_place();
-// Runs the job in the calling thread and the callback in a second one. Has no cost, but the transport must
-// accept messages from both threads (MPI: MPI_THREAD_SERIALIZED). Returns own_place() if no thread can be
-// created.
+// Runs the job in the calling thread and the callback in a second one. Does not slow down the job, but the
+// transport must accept messages from both threads (MPI: MPI_THREAD_SERIALIZED). Returns own_place() if no
+// thread can be created.
 SHEAF_EXPORT std::unique_ptr<Workplace> guarded_place();
 // Runs the job in another thread and the callback in the calling one. Costs up to a third of the bandwidth of
 // a fast disk. Returns own_place() if no thread can be created.

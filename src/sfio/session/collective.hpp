@@ -16,11 +16,12 @@ struct Part {
   std::optional<Error> wrong;   // error in this task's arguments
 };
 
-// Collective over `comm`, the compute tasks of a session. Argument errors of any task are detected before any
-// bytes move. Written bytes can be read by every task afterwards. Where blocks of several tasks overlap,
-// either may win. Returns the bytes moved, which is the sum of all blocks. A read of a single block counts
-// only its bytes before the end of the file; the remaining ones are set to zero. If any part fails, throws on
-// all tasks as agree() does, after all other parts have ended.
+// Writes or reads the parts of all tasks. Collective over `comm`, the compute tasks of a session. Detects
+// argument errors of any task before any bytes move. Written bytes can be read by every task afterwards.
+// Where blocks of several tasks overlap, either may win. Returns the number of bytes moved for this task: the
+// total length of its blocks. A read of a single block counts only the bytes before the end of the file; it
+// sets the remaining bytes to zero. If any part fails, throws on all tasks as agree() does, after all other
+// parts have ended.
 SHEAF_EXPORT int64_t transfer_together(Comm& comm, Direction direction, const Part& part);
 
 }  // namespace sheaf::sfio

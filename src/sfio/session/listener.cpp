@@ -85,11 +85,12 @@ class Listener {
     try {
       answer_pulse();
     } catch (...) {
-      // The transport has failed or memory is exhausted: the serving loop will detect and report it.
+      // Ignored: if the transport has failed or memory is exhausted, the serving loop detects and reports
+      // that.
     }
   }
 
-  // Answers all pending liveness queries, each with the tag that it contains.
+  // Answers all pending liveness queries. The tag of each answer is the one that the query contains.
   void answer_pulse() {
     while (pulse_->done()) {
       Reply reply;

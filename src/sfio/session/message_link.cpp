@@ -109,8 +109,8 @@ class MessageLink final : public Link {
     std::unique_ptr<Transfer> sent_;
   };
 
-  // Lets the listener copy from or to lent memory, if all of `runs` lie in a single loan and their extents
-  // are long enough.
+  // Makes the listener copy from or to lent memory, if a single loan contains all of `runs` and the extents
+  // are long enough. Returns the lent memory.
   LentMemory lend(Request& request, std::span<const MemoryRun> runs) const {
     int64_t pieces = 0;
     for (const MemoryRun& run : runs) pieces += run.count;
@@ -131,7 +131,7 @@ class MessageLink final : public Link {
 
   // Liveness of a listener.
   struct Pulse {
-    int64_t calls = 0;  // calls that wait for it
+    int64_t calls = 0;  // calls that wait for the listener
     double felt = 0;    // time of the last sign of life
     double since = 0;   // time of the liveness query
     int32_t tag = 0;    // tag of the pending answer
@@ -139,9 +139,10 @@ class MessageLink final : public Link {
     std::unique_ptr<Transfer> asked;
   };
 
-  // Returns true unless the listener counts as dead for a call that waits since `begin`. If it has been
-  // silent, queries all listeners with waiting calls. A task that waits for them one by one thus detects all
-  // dead ones at once. A silent listener may be busy with a long request.
+  // Returns false if the listener counts as dead for a call that waits since `begin`. If it has been silent
+  // for silence(), it may be busy with a long request, so this function sends a liveness query. It queries
+  // all listeners with waiting calls: a task that waits for them one by one then detects all dead listeners
+  // at once.
   bool seems_alive(int listener, double begin) {
     Pulse& pulse = pulses_[static_cast<size_t>(listener)];
     const double now = waited();
@@ -166,8 +167,8 @@ class MessageLink final : public Link {
     pulse.asked = messages_->send(listeners_[listener].task, pulse_tag, {&question, 1});
   }
 
-  // Part of the timeout, in seconds, after which a listener is queried. It has the rest of the timeout to
-  // answer.
+  // Returns the seconds of silence after which a listener is queried. The listener has the rest of the
+  // timeout to answer.
   double silence() const { return patience_ / 4; }
 
   int32_t next_tag() {
@@ -176,8 +177,8 @@ class MessageLink final : public Link {
     return tag;
   }
 
-  // Returns seconds on a clock that hardly advances while it is not read. A job that is suspended and resumed
-  // (SIGSTOP, as batch systems do) therefore does not consider its listeners dead.
+  // Returns seconds on a clock that hardly advances while no call reads it. So a job that a batch system
+  // suspends and resumes (SIGSTOP) does not consider its listeners dead.
   double waited() {
     const double now = messages_->now();
     waited_ += std::min(now - looked_, silence());

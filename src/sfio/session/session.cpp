@@ -35,7 +35,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The contribution of a task; its name follows.
+// The contribution of a task; the name of the task follows in the message.
 struct Told {
   Role role;
   int64_t room;

@@ -66,7 +66,8 @@ class Awake {
   }
 
  private:
-  // Evicts files beyond the first `most`, except for files in use. The caller holds the mutex.
+  // Evicts all files except for the `most` most recently used ones and files in use. The caller holds the
+  // mutex.
   void rest_those_beyond(size_t most) {
     for (auto at = files_.end(); files_.size() > most && at != files_.begin();) {
       Sleeper& file = **--at;

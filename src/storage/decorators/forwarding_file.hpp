@@ -1,6 +1,6 @@
 // storage/decorators/forwarding_file: a File that forwards the mandatory calls to another File; decorators
-// override some of the calls. Traits, segment transfers and the own descriptor keep the defaults of File,
-// because a caller must not bypass a decorator.
+// override some of the calls. Traits, segment transfers and the File's own descriptor keep the defaults of
+// File, because a caller must not bypass a decorator.
 #pragma once
 
 #include <memory>

@@ -26,7 +26,7 @@ void GatheredFile::write_at(std::span<const std::byte> data, int64_t offset) {
   if (data.empty()) return;
   if (bytes_ + data.size() > storage_constants::max_gathered) flush();
   if (data.size() > storage_constants::max_gathered) return inner().write_at(data, offset);
-  // All runs that the write touches are merged into one; the new bytes win.
+  // Merges all runs that the write touches into one. The new bytes replace the buffered ones.
   const int64_t end = offset + std::ssize(data);
   const auto first = first_behind(offset);
   auto last = first;
@@ -58,8 +58,8 @@ size_t GatheredFile::read_at(std::span<std::byte> data, int64_t offset) {
   }
   if (run != kept_.end() && run->first < end) flush();
   const size_t got = inner().read_at(data, offset);
-  // The inner file may end before the buffered bytes: the space between reads as zeros. A read beyond the
-  // buffered bytes may be short.
+  // If the inner file ends before the buffered bytes, the space between reads as zeros. A read that extends
+  // beyond the buffered bytes may be short.
   if (got == data.size() || kept_.empty() || kept_.rbegin()->first < end) return got;
   if (offset + static_cast<int64_t>(got) < inner().status().size) return got;
   std::ranges::fill(data.subspan(got), std::byte{});

@@ -1,6 +1,6 @@
 // storage/decorators/gathered_file: a File that buffers small writes and merges adjacent ones into one
-// request. It serves metadata, which consists of many small adjacent arrays: each write to a file on a server
-// is a message.
+// request. It serves metadata, which consists of many small adjacent arrays, because each write to a file on
+// a server costs a message.
 #pragma once
 
 #include <map>
@@ -10,10 +10,10 @@
 
 namespace sheaf {
 
-// Reads through this File see the buffered bytes. Other readers see them after flush(), which sync() and all
-// calls other than transfers run first. A failed flush() keeps the bytes that it has not written. Bytes that
-// are not flushed are lost with the object. For one thread. Memory: at most storage_constants::max_gathered
-// bytes; larger writes are not buffered.
+// Reads through this File see the buffered bytes. Other readers see them after flush(). sync() and all other
+// calls that are no transfers run flush() first. A failed flush() keeps the bytes that it has not written.
+// Bytes that are not flushed are lost with the object. One thread at a time. Buffers at most
+// storage_constants::max_gathered bytes; larger writes are not buffered.
 class GatheredFile final : public ForwardingFile {
  public:
   using ForwardingFile::ForwardingFile;

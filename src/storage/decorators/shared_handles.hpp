@@ -10,18 +10,18 @@
 
 namespace sheaf {
 
-// Decorator of a Store. If the canonical path (Store::place_of) is already open, for writing (write, create)
-// or for reading (read), open() returns the same File. `fresh` always opens through the inner store, which
-// refuses an existing file. Each open must be matched by one File::close(). Only the last one closes the file
-// and reports the errors of the operating system. Dropping the last shared_ptr closes an unclosed file
-// silently.
+// Decorator of a Store. If the canonical path (Store::place_of) is already open for the same kind of access,
+// writing (write, create) or reading (read), open() returns the same File. Access::fresh always calls the
+// inner store, which refuses an existing file. Each open must be matched by one File::close(). Only the last
+// close() closes the file and reports the errors of the operating system. Dropping the last shared_ptr closes
+// an unclosed file silently.
 //
-// remove() and rename() forget the names that they change: existing holders keep the file, and the next open
-// opens it anew. While a file is open, changes of names by others (another process, the inner store itself)
-// are not seen.
+// remove() and rename() drop the entries of the names that they change: existing holders keep their file, and
+// the next open of the name calls the inner store. While a file is open, this object does not see that
+// another process, or a direct call of the inner store, renames or removes it.
 //
-// Thread-safe. Opens are serialized. Files may outlive this object. They may outlive `inner` only if the
-// files of `inner` itself may.
+// Any thread may call the functions; opens are serialized. Files may outlive this object. They may outlive
+// `inner` only if the files of `inner` itself may.
 class SharedHandles final : public ForwardingStore {
  public:
   explicit SharedHandles(Store& inner);  // must outlive this object

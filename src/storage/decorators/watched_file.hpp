@@ -1,5 +1,6 @@
-// storage/decorators/watched_file: a file opened for reading, some bytes of which identify its contents. A
-// program that rewrites the file in place changes these bytes before any others.
+// storage/decorators/watched_file: a file opened for reading that detects that a program has rewritten it.
+// Some bytes of the file identify its contents; a program that rewrites the file in place changes these bytes
+// before any others.
 #pragma once
 
 #include <array>
@@ -19,8 +20,8 @@ struct WatchedBytes {
 
 class WatchedFile final : public ForwardingFile, public Watch {
  public:
-  // `always` is compared after every read, which costs one short read of the same place. `on_damage` is
-  // compared if the data read turns out to be wrong (Watch).
+  // Every read compares `always` afterwards, which costs one short read of the same place.
+  // require_unchanged(), called if the data read turns out to be wrong, compares `on_damage`.
   WatchedFile(std::shared_ptr<File> inner, const WatchedBytes& always, const WatchedBytes& on_damage)
       : ForwardingFile(std::move(inner)), always_(always), on_damage_(on_damage) {}
 

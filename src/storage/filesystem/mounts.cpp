@@ -111,7 +111,8 @@ std::optional<Mount> mounted_on(const std::string& directory) {
   return last == mounts.rend() ? std::nullopt : std::optional(*last);
 }
 
-// The mount id is exact even if one mount covers another; the name is for systems without mount ids.
+// Finds the mount by its id, which is exact even if one mount covers another. On systems without mount ids,
+// finds it by the name of the file.
 std::optional<Mount> mount_of_descriptor(int fd) {
   const auto mounts = parse_mounts(contents_of("/proc/self/mountinfo"));
   if (const auto id = mount_id_of(fd)) {

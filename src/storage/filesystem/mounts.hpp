@@ -1,5 +1,6 @@
 // storage/filesystem/mounts: reads /proc/self/mountinfo: the type of file system mounted at a file's place,
-// its source and its options. For storage/filesystem/traits only; other modules use traits.
+// its source and its options. Used by storage/filesystem/traits; modules that need properties of a file
+// system use traits instead.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +39,9 @@ struct Mount {
 // backslashes in names.
 std::vector<Mount> parse_mounts(std::string_view mountinfo);
 
-// Returns the mount that contains an absolute path: the one with the longest mount point that is the path or
-// a directory above it. Of several mounts on one point, returns the last. Null if no mount contains it.
+// Returns the mount that contains an absolute path: the mount with the longest mount point that is the path
+// or a directory above it. Of several mounts on one point, returns the last. Returns null if no mount
+// contains the path.
 const Mount* mount_at(const std::vector<Mount>& mounts, std::string_view path);
 
 // Returns what is mounted on exactly this directory, absolute and without links; of several mounts, the last.
@@ -50,7 +52,7 @@ SHEAF_EXPORT std::optional<Mount> mounted_on(const std::string& directory);
 // nothing without /proc, or if the mount is not visible from here.
 std::optional<Mount> mount_of_descriptor(int fd);
 
-// Returns the same for an existing path.
+// Returns the mount through which this process reaches an existing path, as mount_of_descriptor() does.
 SHEAF_EXPORT std::optional<Mount> mount_of(const std::string& path);
 
 }  // namespace sheaf

@@ -35,8 +35,8 @@ struct Row {
 
 // Object stores have the object or chunk size as their unit: MooseFS lets one host write to a chunk at a
 // time, CephFS stores objects. `coherent` marks file systems that promise coherence when several hosts write
-// one file; docs/tuning.md gives the evidence for each row. The kernel keeps pages of ceph-fuse that its
-// client has dropped.
+// one file; docs/tuning.md gives the evidence for each row. ceph-fuse is not coherent, because the kernel
+// keeps pages that the client has dropped.
 std::span<const Row> all_rows() {
   using enum Coherence;
   using enum LockScope;
@@ -104,7 +104,7 @@ LockScope nfs_locks(const std::optional<Mount>& mount) {
   return kept_here && (*kept_here == "none" || *kept_here == "flock") ? LockScope::global : LockScope::host;
 }
 
-// A client mounted with neither option refuses locks.
+// A client mounted with neither lock option refuses locks.
 LockScope lustre_locks(const std::optional<Mount>& mount) {
   if (!mount || mount->has("localflock")) return LockScope::host;
   return mount->has("flock") && !mount->has("noflock") ? LockScope::global : LockScope::none;

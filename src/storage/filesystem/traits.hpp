@@ -1,9 +1,9 @@
 // storage/filesystem/traits: the properties of file systems, in one place.
 //
-// No other code in Sheaf depends on the type of a file system. One task per physical file determines the
-// traits at open (Store::traits) and sends them to the other tasks. All code that depends on a file system
-// uses them. Unknown file systems get the most cautious values in use. Other hosts then see bytes only after
-// a close and a new open, and locks reach only tasks of the same host.
+// No other code in Sheaf asks what a file system is. One task per physical file determines the traits at open
+// (Store::traits) and sends them to the other tasks. All code that depends on a file system uses them.
+// Unknown file systems get the most cautious values in use. Sheaf then assumes that other hosts see bytes
+// only after a close and a new open, and that locks reach only tasks of the same host.
 #pragma once
 
 #include <cstdint>
@@ -70,7 +70,7 @@ enum class LockScope : uint8_t {
 };
 
 struct FileSystemTraits {
-  FileSystem kind = FileSystem::unknown;  // for messages, and for storage itself
+  FileSystem kind = FileSystem::unknown;  // for messages and for the questions below
   Coherence coherence = Coherence::close_to_open;
   LockScope locks = LockScope::host;
   // Shared granularity in bytes > 0: two hosts must not both write to one aligned unit of this size.
@@ -86,27 +86,29 @@ SHEAF_EXPORT const char* name_of(FileSystem kind);  // as mount(8) names it; sta
 SHEAF_EXPORT const char* name_of(Coherence coherence);
 SHEAF_EXPORT const char* name_of(LockScope locks);
 
-// One line for users: "nfs: close-to-open, locks global, unit 64 KiB, fallocate yes, mmap no".
+// Returns one line for users: "nfs: close-to-open, locks global, unit 64 KiB, fallocate yes, mmap no".
 SHEAF_EXPORT std::string to_string(const FileSystemTraits& traits);
 
 // --- Knowledge about file systems: pure functions.
 
-// By f_type of statfs(2). FUSE types, and file systems without an own number, need their mount.
+// Returns the kind of file system for f_type of statfs(2). FUSE types, and file systems without a number of
+// their own, are known only from their mount (kind_of()).
 FileSystem kind_of_magic(int64_t magic);
 
-// Like kind_of_magic(), refined by the mount: FUSE types and unknown numbers.
+// Returns the kind of file system for f_type of statfs(2) and, for FUSE types and unknown numbers, the mount.
 FileSystem kind_of(int64_t magic, const std::optional<Mount>& mount);
 
 // Returns the traits of a kind of file system with these mount options. `block` is st_blksize in bytes.
 FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mount, int64_t block);
 
 // Returns true if an open makes visible what other hosts have closed before, whatever this host has cached.
-// FUSE lets a file system keep pages across an open; GlusterFS does so, and so does 9p.
+// Returns false for unknown kinds and for kinds that may keep pages across an open: all FUSE types, 9p,
+// virtiofs and OrangeFS.
 bool opens_anew(FileSystem kind);
 
 // Returns true if a task that writes through one descriptor reads its bytes, and the new file size, through a
-// second one before they reach the server. MooseFS does not provide this. Kinds that are not listed are
-// unknown.
+// second one before they reach the server. MooseFS does not. Returns false for kinds of which this is not
+// known.
 bool finds_own_writes(FileSystem kind);
 
 // Returns true if files of one directory may have different layouts, which determine their shared
@@ -119,12 +121,14 @@ bool is_ceph(FileSystem kind);
 // Returns true if programs reach the file system through FUSE.
 bool is_fuse(FileSystem kind);
 
-// FUSE: returns true if the server alone determines a file's length, whatever descriptors are open. With
-// MooseFS, a descriptor keeps the greatest length that was written, even after a truncation.
+// For file systems through FUSE, returns true if the server alone determines a file's length, whatever
+// descriptors are open. With MooseFS, a descriptor keeps the greatest length that was written, even after a
+// truncation.
 bool forgets_lengths(FileSystem kind);
 
-// Returns true if closing any descriptor of a file publishes its bytes. Close-to-open promises this, but only
-// the listed kinds are known to do it and to report write errors at that point.
+// Returns true if closing any descriptor of a file publishes its bytes. All close-to-open file systems
+// promise this, but the result is true only for kinds that are known to do it and to report write errors at
+// that point.
 bool closes_publish(FileSystem kind);
 
 // Applies a BeeGFS client configuration (beegfs-client.conf, or /proc/fs/beegfs/*/config).
@@ -145,11 +149,11 @@ SHEAF_EXPORT std::string_view known_traits_words();
 
 // Returns the traits of the file system that holds the descriptor's file or directory (also O_PATH). Never
 // throws for missing information. SHEAF_FS, with the words above, overrides the results; an invalid word
-// causes one warning. Mounts that were read some seconds ago are read again.
+// causes one warning. Mounts are cached for a few seconds.
 FileSystemTraits traits_of_descriptor(int fd);
 
-// Returns true if other hosts may see that file or directory, judging by the kind of file system alone. Makes
-// one system call and allocates no memory. Unknown kinds count as visible.
+// Returns true if other hosts may see the file or directory `path`, judging by the kind of file system alone.
+// Makes one system call and allocates no memory. Unknown kinds count as visible.
 bool may_be_shared_by_hosts(const char* path) noexcept;
 
 // Returns the traits for a file or directory; for a file that does not exist, those of its directory. `open`

@@ -25,8 +25,8 @@ namespace {
 
 constexpr int max_overlays = 3;  // stacked overlays
 
-// Reading the mounts takes 0.1 ms, and several ms with thousands of mounted containers, so the result serves
-// a burst of files. Device numbers are reused, so it is kept for a short time only.
+// Time for which the mounts are cached. Reading them takes 0.1 ms, and several ms with thousands of mounted
+// containers, so one result serves a burst of opens. Device numbers are reused, so the time is short.
 constexpr std::chrono::seconds kept_for{5};
 
 // Returns true unless the kind of file system alone determines the traits.

@@ -53,7 +53,7 @@ bool apply_word(FileSystemTraits& traits, std::string_view word) {
   return key == "mmap" && set_truth(traits.mmap, value);
 }
 
-// Little- and big-endian clients both see these numbers in their own byte order.
+// Reads a number in the byte order of the host, in which clients of either byte order get these attributes.
 template <class Number>
 Number number_at(std::span<const std::byte> bytes, size_t at) {
   Number number = 0;
@@ -128,8 +128,7 @@ void apply_beegfs_config(FileSystemTraits& traits, std::string_view config) {
   if (locks == "true" || locks == "1") traits.locks = LockScope::global;
 }
 
-// A file with several components gets the shared granularity of the largest one, and the maximum number of
-// stripes.
+// If a file has several components, the largest shared granularity and the largest number of stripes apply.
 bool apply_lustre_layout(FileSystemTraits& traits, std::span<const std::byte> attribute) {
   if (number_at<uint32_t>(attribute, 0) != lustre_composite) return apply_plain_layout(traits, attribute);
   const size_t entries = number_at<uint16_t>(attribute, lustre_entry_count_at);

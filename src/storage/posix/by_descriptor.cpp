@@ -1,4 +1,5 @@
-// storage/store: operations that use the kernel if open files have descriptors, and memory otherwise.
+// storage/posix/by_descriptor: the functions of storage/file.hpp that use the kernel if the open files have
+// descriptors, and memory otherwise.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ namespace {
 
 using namespace storage_constants;
 
-// Returns the number of bytes that the kernel has copied.
+// Copies inside the kernel until an error or the end of the source. Returns the number of bytes copied.
 int64_t copy_by_kernel(int source, int target, off_t from, off_t to, int64_t length) {
   int64_t done = 0;
   while (done < length) {
@@ -67,8 +68,8 @@ void copy_range(File& source, File& target, int64_t offset, int64_t target_offse
     if (from.number >= 0 && to.number >= 0 && from.number != to.number)
       done = copy_by_kernel(from.number, to.number, offset, target_offset, length);
   }
-  // Copies what the kernel could not copy. If the kernel has failed, this reports which of the two files is
-  // the cause.
+  // Copies the bytes that the kernel could not copy. If a file has failed, this copy throws an error with its
+  // path.
   copy_through_memory(source, target, offset + done, target_offset + done, length - done);
 }
 
@@ -99,7 +100,8 @@ void discard_range(File& file, int64_t offset, int64_t length) {
     ::fallocate(own.number, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
 }
 
-// Network file systems flush in every close(2) of a descriptor, not only in the last one.
+// Closes a duplicate of the descriptor: network file systems flush in every close(2), not only in the last
+// one.
 void publish(File& file) {
   const FileDescriptor own = file.descriptor(DescriptorKind::file);
   const int fd = own.number < 0 ? -1 : ::fcntl(own.number, F_DUPFD_CLOEXEC, 0);

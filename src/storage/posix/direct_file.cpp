@@ -49,7 +49,7 @@ bool DirectFile::write_at(std::span<const std::byte> data, int64_t offset) {
   return true;
 }
 
-// Reads whole blocks around the bytes if the file system supports nothing else.
+// If the file system accepts whole blocks only, reads the blocks that contain the bytes.
 int64_t DirectFile::read_at(std::span<std::byte> data, int64_t offset) {
   if (!direct_) return -1;
   size_t done = 0;
@@ -61,7 +61,7 @@ int64_t DirectFile::read_at(std::span<std::byte> data, int64_t offset) {
     size_t wanted = part.size() + static_cast<size_t>(ahead);
     if (in_blocks_) wanted = (wanted + direct_block - 1) / direct_block * direct_block;
     const Moved moved = read_all(fd_.get(), std::span(memory.get(), wanted), at - ahead);
-    // At the end of the file, a resumed read starts inside a block, which yields EINVAL.
+    // A read that stops at the end of the file is resumed inside a block, which yields EINVAL.
     const bool at_end = moved.bytes > 0 && in_blocks_;
     if (moved.error == EINVAL && !at_end) {
       if (in_blocks_.exchange(true)) return -1;

@@ -1,8 +1,8 @@
 // storage/posix/direct_file: an open file with transfers that bypass the page cache (O_DIRECT).
 //
-// A direct write changes exactly the given bytes. A page cache writes back whole pages instead, which can
-// overwrite bytes of other hosts. NFS and most FUSE file systems accept direct transfers of any extent. Other
-// file systems, such as local ones, accept only whole blocks.
+// Hosts with separate page caches use it to write exactly their own bytes, because a page cache writes back
+// whole pages. NFS and most FUSE file systems accept any offset and length. Other file systems, such as local
+// ones, accept whole blocks only.
 #pragma once
 
 #include <atomic>
@@ -18,14 +18,15 @@ namespace sheaf {
 
 class DirectFile {
  public:
-  // Takes over the descriptor, which was opened with O_DIRECT if `direct`. `path` is for messages.
+  // Takes the ownership of the descriptor. `direct` must be true if it was opened with O_DIRECT; otherwise
+  // all transfers are refused. `path` is for messages.
   DirectFile(int fd, bool direct, std::string path) : fd_(fd), direct_(direct), path_(std::move(path)) {}
 
-  // Writes all of `data` at `offset`. Returns false if the file or this extent cannot be written directly; a
-  // part of `data` may have been written. Throws io.
+  // Writes all of `data` at `offset`. Returns false if the file system does not accept this offset and
+  // length; some bytes may have been written even then. Throws io.
   bool write_at(std::span<const std::byte> data, int64_t offset);
-  // Reads up to data.size() bytes at `offset`. Returns their number, which is smaller only at the end of the
-  // file, or -1 if the file cannot be read directly. Throws io.
+  // Fills `data` from `offset`. Returns the number of bytes read, which is smaller than requested only at the
+  // end of the file. Returns -1 if the file system does not support direct reads. Throws io.
   int64_t read_at(std::span<std::byte> data, int64_t offset);
 
  private:

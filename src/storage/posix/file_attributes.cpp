@@ -16,13 +16,15 @@ namespace {
 
 constexpr const char* access_list = "system.posix_acl_access";
 
-// Other attributes belong to the system or to the file system, which sets its own on a new file.
+// Returns true for attributes of users. All other attributes belong to the system or to the file system,
+// which sets its own on a new file.
 bool is_users(std::string_view name) {
   return name.starts_with("user.") || name == access_list || name == "system.nfs4_acl" ||
          name == "security.selinux";
 }
 
-// Uses the name below /proc, since an O_PATH descriptor gives no access to attributes.
+// Returns the names of the extended attributes. `file` is a name below /proc, since an O_PATH descriptor
+// gives no access to attributes.
 std::vector<std::string> attributes_of(const std::string& file) {
   std::vector<char> names(std::max<ssize_t>(0, ::listxattr(file.c_str(), nullptr, 0)));
   names.resize(
@@ -55,7 +57,8 @@ void copy_file_attributes(int from, int to) {
     const bool group =
         owner || wanted.st_gid == given.st_gid || ::fchown(to, static_cast<uid_t>(-1), wanted.st_gid) == 0;
     if (!owner) mode &= 01777;
-    // If the group differs, its members get the permissions of other users.
+    // If the group could not be copied, the members of the file's own group get no more than the permissions
+    // of other users.
     if (!group) mode = (mode & ~070u) | (mode & ((mode & 07) << 3));
   }
   copy_extended_attributes(from, to);

@@ -1,5 +1,5 @@
-// storage/posix/file_attributes: the attributes of a file: mode, owner, group, access control lists, extended
-// attributes.
+// storage/posix/file_attributes: copies the attributes of a file: mode, owner, group, access control lists,
+// extended attributes.
 #pragma once
 
 namespace sheaf {

@@ -1,6 +1,6 @@
 // storage/posix/locked_slots: WriteSlots among processes. Byte s of the file is locked by the holder of slot
-// s. The byte following the last slot is locked by the one task that searches for a free slot; the other
-// tasks wait for that lock, in order.
+// s. The task that searches for a free slot locks the byte following the last slot. Other tasks wait for that
+// lock, in order of arrival.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -48,14 +48,14 @@ class LockedSlots final : public WriteSlots {
   void hide() noexcept override { ::unlink(name_.c_str()); }
 
  private:
-  // Returns 0 or the errno.
+  // Sets a lock of `type` on `byte`, or releases it. Returns 0 or the errno.
   int lock(int command, short type, int byte) const {
     struct flock range = lock_of(type, byte, 1);
     return call_lock(fd_.get(), command, range);
   }
 
-  // Acquires any slot as soon as one is free. Returns 0, or the errno if locking fails for another reason
-  // than a slot in use.
+  // Acquires a slot as soon as one is free. Returns 0, or the errno if locking fails although no other task
+  // holds the slot.
   int find_free() {
     for (useconds_t pause = min_slot_pause;; pause = std::min(2 * pause, max_slot_pause)) {
       for (int tries = 0; tries < count_; ++tries) {

@@ -1,4 +1,4 @@
-// storage/posix/lustre_layout: striping of a new Lustre file, set with the file system's own calls and
+// storage/posix/lustre_layout: sets the striping of a new Lustre file, with the file system's own calls and
 // without its library (lustre_user.h: struct lov_user_md_v1, LL_IOC_LOV_SETSTRIPE).
 #pragma once
 
@@ -14,7 +14,8 @@ namespace sheaf {
 // Open flags that create a Lustre file without a layout. Other file systems ignore them.
 extern const int lustre_layout_follows;
 
-// The layout in the file system's format: stripes of whole 64 KiB, on any servers.
+// Returns the layout in the file system's format, on any servers. Rounds the stripe size to a multiple of 64
+// KiB, as Lustre requires.
 constexpr size_t lustre_layout_bytes = sizeof(LustreLayout);
 std::array<std::byte, lustre_layout_bytes> lustre_layout(const Striping& wanted);
 

@@ -140,7 +140,7 @@ class BeneathStore final : public Store, public std::enable_shared_from_this<Ben
     const Descriptor root(open_at(base_of(base_.get()), root_, O_PATH | O_DIRECTORY));
     if (root.get() < 0) return -1;
     int fd = how_ == Resolving::kernel ? by_kernel(root.get(), below.c_str(), flags) : -1;
-    // Sandboxes that do not support the system call return EPERM.
+    // Sandboxes that do not know openat2 return EPERM.
     if (how_ == Resolving::walk || (fd < 0 && (errno == ENOSYS || errno == EPERM)))
       fd = by_walking(root.get(), below, flags);
     if (fd >= 0 || (errno != EXDEV && (errno != ELOOP || flags & O_NOFOLLOW))) return fd;

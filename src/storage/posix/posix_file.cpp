@@ -38,7 +38,7 @@ constexpr Way way_of(Access access) {
 }
 static_assert(way_of(Access::beside).flags == (O_RDWR | O_NOFOLLOW));
 
-// Returns why a file counts as foreign, from the errno of its open or from its status; null: it does not.
+// Return why a file counts as foreign, given the errno of its open or its status; null if it does not.
 const char* foreign_by(int error) {
   if (error == ELOOP) return "is a symbolic link";
   if (error == EISDIR) return "is a directory";
@@ -93,8 +93,8 @@ void write_run(int fd, std::span<const Piece<const std::byte>> pieces, const std
 }
 
 // ext4 writes a file to disk at a close that follows a truncation to zero (auto_da_alloc, for programs that
-// replace files this way). The close then takes as long as writing all data. Closing any descriptor while the
-// file has no data clears that state.
+// replace files this way). That close takes as long as writing all data. Closing any descriptor of the file
+// before data are written avoids it.
 void close_another(int fd) {
   const std::string again = "/proc/self/fd/" + std::to_string(fd);
   const Descriptor another(open_at(AT_FDCWD, again, O_WRONLY | O_NOCTTY));
@@ -135,7 +135,7 @@ Descriptor open_descriptor(const std::string& path, Access access, const Opening
   if (known) require_positions(path, found);
   if (S_ISDIR(found.st_mode)) throw os_error(failed, path, EISDIR);
   ::fcntl(opened.get(), F_SETFL, 0);
-  // Keeps dirty pages, which are this host's own writes.
+  // This call keeps dirty pages, which hold the writes of this host.
   if (keeps) ::posix_fadvise(opened.get(), 0, 0, POSIX_FADV_DONTNEED);
   if (size && S_ISREG(found.st_mode)) *size = found.st_size;
   return opened;
@@ -219,7 +219,7 @@ int64_t PosixFile::next(Space space, int64_t offset) {
 
 bool PosixFile::rest() {
   if (writable_ || fd_.get() < 0 || ::fstat(fd_.get(), &rested_) != 0) return false;
-  direct_.reset();  // opened by renew(); reopened on demand
+  direct_.reset();  // reopened on demand
   fd_ = Descriptor();
   return true;
 }

@@ -19,18 +19,19 @@
 
 namespace sheaf {
 
-// Finds and opens a file, initially and at each reopen. Returns a descriptor, closed on exec; negative with
-// errno.
+// Function that opens a file, initially and at each reopen. Returns a descriptor that is closed on exec, or a
+// negative number with errno.
 using Opening = std::function<int(int flags)>;
 
-// Opens by name, which counts from `directory`; null: from the current directory of each call.
+// Returns a function that opens `path`. A relative `path` counts from `directory` or, if that is null, from
+// the current directory of each call.
 Opening by_name(const std::string& path, std::shared_ptr<const WorkingDirectory> directory = nullptr);
 
 // Opens the file that `how` finds and returns the descriptor. Throws not_found, permission, or io (EEXIST,
 // EISDIR, ...) as the operating system reports. Refuses a directory, pipe or socket for any access, without
 // waiting. Created files get mode 0666 less umask. Later reads return what other hosts have closed before,
 // even if hosts may keep pages across an open (storage/filesystem/traits.hpp, opens_anew), except for pages
-// that the host cannot drop. `size` is set to the size of a regular file in bytes; it is left unchanged for
+// that the host cannot drop. Sets `size` to the size in bytes of a regular file; leaves it unchanged for
 // other files and for `fresh`. `path` is for messages.
 Descriptor open_descriptor(const std::string& path, Access access, const Opening& how,
                            int64_t* size = nullptr);
@@ -41,7 +42,7 @@ bool status_of_server(int fd, struct stat& found);
 
 class PosixFile final : public File, public DirectIo, public EvictableFile {
  public:
-  // Throws the errors of open_descriptor(). `path` counts from `directory`.
+  // Opens the file that `how` finds. Throws the errors of open_descriptor(). `path` counts from `directory`.
   PosixFile(const std::string& path, Access access, Opening how,
             std::shared_ptr<const WorkingDirectory> directory);
 
@@ -52,13 +53,13 @@ class PosixFile final : public File, public DirectIo, public EvictableFile {
   FileStatus status() override;
   void resize(int64_t size) override;
 
-  // The first call also syncs the directory if this open may have created the file: its bytes survive a power
-  // failure only together with its name.
+  // If this open may have created the file, the first call also syncs the directory: the bytes survive a
+  // power failure only together with the name.
   void sync() override;
   void renew() override { bring_up_to_date(true); }
 
   // Uses O_DIRECT on a separate descriptor if the file system supports it. On FUSE, writes through a separate
-  // descriptor where possible, without O_DIRECT.
+  // descriptor without O_DIRECT if possible.
   bool write_past_cache(std::span<const std::byte> data, int64_t offset) override;
   size_t read_past_cache(std::span<std::byte> data, int64_t offset) override;
   void publish() override;
@@ -67,8 +68,8 @@ class PosixFile final : public File, public DirectIo, public EvictableFile {
 
   int64_t next(Space space, int64_t offset) override;
 
-  // Uses open file description locks: each File is a separate holder, also within this process. Threads with
-  // one File exclude each other here, even if they only read.
+  // Uses open file description locks: each File is a separate holder, also within this process. Threads that
+  // lock through one File exclude each other, even if both request shared locks.
   RangeLock lock_range(const LockRequest& wanted) override;
   FileTraits traits() override { return {.past_cache = this, .resting = this, .opened_size = opened_size_}; }
   FileDescriptor descriptor(DescriptorKind whose) override;

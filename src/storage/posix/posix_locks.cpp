@@ -45,9 +45,9 @@ RangeLock PosixFile::lock_range(const LockRequest& wanted) {
           "cannot lock " + std::to_string(length) + " bytes at offset " + std::to_string(offset) + " of",
           path_, error);
     if (!waits) return {};
-    // A lock of the program is held by a process of this host, not by an open file (l_pid -1). l_pid 0 is a
-    // process that is not visible from here. Locks held on other hosts (below -1) are not known to be the
-    // program's.
+    // The holder of a lock of the program is a process of this host (l_pid > 0), or a process that is not
+    // visible in this container (0). The holder of a lock of this library is an open file (-1). Locks held on
+    // other hosts (below -1) may be of either kind and count as locks of this library.
     const bool of_program =
         call_lock(fd_.get(), F_OFD_GETLK, range) == 0 && range.l_type != F_UNLCK && range.l_pid >= 0;
     if (of_program && barred == OnConflict::tell)

@@ -38,8 +38,8 @@ std::string link_text(const std::string& path, int base) {
   return {text, static_cast<size_t>(std::max<ssize_t>(0, length))};
 }
 
-// After another host has removed or replaced a name, the next call of a host that has cached the name fails
-// with ESTALE. The call after that sees the current state.
+// Repeats a call that fails with ESTALE. After another host has removed or replaced a name, the next call of
+// a host that has cached the name fails in this way; the call after that sees the current state.
 template <class Call>
 auto while_stale(Call call) {
   for (int tries = 1;; ++tries) {
@@ -61,7 +61,7 @@ class PosixStore final : public Store {
         [&] { return std::make_shared<PosixFile>(path, access, by_name(path, directory_), directory_); });
   }
 
-  // Errors are left to the following open, which reports them.
+  // Does not report errors; the following open does.
   bool make_in_stripes(const std::string& path, const Striping& wanted) override {
     if (while_stale([&] { return traits(path); }).kind != FileSystem::lustre) return false;
     const Descriptor made(open_at(base(), path, O_RDWR | O_CREAT | O_EXCL | lustre_layout_follows));
@@ -126,7 +126,7 @@ class PosixStore final : public Store {
     throw os_error("cannot follow the links of", path, ELOOP);
   }
 
-  // Follows no link to the new file: other users may have replaced it by a link.
+  // Does not follow a link at `path`, because another user may have replaced the new file by a link.
   void copy_attributes(const std::string& path, const std::string& like, ReplaceState making) override {
     const Descriptor from(open_at(base(), like, O_PATH));
     const Descriptor to(open_at(base(), path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));

@@ -9,12 +9,13 @@
 
 namespace sheaf {
 
-// Syncs the directory of `path`, which holds its name. Best effort: no process can sync a directory that it
-// may enter but not read. Throws io and no_space.
+// Syncs the directory that contains `path`, so that the name survives a power failure. Does nothing if this
+// process may enter the directory but not read it, because it cannot sync such a directory. Throws io and
+// no_space.
 void sync_directory_of(const std::string& path, const WorkingDirectory* base);
 
-// Returns the operating system's files. Relative names count from `directory`; null: from the current
-// directory of each call.
+// Returns the store of the operating system's files. Relative names count from `directory` or, if that is
+// null, from the current directory of each call.
 std::shared_ptr<Store> posix_store_in(std::shared_ptr<const WorkingDirectory> directory);
 
 // Converts the result of stat(2) or fstat(2).

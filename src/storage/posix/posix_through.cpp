@@ -37,7 +37,8 @@ bool status_of_server(int fd, struct stat& found) {
   return true;
 }
 
-// Returns a negative number if the name now belongs to another file, or to none.
+// Opens the name of the file again. Returns a negative number if the name now belongs to another file, or to
+// none.
 int PosixFile::open_beside_own(int flags) const {
   Descriptor opened(how_(flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (opened.get() < 0 || are_one_file(opened.get(), fd_.get())) return opened.release();
@@ -77,7 +78,8 @@ void PosixFile::know(FileSystem kind) {
   if (is_fuse(kind)) file_system_ = static_cast<int>(kind);
 }
 
-// On GlusterFS, a query of the attributes would suffice, but it makes the kernel drop the pages of the file.
+// Publishes by closing a duplicate of the descriptor if that suffices, else by fsync(2). On GlusterFS, a
+// query of the attributes would suffice, but it makes the kernel drop the pages of the file.
 void PosixFile::publish() {
   sync_written();
   const int again = closes_publish(file_system()) ? ::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0) : -1;
@@ -87,9 +89,9 @@ void PosixFile::publish() {
     throw os_error("cannot sync", path_, errno);
 }
 
-// GlusterFS updates its attributes with the reply to fsync, MooseFS when a file is opened. The kernel's
-// cached state is discarded with the pages and by a new query of the attributes. The descriptor that holds
-// the locks is kept.
+// GlusterFS updates its attributes with the reply to fsync, MooseFS when a file is opened. Dropping the pages
+// and querying the attributes again discards the kernel's cached state. The descriptor stays open, because it
+// holds the locks.
 int64_t PosixFile::bring_up_to_date(bool opens) {
   sync_written();
   if (uninterrupted([&] { return ::fsync(fd_.get()); }) != 0 && errno != EINVAL && errno != EROFS)
@@ -105,9 +107,9 @@ int64_t PosixFile::bring_up_to_date(bool opens) {
 }
 
 // FUSE forwards exactly the bytes of a write unless mounted with a write-back cache. Direct writes are no
-// better on FUSE, and unsafe. One that fails beyond the end sets the file to the size known to this host,
-// which cuts off bytes of other hosts. Where descriptors keep lengths (forgets_lengths), these writes use a
-// descriptor that the next sync closes.
+// better on FUSE, and unsafe. If a direct write beyond the end of the file fails, FUSE truncates the file to
+// the size known to this host, which cuts off bytes of other hosts. If descriptors keep lengths
+// (!forgets_lengths()), the writes use a descriptor that the next sync closes.
 bool PosixFile::write_past_cache(std::span<const std::byte> data, int64_t offset) {
   require_writable(path_, writable_);
   require_range(path_, offset, data.size());

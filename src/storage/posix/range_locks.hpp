@@ -1,4 +1,4 @@
-// storage/posix/range_locks: ranges of a file that threads of this process hold.
+// storage/posix/range_locks: locks between threads of this process on ranges of a file.
 #pragma once
 
 #include <chrono>
@@ -9,13 +9,13 @@
 
 namespace sheaf {
 
-// Offsets and lengths in bytes, lengths > 0. Thread-safe.
+// Offsets and lengths are in bytes; lengths are > 0. Any thread may call the functions.
 class RangeLocks {
  public:
-  // Waits until the range is free, or held by sharing threads only if this lock is shared as well. Returns
-  // false, without a lock, if that takes longer than `patience`.
+  // Locks a range; waits until no lock in the range conflicts with it. Two shared locks do not conflict.
+  // Returns false, without a lock, if that takes longer than `patience`.
   [[nodiscard]] bool lock(int64_t offset, int64_t length, bool exclusive, std::chrono::milliseconds patience);
-  // Releases a range, which must be exactly as it was locked.
+  // Releases a lock. The range must be exactly the one passed to lock().
   void unlock(int64_t offset, int64_t length);
 
  private:

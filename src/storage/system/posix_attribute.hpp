@@ -1,4 +1,4 @@
-// storage/system/posix_attribute: extended attributes.
+// storage/system/posix_attribute: reads extended attributes.
 #pragma once
 
 #include <sys/xattr.h>
@@ -9,7 +9,8 @@
 
 namespace sheaf {
 
-// Returns the value of an attribute; nothing if the file has no such attribute or it may not be read.
+// Returns the value of an attribute. Returns nothing if the file has no such attribute, or this process may
+// not read it.
 inline std::optional<std::string> attribute_of(const std::string& file, const char* name) {
   ssize_t length = ::getxattr(file.c_str(), name, nullptr, 0);
   if (length < 0) return std::nullopt;

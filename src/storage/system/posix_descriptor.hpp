@@ -12,7 +12,8 @@
 
 namespace sheaf {
 
-// Closes its descriptor on destruction and preserves errno. Negative: no descriptor.
+// Owns a descriptor; a negative number stands for none. The destructor closes the descriptor and preserves
+// errno.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
@@ -35,13 +36,13 @@ class Descriptor {
   int fd_;
 };
 
-// Opens a name that counts from the directory `base`, closed on exec; new files get `mode` less umask.
-// Returns the descriptor, or a negative number with errno.
+// Opens a name that counts from the directory `base`. New files get `mode` less umask. Returns a descriptor
+// that is closed on exec, or a negative number with errno.
 inline int open_at(int base, const std::string& path, int flags, mode_t mode = 0666) {
   return uninterrupted([&] { return ::openat(base, path.c_str(), flags | O_CLOEXEC, mode); });
 }
 
-// Throws the errors of fsync(2); `path` is for messages.
+// Calls fsync(2). Throws if it fails, with `path` in the message.
 inline void sync_descriptor(int fd, const std::string& path) {
   if (uninterrupted([&] { return ::fsync(fd); }) != 0) throw os_error("cannot sync", path, errno);
 }

@@ -44,7 +44,7 @@ Moved move_all(size_t length, Move move) {
   return moved;
 }
 
-// Writes `data` at `offset`; EIO if the file accepts no more bytes.
+// Writes `data` at `offset`. Sets the error EIO if the file accepts no more bytes.
 inline Moved write_all(int fd, std::span<const std::byte> data, int64_t offset) {
   Moved moved = move_all(data.size(), [&](size_t done, size_t count) {
     return ::pwrite(fd, data.data() + done, count, offset + static_cast<int64_t>(done));
