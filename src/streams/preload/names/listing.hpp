@@ -8,11 +8,13 @@
 
 namespace sheaf::posix {
 
-// Returns whether captured files are in or below that directory. It cannot be removed then, and a rename
-// includes them (names/directory_moves). Takes a few nanoseconds if no pattern matches.
+// Returns whether captured files are in or below the directory `path`. If so, the directory cannot be
+// removed, and a rename includes the captured files (names/directory_moves). Takes a few nanoseconds if no
+// pattern matches.
 bool holds_captured(int at, const char* path) noexcept;
 
-// Returns whether a set open for writing is in or below that directory. Equally cheap.
+// Returns whether a set open for writing is in or below the directory `path`. Takes a few nanoseconds if no
+// pattern matches.
 bool holds_set(int at, const char* path) noexcept;
 
 // Calls `visit` for each captured file below `directory`, a canonical path. Must be called within an Inside
