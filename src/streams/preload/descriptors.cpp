@@ -171,7 +171,7 @@ bool borrows_memory() noexcept {
 
 void lock_slots() noexcept {
   state::hand_on_lock();
-  const bool borrowed = borrows_memory();  // a child of vfork(2) may have descriptors that are not in the table
+  const bool borrowed = borrows_memory();  // a child of vfork(2) may have unlisted descriptors
   const int last = std::max(highest.load(), borrowed ? 255 : -1);
   for (int fd = 0; fd <= last; ++fd) {
     const OpenFile* const file = descriptor_table[fd].load();

@@ -25,7 +25,7 @@ namespace sheaf::posix {
 namespace {
 
 constexpr int not_status = O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC;
-constexpr uint64_t ours = uint64_t{1} << 62;  // set in the inode numbers of captured files; plain files lack this bit
+constexpr uint64_t ours = uint64_t{1} << 62;  // bit of the inode numbers of captured files only
 
 bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH); }
 

@@ -95,7 +95,7 @@ void end_of_process() noexcept {
       [](int, OpenFile& file, void* context) {
         Slot* const slot = file.slot.load();
         if (!state::is_shared(slot)) return;
-        if (state::is_locked(*slot)) {  // other processes may share the offset, so late writes must advance it
+        if (state::is_locked(*slot)) {  // other processes may share the offset, so late writes advance it
           *static_cast<bool*>(context) = true;
         } else {
           keep_for_itself(file);

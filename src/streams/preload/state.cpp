@@ -87,7 +87,7 @@ int open_slots(const char* name) {
     const bool known = flock(fd, LOCK_SH) == 0 && fstat(fd, &status) == 0;
     if (known && ours(status) && make_room(fd, 0, offsetof(Shared, slots))) return fd;
     const int error = known && ours(status) ? errno : EPERM;
-    const bool again = known && status.st_nlink == 0;  // the last process that used the file has removed it concurrently
+    const bool again = known && status.st_nlink == 0;  // its last user has just removed the file
     close_own_descriptor(fd);
     errno = error;
     if (!again) break;
@@ -285,7 +285,7 @@ void release(Slot* slot) noexcept {
 
 void leave() noexcept {
   if (!own.shared || own.handed_on.load()) return;
-  std::atomic_ref(own.shared).store(nullptr, std::memory_order_release);  // the memory stays mapped, because other threads may still access it
+  std::atomic_ref(own.shared).store(nullptr, std::memory_order_release);  // stays mapped for other threads
   close_own_descriptor(std::exchange(own.fd, -1));
   remove_capture_memory(rules_identity());
 }

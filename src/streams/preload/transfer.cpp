@@ -102,7 +102,7 @@ ssize_t write_spans(OpenFile& file, std::span<const Bytes> spans, size_t total, 
     if (moves && done.bytes < int64_t(total)) give_back(slot, done, total);
   }
   if (error != 0) {
-    file.written.store(true, std::memory_order_relaxed);  // close(2) then calls flush(), which reports the missing bytes
+    file.written.store(true, std::memory_order_relaxed);  // makes close(2) report the missing bytes
     return failed(error);
   }
   note_written(file, done.offset, done.end());
@@ -244,7 +244,7 @@ void shift(ContainerStream& stream, int64_t begin, int64_t end, int64_t by) {
 }
 
 // Allocates `length` bytes of space at the end of the stream. Called before any byte moves, so that the moves
-// cannot fail on a full file system. Throws ENOSPC if the space is not available.
+// cannot fail on a full file system. Throws if the space is not available, and then restores the size.
 void make_room(ContainerStream& stream, int64_t size, int64_t length) {
   const int error = errno_of([&] { stream.allocate(size, length, true, Allocation::keep); });
   if (error == 0) return;

@@ -23,7 +23,7 @@ namespace sheaf::posix {
 namespace {
 
 constexpr size_t piece = size_t{1} << 20;  // bytes per copy step
-constexpr size_t max_in_temporary = 200;   // bytes of the original name that a temporary name repeats; keeps the temporary name below NAME_MAX
+constexpr size_t max_in_temporary = 200;   // bytes of the original name; keeps temporary names below NAME_MAX
 
 // Copies all data of a stream to `put`, and skips holes.
 void copy(const ContainerSet::Leaving& from,
@@ -90,8 +90,8 @@ int rename_within(ContainerSet& set, const Place& from, const Place& to, int at,
   return error == 0 && !there ? ENOENT : error;
 }
 
-// Exchanges the names of two streams by three renames. Until the last rename, no stream has the name `one`.
-// Returns 0 or an errno.
+// Exchanges the names of two streams by three renames. Between the renames, no stream has one of the two
+// names. Returns 0 or an errno.
 int exchange_within(ContainerSet& set, std::string_view one, std::string_view other) {
   return errno_of([&] {
     if (!set.status(other)) throw os_error("cannot exchange", std::string(other), ENOENT);

@@ -169,7 +169,7 @@ size_t canonical_of(int at, Directory given, char* room, size_t size, dev_t& dev
   const size_t n = ask_system(at, given.path, room, size, status);
   device = status.st_dev;
   if (entry && n > 0 && n < sizeof entry->canonical) {
-    entry->generation = 0;  // marks the entry invalid until it is complete, because a signal handler may read it
+    entry->generation = 0;  // invalid until complete, because a signal handler may read it
     std::atomic_signal_fence(std::memory_order_seq_cst);
     memcpy(entry->given, given.path, given.size + 1);
     entry->given_size = uint16_t(given.size);

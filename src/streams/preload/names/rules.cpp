@@ -71,7 +71,7 @@ std::string_view absolute(std::string_view name, size_t fixed) {
   if (strlen(start) + name.size() >= PATH_MAX) return {};
   const size_t size = size_t(snprintf(full, sizeof full, "%s%.*s", start, int(name.size()), name.data()));
   size_t directory = strlen(start) + fixed;
-  while (directory > 0 && full[directory - 1] != '/') --directory;  // now the length up to and including the last `/`
+  while (directory > 0 && full[directory - 1] != '/') --directory;  // length including the last `/`
   if (directory == 0) return {};
   full[directory - 1] = '\0';
   char real_name[PATH_MAX];

@@ -159,7 +159,7 @@ class ViewSet final : public ContainerSet {
 
 std::shared_ptr<ContainerSet> open_view(Store& store, const std::string& directory,
                                         const std::vector<std::string>& paths) {
-  const auto silent = [](const std::string&, const std::string&) {};  // `sheaf run` has already printed these messages
+  const auto silent = [](const std::string&, const std::string&) {};  // `sheaf run` has printed the messages
   std::vector<mount::Source> all;
   std::vector<Look> looks;
   for (const std::string& path : paths) {
