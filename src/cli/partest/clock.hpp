@@ -1,5 +1,5 @@
-// cli/partest/clock: a clock shared by all tasks. The time of a step runs from the first task that begins it
-// to the last task that ends it, independent of scheduling.
+// cli/partest/clock: a clock shared by all tasks. With it, the time of a step can be measured from the first
+// task that begins the step to the last task that ends it.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@ namespace sheaf::partest {
 
 class SharedClock {
  public:
-  // Collective. Tasks of one host use the system's clock. The offset of another host to task 0 is the median
-  // over a few barriers; its error is the skew with which a barrier releases the tasks.
+  // Collective. Tasks on the host of task 0 use the system's clock. For each other host, measures the offset
+  // of its clock as the median over a few barriers. The error of the offset is the time between the releases
+  // of two tasks by a barrier.
   explicit SharedClock(Comm& comm);
 
-  // Returns nanoseconds.
+  // Returns the shared time in nanoseconds.
   int64_t now() const;
 
  private:

@@ -27,8 +27,8 @@ std::string absolute(const std::string& name, size_t fixed) {
   return whole + rest;
 }
 
-// Calls visit(path) for the entries below `directory` that match the components of `pattern` from offset `at`
-// on, or may match them with `**`.
+// Calls visit(entry) for all entries below `directory` that can match `pattern`, and for some that do not.
+// `at` is the offset of the first component of `pattern` after `directory`.
 template <class Visit>
 void walk(const std::string& directory, std::string_view pattern, size_t at, const Visit& visit) {
   std::error_code error;

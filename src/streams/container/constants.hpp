@@ -15,24 +15,24 @@ namespace sheaf::container_constants {
 // suffices for a process that writes one stream. Later areas grow up to the largest size.
 inline constexpr int64_t first_area = 4096;
 inline constexpr int64_t largest_area = 1 << 20;
-inline constexpr int64_t spare_at = 2 * format::container_page;  // place of the spare area: the page after the first table
-inline constexpr size_t max_mapped = 64;                         // areas that stay mapped; pieces with records in older areas rarely grow
+inline constexpr int64_t spare_at = 2 * format::container_page;  // place: the page after the first table
+inline constexpr size_t max_mapped = 64;                         // areas; pieces of older areas rarely grow
 static_assert(first_area <= largest_area);
 
 // --- Stretches: space for the bytes of streams.
 inline constexpr int64_t first_stretch = 64 << 10;
 inline constexpr int64_t largest_stretch = 8 << 20;
-inline constexpr int64_t max_inside = 8 << 10;  // pieces up to this size are stored in the record, so that readers need no second request
-inline constexpr int64_t aligned_from = 4096;   // pieces of at least this size start on a new page, as in files
-inline constexpr int64_t worth_discarding = 64 << 10;  // fewer unused bytes do not justify the system call that releases them
+inline constexpr int64_t max_inside = 8 << 10;  // maximum piece in a record, which saves readers a request
+inline constexpr int64_t aligned_from = 4096;   // pieces from this size on start on a new page, as in files
+inline constexpr int64_t worth_discarding = 64 << 10;  // fewer bytes are not worth a system call
 static_assert(max_inside < first_stretch && first_stretch < largest_stretch);
 
 // --- Streams. Maximum of the extra room that a stream gets when it cannot grow in place because bytes of
-// other streams follow. More room would waste disk space if the stream ends.
+// other streams follow.
 inline constexpr int64_t max_ahead = 4 << 20;
 inline constexpr int64_t zeros_at_once = 1 << 20;
-inline constexpr size_t max_failures = 64;   // failed writes recorded per stream; flush() reports only the first one
-inline constexpr size_t max_repeating = 16;  // later writes tracked as possible starts of a retry of one failed write
+inline constexpr size_t max_failures = 64;   // failed writes recorded; flush() reports only the first
+inline constexpr size_t max_repeating = 16;  // writes tracked as possible retries of one failed write
 static_assert(max_ahead <= largest_stretch);
 
 // --- Reading. Request sizes within an area. The first request is small, because an area that was read before

@@ -22,7 +22,8 @@ SHEAF_EXPORT std::string container_host_name(const std::string& memory_directory
 
 SHEAF_EXPORT std::string container_name(std::string_view set, std::string_view host);
 
-// Returns an unused name NAME.torn.H for a container that leaves the set and must be kept.
+// Returns an unused name for a container that leaves the set and must be kept: NAME.torn.H, or NAME.torn.H.N
+// if that exists.
 std::string name_aside(Store& store, const std::string& set, const std::string& container);
 
 // Returns NAME if `path` has the name of a container, else nullopt.

@@ -21,8 +21,8 @@
 // remove() and rename() may also fail after they took effect, if other hosts could not be notified.
 //
 // Threads: all functions may be called from any thread. Forks: a child inherits the set and its open streams
-// and writes independently, without any call. Locks are held at most for the write of one stream, and the
-// next process releases the lock of a killed holder.
+// and writes independently, without any call. Locks are held at most for the write of one stream, and a
+// killed process loses its locks.
 #pragma once
 
 #include <cstdint>
@@ -206,22 +206,22 @@ class SHEAF_EXPORT ContainerSet {
   // not exist. With `keep`, an existing `to` is left unchanged and EEXIST is thrown (RENAME_NOREPLACE).
   virtual bool rename(std::string_view from, std::string_view to, bool keep = false) = 0;
 
-  // Renames a stream to a file outside of this set. `copy` creates `target` from the content that `Leaving`
-  // provides with the semantics of ContainerStream, and returns the device and number of `target`. Until
-  // then, other accesses to the stream wait. Afterwards they fail with ESTALE, and moved() returns the
-  // destination. Returns false if the stream does not exist. Throws the errors of `copy`, and those of
-  // recording the move in the container; in both cases the stream stays in the set.
   struct Leaving {
     std::function<size_t(std::span<std::byte> data, int64_t offset)> read;
     std::function<std::optional<int64_t>(int64_t offset)> next_data, next_hole;
   };
   using CopyOut = std::function<std::pair<uint64_t, uint64_t>(const Leaving&, const StreamStatus&)>;
+  // Renames a stream to a file outside of this set. `copy` must create `target` and return its device and
+  // number. It reads the stream through `Leaving`, whose functions work as those of ContainerStream. Other
+  // accesses to the stream wait until `copy` returns. Afterwards they fail with ESTALE, and moved() returns
+  // the destination. Returns false if the stream does not exist. Throws the errors of `copy`, and those of
+  // recording the move in the container; in both cases the stream stays in the set.
   virtual bool move_out(std::string_view name, const std::string& target, const CopyOut& copy) = 0;
 
+  using Visit = std::function<void(std::string_view name, const StreamStatus&)>;
   // Calls visit(name, status) for each stream with a name that begins with `prefix`, in unspecified order.
   // Streams that are created or removed during the call may be visited or not. `visit` may call functions of
   // the set.
-  using Visit = std::function<void(std::string_view name, const StreamStatus&)>;
   virtual void list(std::string_view prefix, const Visit& visit) = 0;
 
   // Reads the changes that other hosts have published. open_stream() without `create`, status() and list() do

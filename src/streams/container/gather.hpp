@@ -14,7 +14,7 @@
 namespace sheaf {
 
 struct GatherRequest {
-  std::string set = {};     // NAME: NAME; selects the containers NAME.container.* and the multifile NAME, if it exists
+  std::string set = {};     // NAME: the containers NAME.container.* and, if it exists, the multifile NAME
   std::string output = {};  // the multifile. Empty, or another spelling of NAME: in place; the containers are
                             // removed once the multifile is complete and durable
   bool replace = false;     // overwrite an existing output other than NAME

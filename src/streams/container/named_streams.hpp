@@ -55,7 +55,7 @@ class SHEAF_EXPORT NamedStreams {
     int64_t streams = 0;     // streams that are empty or have their newest bytes in this file
     int64_t file_bytes = 0;  // size of the file
     std::string damage;      // description of what cannot be read; empty if nothing
-    std::string torn;        // description of records that a killed program may have left incomplete; empty if none
+    std::string torn;        // description of what a killed program may have left; empty if nothing
   };
   virtual const std::vector<Origin>& origins() const = 0;
 };

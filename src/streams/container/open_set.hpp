@@ -46,7 +46,8 @@ class SetView {
   // first. Concurrent callers share checks: a caller uses the result of another caller's check if that check
   // began after its own call.
   std::shared_ptr<const SetContents> now(bool look, uint64_t own_origin);
-  // Returns the contents after reading the host's own container again. Does not check other hosts.
+  // Checks for changes, reads the host's own container again, and returns the contents. Unlike now(),
+  // includes the own container even if no other host has one.
   std::shared_ptr<const SetContents> again(uint64_t own_origin);
   // Returns whether the last check found containers of other hosts.
   bool has_others() const { return has_others_; }

@@ -48,7 +48,7 @@ struct ReplayedStream {
   uint32_t mode = 0;
   bool here = false;      // the container of `own` has records of this stream
   bool cut_off = false;   // some bytes lie beyond the end of their container
-  int64_t elsewhere = 0;  // changes with each new record in another container, and when the multifile is replaced
+  int64_t elsewhere = 0;  // changes with each record in another container, and with a new multifile
 
   struct Failure {
     uint64_t container = 0;

@@ -210,7 +210,7 @@ void LiveSet::rename(uint64_t from_folder, std::string_view from, uint64_t to_fo
   const std::string old_path = path_below(from_folder, from), path = path_below(to_folder, to);
   if (!set_->status(path) && is_folder(path)) throw refused(EISDIR, path);
   if (!set_->rename(old_path, path, keep))
-    throw refused(is_folder(old_path) ? EXDEV : ENOENT, old_path);  // after EXDEV, programs copy the folder instead
+    throw refused(is_folder(old_path) ? EXDEV : ENOENT, old_path);  // after EXDEV, programs copy the folder
   const std::lock_guard lock(mutex_);
   if (from_folder != top_) folders_.insert(path_of(from_folder));
   if (old_path == path) return;

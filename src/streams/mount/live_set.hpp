@@ -49,11 +49,11 @@ class LiveSet {
   std::vector<Listed> list(uint64_t folder);
 
   std::shared_ptr<ContainerStream> open(uint64_t number, bool write, bool truncate);
-  // Increments the lookup count, as find() does.
   struct Created {
     Found found;
     std::shared_ptr<ContainerStream> stream;
   };
+  // Creates a file and opens it for writing. Increments the lookup count of its number, as find() does.
   Created create(uint64_t folder, std::string_view name, uint32_t mode, bool exclusive, bool truncate);
   Found make_folder(uint64_t folder, std::string_view name);
   void remove_folder(uint64_t folder, std::string_view name);

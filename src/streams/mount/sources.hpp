@@ -1,5 +1,5 @@
-// streams/mount/sources: finds the streams of multifiles and sets for mounts, for `sheaf run --view`, and for
-// listings.
+// streams/mount/sources: finds the streams of multifiles and sets for mounts and for the views of `sheaf
+// run`.
 #pragma once
 
 #include <functional>
@@ -22,10 +22,10 @@ struct Source {
 // Receives a warning for the user about a path. The content is shown in spite of it.
 using Tell = std::function<void(const std::string& path, const std::string& what)>;
 
-// Returns the streams of `path`: the tasks of a multifile and, with `containers`, the streams of a set. The
-// tasks of a multifile with names are streams of its set. If a container has a stream with the name of a
-// task, that stream is newer and hides the task. Multifiles are read from `store`; containers are read from
-// the operating system's files. Throws the errors of opening.
+// Returns the streams of `path`: the tasks of a multifile if they have no names and, with `containers`, the
+// named streams of the set. These include named tasks of the multifile. If a container has a stream with the
+// name of a task, that stream is newer and hides the task. Multifiles are read from `store`; containers are
+// read from the operating system's files. Throws the errors of opening.
 std::vector<Source> sources_of(Store& store, const std::string& path, Checking checking, bool containers,
                                const Tell& tell);
 

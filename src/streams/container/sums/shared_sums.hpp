@@ -23,7 +23,7 @@ struct SharedSums {
   int64_t room;                     // place of block 0; 0: no checksums
   int64_t end_at;                   // place of the end word
   std::atomic<uint64_t> end;        // end word of a piece that may grow
-  std::atomic<uint32_t> appending;  // 1: an append has begun and not ended, so words may cover more than the piece
+  std::atomic<uint32_t> appending;  // 1: an append has begun, so words may cover more than the piece
   int64_t first;                    // block number
   int64_t slots;                    // number of slots; 0: none
   int64_t slots_at;                 // place of the first slot

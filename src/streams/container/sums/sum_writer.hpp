@@ -58,13 +58,13 @@ class SumWriter {
   // Completes an append after the length was written.
   static void after_append(SharedSums& sums, uint64_t end);
 
-  // Overwrites bytes of a piece: calls write(), which writes bytes [done, done + bytes) of the parts at
-  // `place`, and updates the checksums. `length`: bytes of the piece if it may grow, else 0.
   struct Target {
     uint64_t sums = 0;  // place of the piece's SharedSums
     int64_t length = 0;
     int64_t place = 0;
   };
+  // Overwrites bytes of a piece and updates the checksums. Calls write(), which must write bytes [done, done
+  // + bytes) of the parts at Target::place. Target::length is the length of the piece if it may grow, else 0.
   void overwrite(const Target& target, SharedOverwrite& over, WriteParts parts, int64_t done, int64_t bytes,
                  const std::function<void()>& write);
   // Writes the pending checksum of the overwritten block.

@@ -38,7 +38,7 @@ constinit Real<long(DIR*)> telldir{"telldir"};
 constinit Real<void(DIR*, long)> seekdir{"seekdir"};
 }  // namespace next
 
-constexpr long beyond = long{1} << 61;  // telldir(3) offset of the first captured entry; unused by file systems
+constexpr long beyond = long{1} << 61;  // telldir(3) offset of captured entries; no file system uses it
 
 struct Extra {
   std::vector<dirent> entries;
