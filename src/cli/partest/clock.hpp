@@ -10,9 +10,9 @@ namespace sheaf::partest {
 
 class SharedClock {
  public:
-  // Collective. Tasks on the host of task 0 use the system's clock. For each other host, measures the offset
-  // of its clock as the median over a few barriers. The error of the offset is the time between the releases
-  // of two tasks by a barrier.
+  // Collective. If all tasks run on one host, uses the system's clock. Otherwise each task measures the
+  // offset of its clock to that of task 0, as the median over 21 barriers. The error of the offset is the
+  // time between the releases of the two tasks by a barrier.
   explicit SharedClock(Comm& comm);
 
   // Returns the shared time in nanoseconds.

@@ -30,7 +30,7 @@ struct Options {
   int64_t bufsize = 10 << 20;
   std::optional<int64_t> totalsize;  // sum over all tasks; replaces localsize
   int64_t localsize = 20 << 20;
-  double factor = 0;  // maximum relative increase of a task's data; the actual one is pseudo-random, but reproducible
+  double factor = 0;  // maximum relative increase of a task's data; the increase is pseudo-random
   int read = 1;
   int write = 1;  // 2: creation of the files is a separate step
   int verbose = 0;

@@ -20,7 +20,7 @@ void preload(const std::string& library);
 std::vector<std::string> with_variables(std::vector<std::string> command,
                                         const std::vector<const char*>& variables);
 
-[[noreturn]] void become(const std::vector<std::string>& command);  // as become_or_end(), but throws on failure
+[[noreturn]] void become(const std::vector<std::string>& command);  // throws if it cannot be run
 // Runs the command in place of this process. If this fails, reports the reason and exits with 127, as shells
 // do.
 [[noreturn]] void become_or_end(const std::vector<std::string>& command);
