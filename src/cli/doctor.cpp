@@ -22,7 +22,7 @@ namespace sheaf::cli {
 
 namespace {
 
-constexpr double dear_sharing = 2;  // reports a problem if shared writes take this many times as long as unshared ones
+constexpr double dear_sharing = 2;  // ratio of shared to unshared write times from which sharing is reported
 
 struct Diagnosis {
   std::string directory;

@@ -101,8 +101,8 @@ void print_usage(const Usage& u, int64_t fsblksize) {
 }
 
 // The block sizes as the table shows them. For a block beyond a task's number of blocks, the table shows the
-// stored value, or -1 if the multifile has several physical files. Only some blocks of some tasks are in
-// memory at a time.
+// stored value; if the multifile has several physical files, it shows -1. Only some blocks of some tasks are
+// in memory at a time.
 class ShownSizes {
  public:
   static constexpr int64_t rounds = 10;

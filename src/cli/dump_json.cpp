@@ -67,7 +67,7 @@ void print_physical(const Multifile& m, size_t number) {
       {"mapping_size", mapping ? Json(*mapping) : Json()},
   };
   std::string text = text_of(front);
-  text.pop_back();  // the closing brace
+  text.pop_back();  // remove the closing brace
   std::printf("%s,\"mapping\":%s", text.c_str(), mapping ? "[" : "null");
   const char* comma = "";
   if (mapping)

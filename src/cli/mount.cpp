@@ -64,7 +64,7 @@ std::string mounted_directory(const std::string& directory) {
 
 // Returns a process descriptor (pidfd) of the mount program, to wait for its end. Returns -1 if the program
 // has ended, or is in another process namespace. Checks the program, because the process number that the
-// kernel has cached may belong to another one now.
+// kernel has cached may now belong to another program.
 int program_behind(const std::string& directory) {
   char text[32] = "";
   if (getxattr(directory.c_str(), "user.sheaf.process", text, sizeof text - 1) <= 0) return -1;

@@ -46,8 +46,9 @@ Json json_of(const RepairReport& report, const RepairOptions& options) {
           {"files", files}};
 }
 
-// Returns whether a living job holds the lease of the multifile and --force overrides it. Throws if such a
-// job exists and --force was not given.
+// With --force, returns whether a job holds the lease of the multifile; the repair overrides that lease.
+// Without --force, waits to find out whether a living job holds the lease. Throws if one does, else returns
+// false.
 bool overrides_job(const RepairOptions& options) {
   if (options.force) return look_at_lease(any_store(), options.path).holder != Holder::none;
   bool told = false;

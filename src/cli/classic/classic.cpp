@@ -25,7 +25,7 @@ namespace {
 
 // Parsed arguments. Options are single letters at any position; the remaining arguments are file names.
 struct ClassicArguments {
-  bool good = false;                    // the command line has only known options, and the right number of file names
+  bool good = false;                    // all options are known, and the number of files is right
   std::map<char, std::string> options;  // values of the options; "" for options without a value
   std::vector<std::string> files;
 

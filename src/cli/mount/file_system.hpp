@@ -43,7 +43,7 @@ struct FileSystem {
   std::unique_ptr<Front> front;          // null: not used
 };
 
-// Returns the request handlers for a session whose userdata is a FileSystem. With `writable`, includes the
+// Returns the request handlers for a session with a FileSystem as its userdata. With `writable`, includes the
 // handlers that change a live set.
 fuse_lowlevel_ops operations(bool writable);
 

@@ -63,7 +63,7 @@ int mount_of_image(const std::string& image) {
   return mounted;
 }
 
-constexpr std::string_view no_image = ".sheaf.no-image";  // a helper that cannot mount the image looks up this name to notify the server
+constexpr std::string_view no_image = ".sheaf.no-image";  // looked up by a helper that failed to mount
 
 constexpr std::string_view devices = "/sys/class/bdi";
 
@@ -117,7 +117,7 @@ void Front::divide(fuse_session* session, bool foreground) {
   session_ = session;
   if (const auto mounted = mounted_on(directory_)) device_ = mounted->device;
   fuse_ = static_cast<int>(syscall(sys_open_tree, AT_FDCWD, directory_.c_str(), clone_and_close_on_exec));
-  if (foreground) std::signal(SIGCHLD, SIG_IGN);  // so that the ended helper does not become a zombie
+  if (foreground) std::signal(SIGCHLD, SIG_IGN);  // keeps the ended helper from becoming a zombie
   const pid_t first = getpid();
   const pid_t child = fork();
   if (child < 0) throw os_error("cannot serve in the background", directory_, errno);

@@ -94,7 +94,7 @@ size_t Image::read_metadata(std::span<std::byte> out, int64_t offset) const {
 void Image::put_inode(std::span<std::byte> block, const Item& item) const {
   struct stat status = attributes_of(system_, item.node);
   status.st_size = item.size;
-  if (item.node.number == mount::Tree::root && !system_.for_all) {  // as with FUSE, only the user who has mounted has access
+  if (item.node.number == mount::Tree::root && !system_.for_all) {  // only the mounting user, as with FUSE
     status.st_uid = getuid();
     status.st_mode &= static_cast<mode_t>(S_IFMT | S_IRWXU);
   }

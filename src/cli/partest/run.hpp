@@ -21,7 +21,7 @@ struct Record {
   int64_t file = 0;
   int64_t source = 0;  // number of the task that wrote the data
   std::array<int64_t, step_count> begin = {};
-  std::array<int64_t, step_count> time = {};  // duration, without verification of the data read
+  std::array<int64_t, step_count> time = {};     // duration, without verification of the data read
   std::array<int64_t, step_count> barrier = {};  // wait for the last task at the end of the step
 };
 

@@ -37,7 +37,8 @@ class Target : private NonCopyable {
   virtual void remove() = 0;
 
   virtual bool collective() const { return false; }
-  // Returns the number of the task whose data this task reads. In a write phase, returns this task.
+  // Returns the number of the task that wrote the data which this task reads. In a write phase, returns the
+  // number of this task.
   virtual int source() const { return source_of(comm.rank()); }
 
   // Returns the maximum number of bytes per call.

@@ -105,7 +105,7 @@ fs::path library_directory() {
 std::string own_library(const std::string& name, const std::string& reason) {
   const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
   fs::path library;
-  for (const char* const directory : {"../lib", SHEAF_BIN_TO_LIB}) {  // the first one in a build tree, the second one in an installation
+  for (const char* const directory : {"../lib", SHEAF_BIN_TO_LIB}) {  // in a build tree, in an installation
     library = (own / directory / name).lexically_normal();
     if (fs::exists(library)) return library.string();
   }

@@ -38,7 +38,7 @@ class ViewDirectories : private NonCopyable {
   ViewDirectories() = default;
   ~ViewDirectories() {
     std::error_code ignored;
-    for (auto at = made_.rbegin(); at != made_.rend(); ++at) fs::remove(*at, ignored);  // fails for directories that are not empty
+    for (auto at = made_.rbegin(); at != made_.rend(); ++at) fs::remove(*at, ignored);  // keeps nonempty ones
   }
 
   // Adds a view and returns its text FILE:DIR with absolute paths. The caller must call fill() after the last

@@ -238,7 +238,7 @@ const char* const footer =
     "Example: sheaf stripe ls 'tonep0,/tmp/a.dat;tonep1,/tmp/a.dat;'\n"
     "Exit codes: 0 success, 1 a problem with a file or its data, 2 a mistake in the command line.";
 
-// Adds a subcommand of `sheaf stripe` with the options that all of them have.
+// Adds a subcommand of `sheaf stripe` with the options that all subcommands share.
 auto add_striped(Command& parent, int& status, int (*run)(const StripeOptions&), const char* name,
                  const char* what) {
   auto made = add<StripeOptions>(parent, status, run, name, what);

@@ -49,7 +49,7 @@ std::vector<std::string> names_in_memory(const std::string& prefix) {
   return names;
 }
 
-// Returns whether one of `names` marks a RunOfCapture whose process is alive.
+// Returns whether one of `names` marks a RunOfCapture of a living process.
 bool has_living_run(const std::vector<std::string>& names, const std::string& runs) {
   return std::ranges::any_of(names, [&](const std::string& name) {
     if (!name.starts_with(runs) || !is_marked(name.c_str())) return false;

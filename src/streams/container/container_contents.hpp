@@ -1,8 +1,8 @@
 // streams/container/container_contents: reads all records of one container, and describes what cannot be read
 // (docs/format.md, section 19, with "Damage").
 //
-// Reads the header, tables and areas, not the bytes of streams. Processes may write to the container
-// meanwhile: records that were read stay valid, and read_more() reads only the new ones. Memory: the records
+// Reads the header, tables and areas, not the bytes of streams. Processes may write to the container during
+// the call: records that were read stay valid, and read_more() reads only the new ones. Memory: the records
 // and their names (at most twice the size of the file), and one area while it is read.
 #pragma once
 

@@ -132,7 +132,7 @@ std::optional<int64_t> ContainerWriter::record_in_spare(const ContainerRecord& r
   return record_in(head.spare_area, record, {});
 }
 
-// Overwrites the begin of a partially written record with zeros, if possible, so that readers ignore it.
+// Overwrites the start of a partially written record with zeros, if possible, so that readers ignore it.
 void ContainerWriter::take_back(int64_t place) {
   try {
     file_.write_at(std::array<std::byte, container_alignment>{}, place);
@@ -300,8 +300,8 @@ void ContainerWriter::next_area(int64_t least) {
   used_ = 0;
 }
 
-// Moves the end of the last table behind all existing entries. A killed process may have left an entry there;
-// it stays, because other hosts may have read it.
+// Counts all existing entries of the last table as used. A killed process may have left an entry there; it
+// stays, because other hosts may have read it.
 void ContainerWriter::pass_over_entries() {
   SharedStreams::Head& head = streams_.head();
   for (;;) {

@@ -25,8 +25,8 @@ using namespace container_constants;
 
 namespace {
 
-// Returns the key of the shared memory of a container. If the store has file numbers, the key is made of
-// them, so that a rename of the container keeps the key.
+// Returns the key of a container's shared memory. A rename of the container keeps the key if the store has
+// file numbers.
 std::string memory_key(const FileStatus& status, const std::string& container) {
   std::array<char, 64> text;
   if (status.number != 0) {
@@ -41,8 +41,8 @@ std::string memory_key(const FileStatus& status, const std::string& container) {
   return text.data();
 }
 
-// Returns whether a container can be written through a mapping. Mappings must be coherent, and written bytes
-// must keep their disk space, because a store without disk space would raise SIGBUS.
+// Returns whether a container can be written through a mapping. Written bytes must keep their disk space,
+// because a store to a mapping without disk space raises SIGBUS.
 bool can_be_mapped(const FileSystemTraits& traits) {
   return traits.mmap && traits.coherence == Coherence::local &&
          (traits.kind == FileSystem::ext4 || traits.kind == FileSystem::xfs ||
@@ -61,8 +61,7 @@ void SetView::look() {
   done_ = number;
 }
 
-// Computes the contents again. `own_origin` is 0 if only this host has a container, because its shared memory
-// then has the whole set.
+// Computes the contents. `own_origin` is 0 if the host's shared memory already has the whole set.
 void SetView::replay(uint64_t own_origin) {
   contents_ = std::make_shared<SetContents>(reader_.contents(own_origin));
   own_origin_ = own_origin;
@@ -114,8 +113,7 @@ std::shared_ptr<OpenSet> OpenSet::join(Store& store, const std::string& path, co
   }
 }
 
-// Tries to open the container and its shared memory. Returns false if the container was removed during the
-// call; join() then tries again.
+// Opens the container and its memory. Returns false if the container was removed during the call.
 bool OpenSet::join_once(Store& store, const std::string& container, const std::string& host,
                         const std::string& directory, bool make) {
   try {
@@ -133,7 +131,7 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
     memory_ = HostMemory::join(directory, memory_key(status, container), SharedStreams::layout,
                                [&](HostMemory& memory) { fill(store, container, host, memory); });
   } catch (const Error&) {
-    // If the container was gathered, the gathering job could not remove it: remove it and start a new one.
+    // A gathered container still exists if the gathering job could not remove it.
     if (!was_taken_) throw;
     remove_container(store, container, directory);
     return false;
@@ -144,7 +142,7 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
   writer_ = std::make_unique<ContainerWriter>(*file_, *streams_, mapped_);
   sums_ = std::make_unique<SumWriter>(*file_, *writer_, *memory_);
   if (!lock_container()) return false;
-  // A job may have gathered and removed the container before this process has locked it.
+  // A job may have gathered and removed the container before the lock was acquired.
   const FileStatus now = store.status(container);
   return now.exists && now.number == status.number && now.device == status.device;
 }
@@ -163,8 +161,7 @@ bool OpenSet::lock_container() {
   return locked;
 }
 
-// Fills new shared memory from the container. No other process of the host uses the memory until this
-// function returns.
+// Fills new shared memory from the container, before any other process uses the memory.
 void OpenSet::fill(Store& store, const std::string& container, const std::string& host, HostMemory& memory) {
   auto contents = read_container(store, container);
   if (!contents) {
@@ -220,8 +217,7 @@ OpenSet::~OpenSet() {
   memory_.reset();
 }
 
-// Sets the places of the checksum words of `made`, a piece of the own container, as its records state them.
-// Throws `no_space`.
+// Copies the places of the checksum words of `made`, a piece of the own container. Throws `no_space`.
 void OpenSet::copy_sums(SharedPiece& made, const RoomIndex& index) {
   SharedSums& sums = made.sums;
   for (int64_t at = made.place, end = made.place + made.length.load(); at < end;) {
@@ -314,9 +310,8 @@ void OpenSet::bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhe
   known_ = elsewhere;
 }
 
-// Applies the state `now` of other containers to the shared stream `at`. `now` may lack records that this
-// host has written since `elsewhere` was read, and an open stream may still change. In these cases, reads the
-// containers again under the lock of the stream.
+// Applies the state `now` of other containers to the shared stream `at`. If this host has written records
+// that `now` lacks, or the stream is open, reads the containers again under the lock of the stream.
 void OpenSet::bring_up_to_date(SharedPlace at, const ReplayedStream& now, const SetContents& elsewhere) {
   SharedStream& stream = streams_->stream(at);
   const SharedStreams::StreamLock lock(*streams_, at);
@@ -358,8 +353,7 @@ void OpenSet::discard(const std::vector<UnusedBytes>& all) {
   }
 }
 
-// If the process is killed after it has written the record of the slots, the next call writes another record
-// for the same blocks. This is harmless.
+// If the process is killed after the record, the next call harmlessly records the same blocks again.
 void OpenSet::make_slots(SharedPiece& piece, int64_t length) {
   const int64_t wanted = length / format::summed_block;
   for (int64_t has = blocks_with_slots(*memory_, piece.sums); has < wanted;) {
@@ -380,8 +374,7 @@ void OpenSet::make_slots(SharedPiece& piece, int64_t length) {
   }
 }
 
-// If the process is killed after it has written the record, the next call writes the record again. This is
-// harmless.
+// If the process is killed after writing the record, the next call harmlessly writes it again.
 void OpenSet::record_growth(SharedStream& stream) {
   const SharedPlace at = stream.grown.load();
   if (at == 0) return;

@@ -153,7 +153,7 @@ bool was_taken(const SetContents& set, const format::Identity& identity) {
   });
 }
 
-// Reads the container at `path`. Returns nullopt if the container is being created or was removed.
+// Reads a container. Returns nullopt if the container is being created or was removed.
 std::optional<ContainerContents> read_if_there(Store& store, const std::string& path) {
   try {
     return read_container(store, path);
@@ -171,14 +171,13 @@ ReadsOfBlocks reads_in(Store& store, const std::string& path, Checking checking)
   return {checking, store.traits(path).coherence != Coherence::local};
 }
 
-// Collects the records of all containers and applies them in the order of their times, because their effect
-// depends on this order.
+// Collects the records of all containers and applies them in the order of their times.
 class Turns {
  public:
   Turns(const ReadsOfBlocks& reads) : reads_(reads) {}
 
-  // Adds a container and its records to the set. `found` must stay valid until carry_out(). Returns null and
-  // adds nothing if the multifile already has the content of the container.
+  // Adds a container, which must stay valid until carry_out(). Returns null if the multifile already has its
+  // content.
   SetSource* add(SetContents& set, const std::string& path, const ContainerContents& found) {
     if (was_taken(set, found.header.identity)) return nullptr;
     const auto source = static_cast<uint32_t>(set.sources.size());
@@ -220,8 +219,7 @@ class Turns {
   std::vector<Turn> turns_;
 };
 
-// Marks streams with bytes beyond the end of their container. Reads the sizes of containers again, because
-// these may have grown.
+// Marks streams with bytes beyond the end of their container, which may have grown since.
 void find_cut_off(SetContents& set) {
   for (const auto& [name, stream] : set.names)
     for (const auto& [offset, piece] : stream->pieces.all()) {
@@ -337,8 +335,7 @@ bool SetReader::look() {
   looked_at_ = time_of_reading();
   looked_ = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   const SetFiles files = files_of(store_, path_);
-  // Look for the multifile after the containers: a gathering job removes a container only when the multifile
-  // has its content.
+  // Look for the multifile last: a gathering job removes a container when the multifile has its content.
   const bool gone = look_for_containers(files.containers);
   if (files.multifile || gone || base_seen_ != 0) look_for_base();
   return changed_;

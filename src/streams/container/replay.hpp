@@ -72,7 +72,7 @@ struct SetContents {
   };
   std::unordered_map<format::StreamKey, ReplayedStream*, KeyHash> keys;
   int64_t read_at = 0;       // time at which reading began
-  int64_t looked = 0;        // the same time by the host's monotonic clock, in nanoseconds
+  int64_t looked = 0;        // time at which reading began by the host's monotonic clock, nanoseconds
   int64_t newest = 0;        // largest time of a record
   uint64_t next_number = 1;  // first stream number that the container of `own` has not used
 

@@ -8,7 +8,7 @@
 
 namespace sheaf::posix {
 
-// What a mutex guards; one mutex exists for each value.
+// State that a ForkMutex guards. All ForkMutexes of the same value share one mutex.
 enum class Guards { slots, sets, following, directories, streams, spawns, mappings };
 
 class ForkMutex {

@@ -185,8 +185,8 @@ class WholeLock {
       : fd_(fd), bytes_(bytes), has_(has), own_(state::open_for_locks()) {}
   WholeLock(const WholeLock&) = delete;
   WholeLock& operator=(const WholeLock&) = delete;
-  // Unlocks before it closes the descriptor: a child forked meanwhile shares the descriptor and would keep
-  // the locks.
+  // Unlocks before it closes the descriptor: a child forked during the call shares the descriptor and would
+  // keep the locks.
   ~WholeLock() {
     if (own_ < 0) return;
     const int error = errno;

@@ -142,9 +142,9 @@ struct flock byte_of(uint32_t number, short type) {
   return range;
 }
 
-// Frees abandoned slots: slots that lock() has locked, and whose locks the kernel has dropped since. All
-// descriptors of such a slot are closed, but no process has released the slot, for example because its
-// processes were killed. Returns true if a slot was freed.
+// Frees abandoned slots: slots with a lock of lock() that the kernel has dropped since. All descriptors of
+// such a slot are closed, but no process has released the slot, for example because its processes were
+// killed. Returns true if a slot was freed.
 bool sweep(Shared& all) {
   const int fd = real::open(own.identity, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
   if (fd < 0) return false;

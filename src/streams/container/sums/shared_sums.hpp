@@ -31,8 +31,9 @@ struct SharedSums {
 };
 static_assert(sizeof(SharedSums) == 64);
 
-// The block that is being overwritten. Its word in the container says "unknown" meanwhile. Writers keep the
-// checksum in this struct, and write it to the container when they flush or change to another block.
+// The block that is being overwritten. Its word in the container says "unknown" until the overwrite ends.
+// Writers keep the checksum in this struct, and write it to the container when they flush or change to
+// another block.
 struct SharedOverwrite {
   std::atomic<int64_t> at;       // place of the word; 0: no such block
   std::atomic<uint64_t> sums;    // place of the SharedSums if the word is an end word, else 0

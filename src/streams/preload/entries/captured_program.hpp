@@ -52,8 +52,8 @@ class CapturedProgram : private NonCopyable {
   Script script_;
 };
 
-// Returns whether `path` is a plain script whose interpreter is a captured file, and stores its first line in
-// `script`.
+// Returns whether `path` is a plain script with a captured interpreter. Stores the first line of the script
+// in `script`.
 bool has_captured_interpreter(const char* path, Script& script);
 
 }  // namespace sheaf::posix

@@ -1,5 +1,5 @@
 // streams/preload/entries/spawn_actions: file actions of posix_spawn that open captured files. The child of
-// posix_spawn executes no code of this library, so the parent opens files whose names may be captured, just
+// posix_spawn executes no code of this library, so the parent opens files with possibly captured names just
 // before the spawn. When such an open action is added, the library reserves a descriptor in the parent, and
 // adds an action dup2 of that descriptor to the list instead. The spawn puts the opened file on the reserved
 // descriptor.

@@ -31,8 +31,8 @@ std::vector<std::string> captured_below(const std::string& directory) {
   return found;
 }
 
-// Renames one captured file. If another process has created a file named `to` meanwhile, keeps that file and
-// gives the captured file a temporary name.
+// Renames one captured file. If another process has just created a file named `to`, keeps that file and gives
+// the captured file a temporary name.
 int move_one(const std::string& from, const std::string& to) {
   const auto source = std::make_unique<Place>(), target = std::make_unique<Place>();
   if (!match_canonical(from, *source)) return failed(ENAMETOOLONG);
@@ -42,8 +42,8 @@ int move_one(const std::string& from, const std::string& to) {
   return moved != 0 && errno == EEXIST ? move_one(from, temporary_name(to)) : moved;
 }
 
-// Renames all files, except those that were removed meanwhile. `moved` counts the files that were processed.
-// Returns 0, or -1 with errno.
+// Renames all files, except those that another process has removed. `moved` counts the files that were
+// processed. Returns 0, or -1 with errno.
 int move_all(const std::vector<std::string>& names, const std::string& from, const std::string& to,
              size_t& moved) {
   for (moved = 0; moved < names.size(); ++moved)

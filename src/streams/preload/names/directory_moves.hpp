@@ -8,7 +8,7 @@ namespace sheaf::posix {
 // (streams/preload/inside.hpp).
 // - If the program is killed during the renames, some files keep their old names, in a directory that no
 //   longer exists. A concurrent lookup of a file may fail.
-// - If another process has created the new name of a file meanwhile, that file stays. The renamed file
+// - If another process creates the new name of a file during the call, that file stays. The renamed file
 //   becomes NAME.sheaf. followed by a random number.
 // - Files become plain if no pattern matches their new names.
 //

@@ -12,9 +12,9 @@ namespace sheaf::posix {
 
 enum class Width { of_the_library, bytes, wide };
 
-// Returns how wide-character calls on the stream must be handled: by the C library if the stream is not one of
-// this library, else as on a byte stream or as on a wide one. A stream already used for bytes accepts no wide
-// characters. Any other stream of this library becomes wide.
+// Returns how wide-character calls on the stream must be handled: by the C library if the stream is not one
+// of this library, else as on a byte stream or as on a wide one. A stream already used for bytes accepts no
+// wide characters. Any other stream of this library becomes wide.
 Width widen(FILE* stream);
 
 // All functions below require a widened stream.
