@@ -60,7 +60,8 @@ class Sink {
  private:
   static constexpr int64_t buffer_bytes = 1 << 20;
 
-  // Creates the output file, but not before the input was found to be readable.
+  // Creates the output file. Called when the input has been found to be readable, so that an unreadable input
+  // creates no output.
   void open() {
     if (file_) return;
     catch_signals();

@@ -1,6 +1,6 @@
 // cli/commands: implementations of the subcommands, shared by `sheaf` and the classic names. Each function
-// returns the exit code: 0, or 1 for a problem that it has reported. All throw sheaf::Error for unreported
-// problems.
+// returns the exit code: 0, or 1 after a problem that it has reported. All functions throw sheaf::Error for
+// problems that the caller must report.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace sheaf::cli {
 
-// Loads all metadata of a multifile. For a multifile that was never closed, uses its journal and says so on
-// stderr. `ignore_checksums`: skip verification, to save the rest of a damaged file.
+// Loads all metadata of a multifile. If the multifile was never closed, uses its journal and prints a warning
+// on stderr. With `ignore_checksums`, skips verification, so that the rest of a damaged file can be saved.
 Multifile load(const std::string& path, bool ignore_checksums = false);
-// Reports on stderr that a multifile was never closed, any damage of its journal, or that a repair has
-// guessed values.
+// Warns on stderr if the multifile is `unclosed`, with any damage of its journal, and if a repair has
+// `guessed` values.
 void tell_what_is_unsure(const std::string& path, bool unclosed, bool guessed);
 
 struct DumpOptions {
@@ -118,10 +118,12 @@ struct UmountOptions {
   std::vector<std::string> directories;
   bool lazy = false;
 };
-// Returns when the mount programs have ended. Throws for a directory without a mount of ours.
+// Unmounts the directories and waits until their mount programs have ended. Throws for a directory that is no
+// mount point of Sheaf.
 int umount(const UmountOptions& options);
 
-// Runs siondump, sionsplit, siondefrag, sioncat or sionversion. Returns nullopt if `name` is another program.
+// Runs the classic tool `name`: siondump, sionsplit, siondefrag, sioncat or sionversion. Returns nullopt for
+// any other name.
 std::optional<int> run_classic(const std::string& name, int argc, char** argv);
 
 // Runs the complete `sheaf` command line.

@@ -13,14 +13,15 @@ namespace sheaf::cli {
 // not compressed.
 void add_compression(Json& json, const Multifile& multifile);
 
-// Values of the words `compress`, `shuffle` and `frame` of the open mode; empty: not given.
+// Values of the words `compress`, `shuffle` and `frame` of the open mode. A member is empty if the word was
+// not given.
 struct CompressionOptions {
   std::string method;
   std::string shuffle;
   std::string frame;
 };
 
-// Throws UsageError for values that the open mode would reject.
+// Parses the options. Throws UsageError for values that the open mode would reject.
 codec::Compression compression_of(const CompressionOptions& options);
 
 }  // namespace sheaf::cli

@@ -1,4 +1,4 @@
-// cli/copying: `sheaf split` and `sheaf defrag`, with progress.
+// cli/copying: implements `sheaf split` and `sheaf defrag`, with progress output.
 #include "cli/commands.hpp"
 #include "cli/named/named.hpp"
 #include "cli/terminal.hpp"

@@ -1,5 +1,5 @@
-// cli/doctor: `sheaf doctor` shows what is known about the file system of a directory, and how it behaves in
-// tests.
+// cli/doctor: implements `sheaf doctor`, which reports what Sheaf knows about the file system of a directory,
+// and how the file system behaves in tests.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@ namespace sheaf::cli {
 
 namespace {
 
-constexpr double dear_sharing = 2;  // cost relative to unshared writes, from which sharing is reported
+constexpr double dear_sharing = 2;  // ratio of shared to unshared write times from which sharing is reported
 
 struct Diagnosis {
   std::string directory;
@@ -37,7 +37,7 @@ struct Diagnosis {
 
   std::vector<std::string> behaviour{};  // behavior of Sheaf in this directory
   std::vector<std::string> advice{};     // recommended settings
-  std::vector<std::string> problems{};   // promises that the file system does not keep
+  std::vector<std::string> problems{};   // properties that Sheaf relies on and the file system lacks
 };
 
 std::string size_text(int64_t bytes) {
@@ -61,7 +61,7 @@ void tell(std::vector<std::string>& lines, std::initializer_list<Remark> remarks
     if (remark.applies) lines.push_back(remark.text);
 }
 
-// Describes how Sheaf applies the traits (storage/filesystem/traits).
+// Adds to `d.behaviour` how Sheaf applies the traits of the file system (storage/filesystem/traits).
 void tell_behaviour(Diagnosis& d) {
   const FileSystemTraits& t = d.traits;
   const bool local = t.coherence == Coherence::local;
@@ -97,7 +97,8 @@ void tell_advice(Diagnosis& d) {
 
 std::string of_tried(const Tried& tried) { return fmt::format("{} of {}", tried.well, tried.times); }
 
-// A promise that is not kept is a problem. A property that works without being promised may be set.
+// Compares the traits with the tests. Reports a trait that the file system does not have as a problem. If the
+// file system has a property that the traits lack, advises the user to set it.
 void compare(Diagnosis& d) {
   const FileSystemTraits& t = d.traits;
   const bool is_tried = d.tried.obstacle.empty();

@@ -1,4 +1,5 @@
-// cli/dump: the report of siondump in the same output format (docs/tools/sheaf-dump.md).
+// cli/dump: prints the report of `sheaf dump` and siondump, in the format of SIONlib's siondump
+// (docs/tools/sheaf-dump.md).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -99,8 +100,9 @@ void print_usage(const Usage& u, int64_t fsblksize) {
     std::printf("siondump: fsblocks, user data/used blocks:      %14.6f%%\n", percent(u.data_bytes, used));
 }
 
-// Block sizes as shown in the table. Rounds beyond a task's block count are shown as stored, or as -1 for a
-// set. Loads some rounds of some tasks at a time.
+// The block sizes as the table shows them. For a block beyond a task's number of blocks, the table shows the
+// stored value; if the multifile has several physical files, it shows -1. Only some blocks of some tasks are
+// in memory at a time.
 class ShownSizes {
  public:
   static constexpr int64_t rounds = 10;
@@ -207,8 +209,8 @@ void print_records(const Multifile& m) {
   std::printf("%s\n", dashes_155.c_str());
 }
 
-// Prints the tasks of each file. One pass over the mapping covers several files: tasks of the first file are
-// printed at once, those of the others are held in memory.
+// Prints the tasks of each file. Each pass over the mapping covers several files. It prints the tasks of the
+// first of these files at once, and holds those of the others in memory until the end of the pass.
 void print_members(const Multifile& m) {
   constexpr int64_t max_held = 64 << 10;  // tasks
   std::vector<int64_t> counts(m.files.size());
@@ -261,7 +263,7 @@ void print_set(const Multifile& m, const DumpOptions& options) {
   }
 }
 
-// Returns the memory used by the metadata, in bytes.
+// Returns the number of bytes of memory that the metadata uses.
 int64_t bytes_of(const Multifile& m) {
   auto bytes = static_cast<double>(sizeof m) +
                static_cast<double>(m.set_tasks * static_cast<int64_t>(sizeof(layout::Placement)));

@@ -1,5 +1,5 @@
-// cli/dump_json: all metadata of a multifile as JSON (docs/tools/sheaf-dump.md). Large parts are written as
-// they are generated, so that memory does not grow with the number of tasks.
+// cli/dump_json: prints all metadata of a multifile as JSON (docs/tools/sheaf-dump.md). Prints large parts
+// while it generates them, so that memory does not grow with the number of tasks.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -52,7 +52,8 @@ Json whole(const Multifile& m) {
   return json;
 }
 
-// Prints in slices, because the mapping and the table of block sizes may exceed memory.
+// Prints the metadata of one physical file. Prints the mapping and the table of block sizes in slices,
+// because they may exceed memory.
 void print_physical(const Multifile& m, size_t number) {
   const PhysicalFile& f = m.files[number];
   const auto mapping = stored_mapping_size(m, number);
@@ -66,7 +67,7 @@ void print_physical(const Multifile& m, size_t number) {
       {"mapping_size", mapping ? Json(*mapping) : Json()},
   };
   std::string text = text_of(front);
-  text.pop_back();  // the closing brace
+  text.pop_back();  // remove the closing brace
   std::printf("%s,\"mapping\":%s", text.c_str(), mapping ? "[" : "null");
   const char* comma = "";
   if (mapping)

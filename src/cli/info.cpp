@@ -1,4 +1,5 @@
-// cli/info: information about Sheaf itself, or a summary of one multifile.
+// cli/info: implements `sheaf info`, which prints information about Sheaf itself or a summary of one
+// multifile.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,7 +65,7 @@ void print_about() {
              flags.is_null() ? "; not set" : fmt::format("; now \"{}\"", printable(flags.text())));
 }
 
-// Returns the uncompressed size of a compressed multifile; reads all frame heads.
+// Returns the uncompressed size of a compressed multifile in bytes. Reads the heads of all frames.
 int64_t plain_bytes(const Multifile& m) {
   int64_t sum = 0;
   ReadStream stored;

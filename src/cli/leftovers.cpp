@@ -1,4 +1,5 @@
-// cli/leftovers: `sheaf leftovers` lists files that programs with the open mode word `atomic` have left.
+// cli/leftovers: implements `sheaf leftovers`, which lists files that killed programs with the open mode word
+// `atomic` have left. On request, removes or finishes them.
 #include "multifile/recover/leftovers.hpp"
 #include "base/printable.hpp"
 
@@ -19,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the time of the last write; the earliest possible time if the file is inaccessible.
+// Returns the time of the last write, or the earliest possible time if the file is inaccessible.
 fs::file_time_type time_of(const std::string& path) {
   std::error_code failed;
   const fs::file_time_type time = fs::last_write_time(path, failed);
@@ -45,7 +46,7 @@ std::string obstacle(const Leftover& l, const std::vector<Leftover>& found, bool
 int leftovers(const LeftoversOptions& options) {
   const auto found =
       find_leftovers(posix_store(), options.directory, posix_store().names_in(options.directory));
-  std::vector<std::string> obstacles(found.size());  // computed before any leftover gets a new name
+  std::vector<std::string> obstacles(found.size());  // must be computed before the first leftover is renamed
   for (size_t i = 0; options.finish && i < found.size(); ++i)
     if (could_be_finished(found[i])) obstacles[i] = obstacle(found[i], found, options.force);
   const bool hindered =

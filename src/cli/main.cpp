@@ -1,8 +1,8 @@
-// cli: the `sheaf` command and the classic tools in one program, which selects the tool by the name it was
-// called by.
+// cli/main: the `sheaf` command and the classic tools in one program. The program selects the tool by the
+// name under which it was called.
 //
-// Parses command lines and prints results. The operations on multifiles (split, defrag, verify, usage) are in
-// multifile/.
+// The module cli parses command lines and prints results. The operations on multifiles (split, defrag,
+// verify, usage) are in multifile/.
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -18,7 +18,7 @@ namespace {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// Returns advice for the user that the error message does not contain.
+// Returns advice for the user to be printed after the error message.
 const char* advice(sheaf::Code code, const std::string& command) {
   if (command == "stripe" && code == sheaf::Code::damaged)
     return "\n  (`sheaf stripe check` lists everything that is wrong with a striped file)";
@@ -34,7 +34,8 @@ const char* advice(sheaf::Code code, const std::string& command) {
   }
 }
 
-// fmt throws if standard output cannot be written, also after a signal.
+// Runs the tool `name` and returns its exit code. Reports exceptions on stderr; fmt throws one if standard
+// output cannot be written.
 int run(const std::string& name, int argc, char** argv) {
   try {
     const auto classic = sheaf::cli::run_classic(name, argc, argv);

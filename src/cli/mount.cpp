@@ -1,4 +1,4 @@
-// cli/mount: `sheaf mount` and `sheaf umount`.
+// cli/mount: implements `sheaf mount` and `sheaf umount`.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -37,7 +37,8 @@ std::string mounting_program() {
                                      "libfuse3-dev). `sheaf split` writes the same files");
 }
 
-// Does not resolve a link at the last component: containers are next to the given name.
+// Returns `path` as an absolute path. Does not resolve a symbolic link at the last component, because
+// containers are next to the given name, not next to its target.
 std::string absolute(const std::string& path) {
   if (path.starts_with("sfio:")) return path;
   const fs::path whole = fs::absolute(path);
@@ -51,7 +52,8 @@ std::string resolved(const std::string& directory) {
   return real.string();
 }
 
-// If the mount program was killed, the mount point is inaccessible, but its parent is not.
+// Returns the canonical path of a mount point. Resolves only its parent directory, because the mount point
+// itself is inaccessible if its mount program was killed.
 std::string mounted_directory(const std::string& directory) {
   if (directory.empty()) throw Error(Code::invalid_argument, "the name of the directory to unmount is empty");
   fs::path path = fs::absolute(directory);
@@ -60,8 +62,9 @@ std::string mounted_directory(const std::string& directory) {
   return (fs::path(resolved(path.parent_path())) / path.filename()).string();
 }
 
-// Returns a process descriptor (pidfd) of the mount program, to wait for its end. Returns -1 if it has ended
-// or is not visible here. The number that the kernel has cached may belong to another program now.
+// Returns a process descriptor (pidfd) of the mount program, to wait for its end. Returns -1 if the program
+// has ended, or is in another process namespace. Checks the program, because the process number that the
+// kernel has cached may now belong to another program.
 int program_behind(const std::string& directory) {
   char text[32] = "";
   if (getxattr(directory.c_str(), "user.sheaf.process", text, sizeof text - 1) <= 0) return -1;
@@ -108,7 +111,7 @@ Ended run_helper(const char* option, const std::string& directory) {
   return ended;
 }
 
-// Unmounts with the helper that is privileged to do so for users.
+// Unmounts with the helper program of libfuse, which may unmount for users without privileges.
 void detach_with_helper(const std::string& directory, bool lazy) {
   const auto [status, said] = run_helper(lazy ? "-uz" : "-u", directory);
   if (status == 0) return;

@@ -1,5 +1,4 @@
-// cli/repair: `sheaf repair` prints one line per physical file, and the information that could not be
-// recovered.
+// cli/repair: implements `sheaf repair`. Prints one line per physical file, and what could not be recovered.
 #include "multifile/recover/repair.hpp"
 #include "base/printable.hpp"
 
@@ -47,8 +46,9 @@ Json json_of(const RepairReport& report, const RepairOptions& options) {
           {"files", files}};
 }
 
-// Returns whether a living job is writing the multifile and is overridden. Throws if a job lives and must not
-// be overridden.
+// With --force, returns whether a job holds the lease of the multifile; the repair overrides that lease.
+// Without --force, waits to find out whether a living job holds the lease. Throws if one does, else returns
+// false.
 bool overrides_job(const RepairOptions& options) {
   if (options.force) return look_at_lease(any_store(), options.path).holder != Holder::none;
   bool told = false;
@@ -76,7 +76,7 @@ int repair(const RepairOptions& options) {
   request.accept_loss = options.force;
   request.replace = options.force;
   if (!options.request.copy_to.empty())
-    catch_signals();  // in place, an interrupted repair can simply be repeated
+    catch_signals();  // an interrupted repair in place needs no cleanup, because it can be repeated
   TerminalProgress progress("repair");
   auto complete = in_place ? report_if_complete(any_store(), options.path, request) : std::nullopt;
   std::shared_ptr<Ownership> ownership;
@@ -85,7 +85,7 @@ int repair(const RepairOptions& options) {
     const auto stuck =
         attempt([&] { ownership = Ownership::take(any_store(), options.path, {.steals = true}); });
     if (stuck && (options.force || stuck->code() != Code::foreign)) throw *stuck;
-    // No living job was found, but the file with the name of the lease cannot be removed.
+    // There is no living job, but a file with the name of the lease exists and cannot be removed.
     if (stuck)
       fmt::print(stderr, "'{}' is repaired without a lease: {}\n", printable(options.path), stuck->what());
   }

@@ -1,4 +1,4 @@
-// cli/rows: output lines that consist of a label and a value.
+// cli/rows: prints output lines that consist of a label and a value.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// cli/sheaf: the command line of `sheaf`.
+// cli/sheaf: declares and runs the command line of `sheaf`.
 #include <algorithm>
 #include <cstdio>
 
@@ -19,7 +19,7 @@ namespace {
 const std::string exit_codes =
     "Exit codes: 0 success, 1 a problem with a file or its data, 2 a mistake in the command line.";
 
-// Returns the footer of a command that works on files.
+// Returns the footer of the help of a command that works on files.
 std::string with_exit_codes(const std::string& example) { return "Example: " + example + "\n" + exit_codes; }
 
 constexpr const char* ignored_checksums =
@@ -268,7 +268,8 @@ int run_sheaf(int argc, char** argv) {
        {add_dump, add_split, add_defrag, add_cat, add_ls, add_info, add_verify, add_stripe, add_repair,
         add_leftovers, add_doctor, add_mpiio, add_mount, add_umount, add_run})
     add_command(app, status);
-  // For `sheaf verfy`, CLI11 would only report that a subcommand is required.
+  // Report an unknown command such as `verfy` here, because CLI11 would only say that a subcommand is
+  // required.
   const std::string word = argc > 1 ? argv[1] : "";
   if (!word.empty() && word[0] != '-' && !line.has_command(word)) {
     std::fprintf(stderr, "sheaf: '%s' is no command\n  (`sheaf --help` shows the commands)\n",

@@ -17,7 +17,8 @@ namespace {
 
 volatile std::sig_atomic_t signal_seen = 0;
 
-// A second signal means that the user does not want to wait for the cleanup after the first.
+// Records the first signal. At a second one, ends the process at once, because the user does not want to wait
+// for the cleanup.
 void remember(int signal) {
   if (signal_seen != 0) {
     std::signal(signal, SIG_DFL);
@@ -38,7 +39,7 @@ void catch_signals() {
   }
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ,
-              SIG_IGN);  // excessive output becomes a write error, so outputs are removed
+              SIG_IGN);  // a write beyond the limit then fails, and the command removes its outputs
 }
 
 void check_signals() {

@@ -1,4 +1,4 @@
-// cli/terminal: interaction with the terminal and the process environment: progress, signals, limits.
+// cli/terminal: handles progress output, signals and resource limits of a command.
 #pragma once
 
 #include <chrono>
@@ -8,32 +8,33 @@
 
 namespace sheaf::cli {
 
-// Thrown from the current work after SIGINT, SIGTERM or SIGHUP.
+// Thrown by check_signals() after SIGINT, SIGTERM or SIGHUP.
 struct Interrupted {
   int signal;
 };
 
-// Defers these signals until check_signals(), and turns a closed pipe into a write error instead of the end
-// of the process. Commands that write files must call this before creating the first file, so that temporary
-// files are removed. A second signal ends the process at once. Commands that only read do not call this
-// function, so that a signal interrupts any wait.
+// Defers SIGINT, SIGTERM and SIGHUP until check_signals(); a second signal ends the process at once. Turns a
+// closed pipe into a write error instead of the end of the process. Commands that write files must call this
+// function before they create the first file, so that they can remove temporary files. Commands that only
+// read do not call it, so that a signal ends them at once.
 void catch_signals();
 // Throws Interrupted if a signal has arrived.
 void check_signals();
-// Ends the process as the signal would have done.
+// Ends the process by `signal`, with the signal's default action.
 [[noreturn]] void die_of(int signal);
 
-// Raises the limit of open descriptors to the maximum, because sets of many physical files need many
-// descriptors.
+// Raises the limit of open descriptors to the maximum, because a multifile needs one descriptor per physical
+// file.
 void raise_descriptor_limit();
 
-// Flushes stdout; throws an Error if any output could not be written.
+// Flushes stdout. Throws Error if any output could not be written.
 void finish_stdout();
 
 // Returns whether stderr is a terminal.
 bool has_terminal();
 
-// Shows percent and MB/s on stderr if that is a terminal. Also checks for signals, which end the work.
+// Shows percent and MB/s on stderr if stderr is a terminal. Calls check_signals() at each step, which ends
+// the work after a signal.
 class TerminalProgress : public WorkProgress {
  public:
   explicit TerminalProgress(std::string label);

@@ -1,4 +1,4 @@
-// cli/verify: prints one line per physical file, its findings, and a summary.
+// cli/verify: implements `sheaf verify`. Prints one line per physical file, its findings, and a summary.
 #include <fmt/format.h>
 
 #include "base/printable.hpp"

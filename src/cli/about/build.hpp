@@ -15,8 +15,8 @@ struct Build {
 };
 Build this_build();
 
-// Describes the build in rows. Loads the compression libraries; a library that cannot be loaded adds a row
-// with the reason.
+// Returns the description of the build as rows. Loads the compression libraries, and adds a row with the
+// reason for each library that cannot be loaded.
 std::vector<Row> rows_of_build();
 
 }  // namespace sheaf::cli

@@ -1,4 +1,4 @@
-// cli/classic: command lines of the classic tools.
+// cli/classic/classic: parses the command lines of the classic tools and runs the tools.
 #include "cli/classic/classic.hpp"
 
 #include <getopt.h>
@@ -25,13 +25,13 @@ namespace {
 
 // Parsed arguments. Options are single letters at any position; the remaining arguments are file names.
 struct ClassicArguments {
-  bool good = false;                    // only known options, and the tool's number of file names
-  std::map<char, std::string> options;  // with their values, "" for options without one
+  bool good = false;                    // all options are known, and the number of files is right
+  std::map<char, std::string> options;  // values of the options; "" for options without a value
   std::vector<std::string> files;
 
   bool has(char option) const { return options.contains(option); }
-  // Returns the value of an option as a number, `otherwise` if it was not given. Throws `invalid_argument` if
-  // it is no number, or outside [least, most].
+  // Returns the value of an option as a number, or `otherwise` if the option was not given. Throws
+  // `invalid_argument` if the value is no number, or is outside [least, most].
   int64_t number(char option, int64_t otherwise, int64_t least, int64_t most) const {
     const auto found = options.find(option);
     if (found == options.end()) return otherwise;
@@ -44,7 +44,8 @@ struct ClassicArguments {
   }
 };
 
-// `letters`: the known options in the notation of getopt(3).
+// Parses the command line of a classic tool. `letters`: the known options in the notation of getopt(3).
+// `files`: the number of file names that the tool requires.
 ClassicArguments parse_classic(int argc, char** argv, const char* letters, size_t files) {
   // --force is accepted and ignored: the classic tools always overwrite.
   static constexpr option words[] = {{"force", no_argument, nullptr, 0}, {}};
@@ -97,7 +98,7 @@ int run_cat(const ClassicArguments& a) {
   if (a.has('b')) o.block = a.number('b', 0, INT64_MIN, INT64_MAX);
   if (a.has('o')) o.output = a.options.at('o');
   if (!o.output.empty() && posix_store().status(o.output).is_special) {
-    // A pipe or device is written to, not replaced.
+    // Write to a pipe or device instead of replacing it.
     if (!std::freopen(o.output.c_str(), "w", stdout)) throw os_error("cannot open", o.output, errno);
     o.output.clear();
   }

@@ -1,4 +1,4 @@
-// cli/classic/classic: sionsplit and siondefrag, which print each step.
+// cli/classic/classic: implements sionsplit and siondefrag, with an output line for each step.
 #pragma once
 
 #include "cli/commands.hpp"

@@ -1,4 +1,4 @@
-// cli/classic/classic_copying: sionsplit and siondefrag with the output lines of SIONlib's tools.
+// cli/classic/classic_copying: implements sionsplit and siondefrag, with the output lines of SIONlib's tools.
 #include <fmt/format.h>
 
 #include <algorithm>

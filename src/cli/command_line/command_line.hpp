@@ -1,5 +1,5 @@
-// cli/command_line/command_line: commands and their options. Only the files of this folder include the parser
-// library CLI11, because compiling it takes longer than compiling all commands.
+// cli/command_line/command_line: declares commands and their options. Only the files of this folder include
+// the parser library CLI11, because compiling CLI11 takes longer than compiling all commands.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ class Option;
 
 namespace sheaf::cli {
 
-// An error in the command line that is detected after parsing, at the start of a command.
+// Thrown by a command that detects an error in the command line after parsing.
 class UsageError : public std::runtime_error {
  public:
-  // `option`: its name; empty if several options cause the error.
+  // `option`: name of the wrong option; empty if several options cause the error.
   UsageError(const std::string& option, const std::string& what)
       : std::runtime_error(option.empty() ? what : option + ": " + what) {}
 };
 
-// An option or argument of a command; copies refer to the same one. Every member function returns this
-// option.
+// An option or argument of a command. Copies refer to the same option. Every member function returns this
+// option, so that calls can be chained.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
@@ -37,22 +37,22 @@ class Option {
   Option between(int least, int most);
   Option not_negative();
   Option positive();
-  // `check` returns an error text for the text of a value, or "".
+  // Calls `check` with the text of each value. `check` must return an error text, or "" for a valid value.
   Option checked(std::function<std::string(const std::string&)> check);
   Option excludes(const Option& other);
   Option excludes(const std::string& name);
   Option needs(const Option& other);
   Option with_default_in_help();
   Option separated_by(char delimiter);
-  Option one_value_each();  // repeat the option for further values
+  Option one_value_each();  // more values need more occurrences of the option
   Option from_environment(const std::string& variable);
 
  private:
   CLI::Option* option_;
 };
 
-// A command, or the program itself; copies refer to the same one. Value references must outlive the command
-// line.
+// A command, or the program itself. Copies refer to the same command. Variables passed to option() and flag()
+// must outlive the command line.
 class Command {
  public:
   explicit Command(CLI::App& app) : app_(&app) {}
@@ -62,7 +62,8 @@ class Command {
   void footer(const std::string& text);  // default: the footer of the parent command
   void on_use(std::function<void()> act);
 
-  // `names`: "-o,--option", or NAME for an argument. `what`: the line of the help.
+  // Add an option, which stores its value in the variable or passes it to the function. `names`:
+  // "-o,--option", or NAME for an argument. `what`: the line of the help text.
   Option option(const std::string& names, std::string& value, const std::string& what);
   Option option(const std::string& names, int& value, const std::string& what);
   Option option(const std::string& names, std::optional<int64_t>& value, const std::string& what);
@@ -72,14 +73,15 @@ class Command {
   Option flag(const std::string& names, bool& value, const std::string& what);
   Option version_flag(const std::string& names, std::function<std::string()> text);
 
-  // Stops option parsing at the first argument.
+  // Makes the parser take the first argument and all words after it as arguments, even if they look like
+  // options.
   void end_options_at_first_argument();
 
  private:
   CLI::App* app_;
 };
 
-// Returns the CLI11 parser of the program `name`, for programs that include CLI11 themselves.
+// Creates the CLI11 parser of the program `name`. For programs that include CLI11 themselves.
 std::shared_ptr<CLI::App> new_app(const std::string& what, const std::string& name);
 
 // The command line of the program `name`.
@@ -90,8 +92,9 @@ class CommandLine {
   Command& top() { return top_; }
   bool has_command(const std::string& name) const;
 
-  // Sets the values and calls the functions given to on_use(). Returns the exit code if the program should
-  // end: after --help or --version, or after an error, which is reported on stderr.
+  // Parses the arguments, stores the values of options, and calls the functions passed to on_use(). Returns
+  // the exit code if the program must end: after --help or --version, or after an error that it has reported
+  // on stderr. Otherwise returns nullopt.
   std::optional<int> parse(int argc, char** argv);
 
  private:

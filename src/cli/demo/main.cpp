@@ -1,4 +1,5 @@
-// cli/demo/main: only `sheaf dump FILE`, for `make demo`, which compiles just what it demonstrates.
+// cli/demo/main: a program with only `sheaf dump FILE`. `make demo` builds it, to compile no more than the
+// demo needs.
 #include <cstdio>
 #include <exception>
 #include <string_view>

@@ -13,8 +13,8 @@
 
 namespace sheaf::cli {
 
-// A value. Objects keep their members in the order of insertion. Copies share their content until a copy
-// changes. Accessors throw std::logic_error if the value has another kind or a member is missing.
+// A value. Objects keep their members in the order of insertion. Copies share their content until one of them
+// is modified. Accessors throw std::logic_error if the value has another kind or a member is missing.
 class Json {
  public:
   Json() = default;  // null
@@ -28,8 +28,8 @@ class Json {
   Json(const std::string& text) : Json(std::string_view(text)) {}
   Json(std::string_view text);
   Json(const std::vector<std::string>& texts);
-  // Creates an object if all values are two-element arrays that start with a text, the member name; else an
-  // array.
+  // Creates an object if each value is an array of a text, the name of a member, and its value. Otherwise
+  // creates an array.
   Json(std::initializer_list<Json> values);
 
   static Json array();
@@ -44,13 +44,14 @@ class Json {
   double real() const;
   const std::string& text() const;
 
-  // Arrays; a null value becomes an array.
+  // Functions for arrays. push_back() turns a null value into an array.
   void push_back(Json value);
   const Json* begin() const;
   const Json* end() const;
   bool empty() const { return begin() == end(); }
 
-  // Objects; a null value becomes an object, and a missing member is added as null.
+  // Functions for objects. The non-const operator[] turns a null value into an object, and adds a missing
+  // member as null.
   Json& operator[](const std::string& name);
   const Json& operator[](const std::string& name) const;
   bool contains(const std::string& name) const { return find(name) != nullptr; }
@@ -76,7 +77,7 @@ class Json {
   std::shared_ptr<Value> value_;
 };
 
-// `indent`: spaces per level; negative: a single line.
+// Returns the text of a value. `indent`: spaces per level; if negative, the text is a single line.
 std::string text_of(const Json& json, int indent = -1);
 
 }  // namespace sheaf::cli

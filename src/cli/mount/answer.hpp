@@ -1,4 +1,5 @@
-// cli/mount/answer: ensures exactly one reply to each kernel request, also if an error occurs.
+// cli/mount/answer: helps request handlers to send exactly one reply to each kernel request, even after an
+// error.
 #pragma once
 
 #include <cerrno>
@@ -14,7 +15,7 @@ inline const FileSystem& file_system_of(fuse_req_t request) {
   return *static_cast<const FileSystem*>(fuse_req_userdata(request));
 }
 
-// Returns the errno for a program: damaged data become EIO.
+// Returns the errno to be sent to the program: that of the error, or EIO if it has none, as for damaged data.
 inline int errno_of(const Error& error) { return error.errno_value() != 0 ? error.errno_value() : EIO; }
 
 // Runs `body`, which must reply as its last step; replies with an error if it throws.
@@ -68,21 +69,22 @@ inline void reply_opened(fuse_req_t request, std::unique_ptr<Opened> what, fuse_
   if (fuse_reply_open(request, info) == 0) static_cast<void>(what.release());
 }
 
-// Returns the extended attributes of a node, with names that lack "user.sheaf.".
+// Returns the extended attributes of a file or folder. Their names lack the prefix "user.sheaf.".
 mount::Attributes extended_attributes(const FileSystem& system, fuse_ino_t number);
 
-// Attributes of a node of the tree, and of an entry of a live set. The former throws the errors of
-// determining a stream's size.
+// Return the attributes of a file or folder, of the tree or of a live set. The function for the tree throws
+// the errors of determining a stream's size.
 struct stat attributes_of(const FileSystem& system, const mount::Node& node);
 struct stat attributes_of(const FileSystem& system, const mount::LiveSet::Found& found);
 fuse_entry_param entry_of(const FileSystem& system, const mount::LiveSet::Found& found);
 
-// Cache times of the kernel in seconds: for content that does not change, and for content that other programs
-// may change.
+// Times in seconds for which the kernel may cache a reply: for_long if the content cannot change,
+// for_a_moment if other programs may change it.
 inline constexpr double for_long = 30 * 24 * 3600.0;
 inline constexpr double for_a_moment = 1;
 
-// Handlers of requests about folders, about extended attributes, and those that change a live set.
+// Handlers of requests for folders and for extended attributes. add_writing() adds the handlers that change a
+// live set to `operations`.
 void open_folder(fuse_req_t request, fuse_ino_t number, fuse_file_info* info);
 void read_folder(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, fuse_file_info* info);
 void read_folder_plus(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, fuse_file_info* info);

@@ -1,4 +1,5 @@
-// Extended attributes: metadata of a stream and of the multifile.
+// cli/mount/attributes: extended attributes of files and folders, with metadata of the stream and of the
+// multifile.
 #include <unistd.h>
 
 #include "cli/mount/answer.hpp"
@@ -9,7 +10,8 @@ namespace {
 
 constexpr std::string_view prefix = "user.sheaf.";
 
-// Replies with `text`. If `room` is 0, the kernel asks only for the size.
+// Replies with `text`, which must fit into `room` bytes. If `room` is 0, replies with the size of `text`
+// only.
 void reply(fuse_req_t request, const std::string& text, size_t room) {
   if (room == 0)
     fuse_reply_xattr(request, text.size());

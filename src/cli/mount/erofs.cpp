@@ -16,7 +16,7 @@ constexpr size_t superblock_at = 1024;
 constexpr uint8_t block_bits = 12;
 constexpr int64_t number_unit = 32;  // bytes; inodes are addressed in this unit, relative to the first
 
-constexpr uint16_t extended = 1;  // extended inode; contiguous data blocks, all in this image
+constexpr uint16_t extended = 1;  // format of inodes: extended, with contiguous data blocks
 constexpr int64_t inode_size = 64;
 constexpr int64_t attributes_header = 12;
 constexpr size_t entry_header = 4;
@@ -65,7 +65,7 @@ void put_attributes(std::span<std::byte> block, const mount::Attributes& attribu
     std::memcpy(&block[at + entry_header + whole.size()], value.data(), value.size());
     at += size;
   }
-  // An attribute without a namespace and a name fills the rest of the block.
+  // Fill the rest of the block with one attribute that has neither a namespace nor a name.
   if (at < block.size()) put(&block[at], uint8_t{0}, of_nobody, uint16_t(block.size() - at - entry_header));
 }
 

@@ -1,6 +1,6 @@
-// cli/mount/erofs: the parts of an image of EROFS, the read-only file system of Linux, according to its
-// documentation (Documentation/filesystems/erofs.rst). Fields are little-endian, inodes have the extended
-// format, and data blocks are contiguous.
+// cli/mount/erofs: writes the parts of an image of EROFS, the read-only file system of Linux, according to
+// the kernel's documentation (Documentation/filesystems/erofs.rst). Fields are little-endian, inodes have the
+// extended format, and data blocks are contiguous.
 //
 // Block 0 has the superblock. Folders and data occupy separate blocks. Inodes are numbered from 0, the root,
 // and each is followed by space for its attributes. Sizes and offsets are in bytes unless marked as blocks.
@@ -19,8 +19,8 @@
 namespace sheaf::cli::erofs {
 
 inline constexpr int64_t block_size = 4096;
-// An inode is at the end of its first block. Its attributes are in the second block, which is generated only
-// when it is read.
+// An inode is at the end of its first block. Its extended attributes fill the second block, which the image
+// generates only when the kernel reads it.
 inline constexpr int64_t inode_blocks = 2;
 inline constexpr int64_t max_blocks = UINT32_MAX;
 
@@ -32,7 +32,8 @@ struct Superblock {
 void put_superblock(std::span<std::byte> block, const Superblock& superblock);
 
 void put_inode(std::span<std::byte> block, const struct stat& status, uint32_t data_at);
-// Writes the extended attributes of Sheaf in the user namespace. Attributes that do not fit are omitted.
+// Writes the extended attributes with names in the namespace "user". Omits attributes that do not fit into
+// the block.
 void put_attributes(std::span<std::byte> block, const mount::Attributes& attributes);
 
 struct Child {
@@ -40,8 +41,8 @@ struct Child {
   uint64_t inode = 0;
   bool is_folder = false;
 };
-// Appends complete blocks with these entries; the caller includes "." and "..". Returns the size of the
-// folder in bytes.
+// Appends the blocks of a folder with the entries `children` to `blocks`. `children` must include "." and
+// "..". Returns the size of the folder in bytes.
 int64_t append_folder(std::vector<std::byte>& blocks, std::vector<Child> children);
 
 }  // namespace sheaf::cli::erofs

@@ -14,7 +14,8 @@ namespace sheaf::cli {
 
 namespace {
 
-// Read size of cat and cp, and the maximum size of a request.
+// Maximum size of a request, in bytes. Reported as the block size of files, so that cat and cp read this many
+// bytes at once.
 constexpr blksize_t preferred_request = 1 << 20;
 constexpr unsigned max_in_background = 64;  // read-ahead requests of the kernel in flight
 
@@ -22,11 +23,13 @@ void begin(void*, fuse_conn_info* connection) {
   // With this flag, a changed modification time would invalidate cached data.
   connection->want &= ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA);
   connection->max_background = max_in_background;
-  // The kernel uses the minimum of this value and that of the mount (read_ahead_far in main.cpp).
+  // The kernel uses the minimum of this value and of the read-ahead of the mount, which read_ahead_far()
+  // raises.
   connection->max_readahead = preferred_request;
 }
 
-// The size is unknown until the image is opened; no program needs it.
+// Returns the attributes of the image file. They lack the size, which is unknown until the image is opened,
+// and which no program needs.
 struct stat attributes_of_image() {
   struct stat attributes {};
   attributes.st_ino = Front::image_number;
@@ -55,7 +58,7 @@ void look_up(fuse_req_t request, fuse_ino_t folder, const char* name) {
       }
       entry = entry_of(system, *found);
     } else {
-      entry.entry_timeout = for_long;  // number 0: the kernel may cache the absence, too
+      entry.entry_timeout = for_long;  // with number 0, the kernel caches that the name does not exist
     }
     fuse_reply_entry(request, &entry);
   });
@@ -78,13 +81,14 @@ void forget(fuse_req_t request, fuse_ino_t number, uint64_t times) {
 
 void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   answer(request, [&](const FileSystem& system) {
-    // libfuse delegates truncation to open: no separate request for the size precedes it.
+    // An open with O_TRUNC must truncate the file itself, because the kernel sends no separate request for
+    // that.
     const bool truncate = info->flags & O_TRUNC;
     const bool write = truncate || (info->flags & O_ACCMODE) != O_RDONLY;
     auto what = std::make_unique<Opened>();
     if (number == Front::image_number) {
       what->reader = std::make_unique<Image>(system);
-      info->direct_io = 1;  // the kernel caches the EROFS mount on top instead
+      info->direct_io = 1;  // not cached here, because the kernel caches the files of the image
     } else if (mount::LiveSet* const live = live_at(system, number)) {
       what->stream = live->open(number, write, truncate);
     } else {
@@ -132,7 +136,7 @@ void tell_room(fuse_req_t request, fuse_ino_t) {
 
 timespec time_of(int64_t nanoseconds) {
   constexpr int64_t second = 1'000'000'000;
-  const int64_t rest = (nanoseconds % second + second) % second;  // nonnegative, also before 1970
+  const int64_t rest = (nanoseconds % second + second) % second;  // not negative, even before 1970
   return {(nanoseconds - rest) / second, rest};
 }
 

@@ -19,7 +19,7 @@
 
 namespace sheaf::cli {
 
-// Owner, modes and time of the files of a multifile.
+// Attributes of the files of a multifile in the mount.
 struct Look {
   uid_t owner = 0;
   gid_t group = 0;
@@ -28,7 +28,8 @@ struct Look {
   timespec changed{};
 };
 
-// Returns the attributes of the file `path` without write permissions. Throws the errors of stat(2).
+// Returns the attributes of the file `path`, without write permissions, for the files of its multifile.
+// Throws the errors of stat(2).
 Look look_of(const std::string& path);
 
 struct FileSystem {
@@ -42,8 +43,8 @@ struct FileSystem {
   std::unique_ptr<Front> front;          // null: not used
 };
 
-// Returns the request handlers for a session with a FileSystem as userdata. With `writable`, includes those
-// that change a live set.
+// Returns the request handlers for a session with a FileSystem as its userdata. With `writable`, includes the
+// handlers that change a live set.
 fuse_lowlevel_ops operations(bool writable);
 
 }  // namespace sheaf::cli

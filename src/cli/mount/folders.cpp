@@ -1,4 +1,5 @@
-// Folder listings: names only, or with attributes, which saves the kernel one request per entry.
+// cli/mount/folders: lists folders, with or without the attributes of the entries. A listing with attributes
+// saves the kernel one request per entry.
 #include <vector>
 
 #include "cli/mount/answer.hpp"
@@ -7,7 +8,7 @@ namespace sheaf::cli {
 
 namespace {
 
-constexpr off_t dots = 2;                 // entries before those of the tree
+constexpr off_t dots = 2;                 // number of entries before those of the tree: "." and ".."
 constexpr ino_t any_number = 0xffffffff;  // number of an entry that the kernel has not looked up yet
 
 struct Item {
@@ -22,7 +23,8 @@ std::optional<Item> dot_at(const FileSystem& system, fuse_ino_t folder, off_t po
   return Item{"..", true, live_at(system, folder) ? mount::Tree::root : system.tree.parent(folder), {}};
 }
 
-// Positions first count the entries of the tree, then those of the live set in `what`.
+// Returns the entry of a folder at `position`; nullopt after the last one. The entries are ".", "..", those
+// of the tree, and then those of the live set in `what`.
 std::optional<Item> item_at(const FileSystem& system, fuse_ino_t folder, const Opened& what, off_t position) {
   if (position < dots) return dot_at(system, folder, position);
   position -= dots;
@@ -44,7 +46,8 @@ struct stat type_of(const Item& item) {
   return attributes;
 }
 
-// An entry with number 0 has only a name and a type: the kernel looks up the rest on demand.
+// Returns an entry for a listing with attributes. An entry with number 0 has only a name and a type; the
+// kernel looks up its attributes on demand.
 fuse_entry_param entry_of(const FileSystem& system, const Item& item) {
   fuse_entry_param entry{};
   entry.attr = type_of(item);
@@ -55,7 +58,8 @@ fuse_entry_param entry_of(const FileSystem& system, const Item& item) {
   return entry;
 }
 
-// `add`(at, room, item, position) has the semantics of fuse_add_direntry().
+// Replies with the entries of a folder from position `offset` on, as many as fit into `size` bytes. add(at,
+// room, item, position) must work as fuse_add_direntry() does.
 template <class Add>
 void fill(fuse_req_t request, fuse_ino_t folder, size_t size, off_t offset, const fuse_file_info* info,
           Add&& add) {

@@ -24,7 +24,8 @@ namespace sheaf::cli {
 
 namespace {
 
-// Bytes, mean size of streams. For smaller streams, folios are hardly larger than pages.
+// Minimum mean size of streams, in bytes, for which an image is mounted. For smaller streams, folios are
+// hardly larger than pages.
 constexpr int64_t large_stream = 128 << 10;
 
 // System calls since Linux 5.2 that older C libraries lack. Numbers and flags are the same on all
@@ -36,8 +37,9 @@ constexpr unsigned close_on_exec = 1, attributes = 1 | 2 | 4;  // FSMOUNT_; MOUN
 constexpr unsigned clone_and_close_on_exec = 1 | O_CLOEXEC;    // OPEN_TREE_
 constexpr unsigned from_descriptor = 4, beneath = 0x200;  // MOVE_MOUNT_F_EMPTY_PATH, MOVE_MOUNT_BENEATH (6.5)
 
-// Replaces the mount on the directory by `mount`. If possible, mounts beneath it first, so that one of the
-// two is always visible. On failure returns false with errno; the directory may then have no mount.
+// Replaces the top mount on the directory by `mount`. If the kernel can, mounts beneath the old mount before
+// it removes that one, so that the directory always has a mount. Returns false with errno on failure; the
+// directory may then have no mount.
 bool replace_on(const std::string& directory, int mount) {
   const auto attach = [&](unsigned how) {
     return syscall(sys_move_mount, mount, "", AT_FDCWD, directory.c_str(), from_descriptor | how) == 0;
@@ -46,8 +48,8 @@ bool replace_on(const std::string& directory, int mount) {
   return umount2(directory.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0 && (is_beneath || attach(0));
 }
 
-// Creates a detached EROFS mount. Returns a negative value on failure. Access control lists are off, because
-// looking them up would compute all extended attributes.
+// Creates a detached EROFS mount of the image file. Returns its descriptor, or a negative value on failure.
+// Disables access control lists, because each lookup of one would compute all extended attributes of a file.
 int mount_of_image(const std::string& image) {
   const auto system = static_cast<int>(syscall(sys_fsopen, "erofs", close_on_exec));
   if (system < 0) return -1;
@@ -66,8 +68,8 @@ constexpr std::string_view no_image = ".sheaf.no-image";  // looked up by a help
 constexpr std::string_view devices = "/sys/class/bdi";
 
 // Returns the device name of the newest EROFS mount. The kernel numbers these mounts but does not report the
-// number of a mount. A mount that another process makes concurrently may be taken for ours, and then gets the
-// larger read-ahead.
+// number of a mount. If another process mounts an EROFS image at the same time, the result may be its device,
+// which then gets the larger read-ahead. This is harmless.
 std::string newest_device() {
   constexpr std::string_view begin = "erofs-";
   uint64_t most = 0;
@@ -81,8 +83,8 @@ std::string newest_device() {
   return std::string(begin) + std::to_string(most);
 }
 
-// Detaches from the terminal like fuse_daemonize(), which cannot be used because its first process must
-// become the helper.
+// Detaches from the terminal as fuse_daemonize() does. That function cannot be used, because it ends the
+// first process, which must become the helper.
 void leave_terminal() {
   setsid();
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -115,7 +117,7 @@ void Front::divide(fuse_session* session, bool foreground) {
   session_ = session;
   if (const auto mounted = mounted_on(directory_)) device_ = mounted->device;
   fuse_ = static_cast<int>(syscall(sys_open_tree, AT_FDCWD, directory_.c_str(), clone_and_close_on_exec));
-  if (foreground) std::signal(SIGCHLD, SIG_IGN);  // the helper becomes no zombie
+  if (foreground) std::signal(SIGCHLD, SIG_IGN);  // keeps the ended helper from becoming a zombie
   const pid_t first = getpid();
   const pid_t child = fork();
   if (child < 0) throw os_error("cannot serve in the background", directory_, errno);
@@ -124,8 +126,8 @@ void Front::divide(fuse_session* session, bool foreground) {
   if (!foreground) leave_terminal();
 }
 
-// Closes the helper's session descriptor first, so that the helper does not keep the session alive when the
-// server ends.
+// Runs the helper process: mounts the image and ends. First closes the helper's copy of the session
+// descriptor, which would keep the session alive after the server has ended.
 void Front::help(pid_t server, bool waits) {
   close(fuse_session_fd(session_));
   bool failed = !put_up(server);
@@ -140,7 +142,8 @@ void Front::help(pid_t server, bool waits) {
   _exit(failed ? 1 : 0);
 }
 
-// Mounts the image. Returns false with errno if the directory has no mount any more; the server then ends.
+// Mounts the image over FUSE. Returns true if FUSE stays usable, even if the image cannot be mounted. Returns
+// false with errno if the directory has no mount any more; the server then ends.
 bool Front::put_up(pid_t server) {
   const int front = fuse_ < 0 ? -1 : mount_of_image(directory_ + image_of(server));
   if (front < 0 || !is_on_top()) {
@@ -166,7 +169,7 @@ bool Front::is_on_top() const {
   return mounted && (mounted->device == device_ || is_front_of(*mounted, getpid()));
 }
 
-// Returns whether the image was mounted; true for one caller only.
+// Returns whether the image is mounted, and marks it as not mounted, so that only one caller gets true.
 bool Front::take_down() {
   const std::lock_guard lock(mutex_);
   eventfd_t mounted = 0;

@@ -1,11 +1,12 @@
 // cli/mount/front: mounts an EROFS image over the FUSE mount. The kernel caches files of FUSE in single
 // pages, but files of EROFS in larger folios, so that repeated reads are twice as fast. When root mounts
-// large streams, the FUSE mount contains a hidden file, an image of the tree (cli/mount/image). That file is
-// mounted over the FUSE mount, and the kernel reads uncached bytes through FUSE as before. Kernels before
-// Linux 6.12 cannot do this; there the FUSE mount is used alone.
+// large streams, the FUSE mount contains a hidden file, an EROFS image of the tree (cli/mount/image). A
+// helper process mounts this image over the FUSE mount. The kernel then reads uncached bytes of the image
+// through FUSE. Kernels before Linux 6.12 cannot mount such an image; programs then use the FUSE mount.
 //
-// A server cannot mount a file that it serves itself, so a helper process does this. Other programs may mount
-// and unmount on the directory, too; only mounts of this session are unmounted.
+// The server cannot mount a file that it serves itself, because it must answer requests during the mount.
+// Other programs may mount and unmount on the directory, too. This class unmounts only the mounts of its own
+// session.
 #pragma once
 
 #define FUSE_USE_VERSION 312
@@ -27,7 +28,7 @@ class Front {
  public:
   static constexpr fuse_ino_t image_number = fuse_ino_t{1} << 61;  // not used by the tree or live sets
 
-  // Returns whether the image would make repeated reads faster.
+  // Returns whether the image can be mounted and would make repeated reads faster.
   static bool pays(const FileSystem& system);
 
   explicit Front(std::string directory);  // throws `io`
@@ -35,18 +36,20 @@ class Front {
   Front& operator=(const Front&) = delete;
   ~Front();
 
-  // Forks: one process returns and serves the mounted session; the other becomes the helper and ends inside
-  // this call. The parent serves if `foreground` is set, else the child. Throws `io`.
+  // Forks. One process returns and must serve the mounted session; the other one becomes the helper and ends
+  // in this call. With `foreground`, the parent returns, else the child. Throws `io`.
   void divide(fuse_session* session, bool foreground);
-  // Returns whether the request is the helper's lookup of the image.
+  // Returns whether the request is the lookup of the image by the helper. All other lookups must not find the
+  // image.
   bool shows(fuse_req_t request, std::string_view name);
 
-  // Restores FUSE as the visible mount, for example if the image could not be read. Reads through FUSE then
-  // identify the unreadable bytes, because no request larger than a page fails.
+  // Replaces the image by the FUSE mount. Called if a read of the image has failed: a failed read of a folio
+  // hides all of its bytes, whereas through FUSE only the unreadable pages fail.
   void drop();
-  // Called when the image has no users left. If it was mounted, it has been unmounted, and the session ends.
+  // Must be called when no process has the image open any more. If the image was mounted, it has been
+  // unmounted, so this function ends the session.
   void released();
-  // Called after the end of the session.
+  // Unmounts FUSE if it is still the top mount on the directory. Must be called after the end of the session.
   void unmount();
 
  private:
@@ -61,7 +64,7 @@ class Front {
   std::string device_;  // of FUSE
   pid_t helper_ = -1;
   std::mutex mutex_;  // guards the following members
-  int fuse_ = -1;     // a detached second mount of FUSE, which keeps FUSE alive while it is open
+  int fuse_ = -1;     // descriptor of a detached second mount of FUSE, which keeps FUSE alive; -1: none
   bool is_up_ = false;
 };
 

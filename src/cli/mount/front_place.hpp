@@ -1,5 +1,5 @@
-// cli/mount/front_place: how `sheaf umount` and sheaf-mount recognize an image that is mounted over FUSE
-// (cli/mount/front).
+// cli/mount/front_place: recognizes an image that is mounted over FUSE (cli/mount/front), for `sheaf umount`
+// and sheaf-mount.
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +11,8 @@
 
 namespace sheaf::cli {
 
-// Path suffix of the image file in the top folder, unique per server. The directory part of the path may be
-// renamed.
+// Begin of the name of the image file in the top folder; the process number of the server follows. Mounts are
+// recognized by this name alone, because the directory part of the path may be renamed.
 inline constexpr std::string_view image_prefix = "/.sheaf.image.";
 inline std::string image_of(pid_t server) { return std::string(image_prefix) + std::to_string(server); }
 

@@ -15,7 +15,7 @@ namespace {
 using erofs::block_size;
 using erofs::inode_blocks;
 
-constexpr size_t max_readers = 64;  // streams read concurrently; each keeps its table of sizes
+constexpr size_t max_readers = 64;  // maximum number of open streams; each keeps its table of sizes in memory
 
 }  // namespace
 
@@ -64,7 +64,8 @@ size_t Image::read_at(std::span<std::byte> out, int64_t offset) {
   return done;
 }
 
-// Reads from one metadata block, or from the folders.
+// Reads from the metadata at `offset`: from one block of the superblock or the inodes, or from the folders.
+// Returns the number of bytes read.
 size_t Image::read_metadata(std::span<std::byte> out, int64_t offset) const {
   const int64_t block = offset / block_size;
   std::array<std::byte, block_size> made{};
@@ -93,14 +94,14 @@ size_t Image::read_metadata(std::span<std::byte> out, int64_t offset) const {
 void Image::put_inode(std::span<std::byte> block, const Item& item) const {
   struct stat status = attributes_of(system_, item.node);
   status.st_size = item.size;
-  if (item.node.number == mount::Tree::root && !system_.for_all) {  // as FUSE: only the mounting user
+  if (item.node.number == mount::Tree::root && !system_.for_all) {  // only the mounting user, as with FUSE
     status.st_uid = getuid();
     status.st_mode &= static_cast<mode_t>(S_IFMT | S_IRWXU);
   }
   erofs::put_inode(block, status, static_cast<uint32_t>(item.at));
 }
 
-// Reads from one stream, or zeros up to the next stream.
+// Reads the bytes of one stream, or the zeros between two streams. Returns the number of bytes read.
 size_t Image::read_data(std::span<std::byte> out, int64_t offset) {
   const auto behind = std::ranges::upper_bound(files_, offset / block_size, {},
                                                [this](size_t file) { return items_[file].at; });

@@ -1,8 +1,8 @@
-// cli/mount/image: presents a tree as an EROFS image that is generated while it is read. The kernel mounts it
-// over the tree (cli/mount/front).
+// cli/mount/image: generates an EROFS image of a tree while the kernel reads it. cli/mount/front mounts the
+// image over the FUSE mount of the tree.
 //
-// Layout: superblock, folders, inodes, streams; each stream starts on a block boundary. Memory: the folders,
-// and a few words per stream. Thread-safe.
+// The image consists of the superblock, the folders, the inodes and the streams; each stream starts on a
+// block boundary. Only the folders and a few words per stream are in memory. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ class Image final : public mount::Reader {
   size_t read_at(std::span<std::byte> out, int64_t offset) override;
 
  private:
-  struct Item {  // its index is the inode number
+  struct Item {  // the index of an item is its inode number
     mount::Node node;
     int64_t at = 0;    // block number of its data
     int64_t size = 0;  // bytes

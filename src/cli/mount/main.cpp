@@ -81,7 +81,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "sheaf-mount: use `sheaf mount FILE... DIR`, which starts this program\n");
     return 2;
   }
-  // Occupies unused standard descriptors, so that no file opened later gets one of their numbers.
+  // Open /dev/null on the standard descriptors that are closed, so that no file opened later gets one of
+  // their numbers.
   int fd = 0;
   while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR | O_CLOEXEC);
   close(fd);

@@ -18,8 +18,8 @@ struct MountWords {
 };
 MountWords mount_words(const std::string& text);
 
-// `paths` must be absolute; exactly one path if words.write is set. Reports unclosed multifiles and
-// unreadable content on stderr. Throws the errors of opening.
+// Opens `paths` as one file system. The paths must be absolute; if words.write is set, there must be exactly
+// one. Reports unclosed multifiles and unreadable content on stderr. Throws the errors of opening.
 FileSystem open_multifiles(const std::vector<std::string>& paths, const MountWords& words);
 
 }  // namespace sheaf::cli

@@ -1,4 +1,5 @@
-// Requests that change a live set. Accepted bytes of a write are in a container before the reply.
+// cli/mount/writing: handlers of requests that change a live set. When a write is acknowledged, its bytes are
+// in a container.
 #include <fcntl.h>
 
 #include <ctime>
@@ -33,8 +34,8 @@ void write_file(fuse_req_t request, fuse_ino_t, const char* data, size_t size, o
   });
 }
 
-// Called at each close of a descriptor: publishes all bytes to programs on other hosts that open the stream
-// later.
+// Handles the close of a descriptor. Publishes all bytes, so that programs on other hosts that open the
+// stream later can read them.
 void flush_file(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
   answer(request, [&](const FileSystem&) {
     if (opened(info).stream) opened(info).stream->flush();
@@ -66,7 +67,8 @@ int64_t now() {
   return nanoseconds(time);
 }
 
-// The owner is fixed for the whole mount, and access times are not stored.
+// Changes the size, the mode and the modification time. Refuses another owner, which is fixed for the whole
+// mount. Ignores access times, which sets do not store.
 void set_attributes(fuse_req_t request, fuse_ino_t number, struct stat* wanted, int which,
                     fuse_file_info* info) {
   answer(request, [&](const FileSystem& system) {

@@ -1,4 +1,4 @@
-// Copies of streams with names: as files, or from containers to a multifile.
+// cli/named/copies: copies named streams to files or stdout, or from containers to a multifile.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,7 +52,8 @@ void copy_stream_to(const NamedStreams& streams, size_t number, File& file) {
   close_output(file, streams.streams()[number].size);
 }
 
-// Returns the output file of a stream. Throws if the name leads out of the output directory.
+// Returns the path of the output file of a stream. Throws if the name would place the file outside of the
+// output directory.
 std::string output_name(const std::string& prefix, const std::string& name) {
   for (const auto& part : std::filesystem::path(name))
     if (part == ".." || part == "/")
@@ -82,7 +83,7 @@ void make_alike(const std::string& path, const NamedStream& stream) {
   fs::last_write_time(path, std::chrono::file_clock::from_sys(time), ignored);
 }
 
-// Throws if different names of streams denote the same file.
+// Throws if two streams would have the same output file.
 void refuse_same_files(const std::vector<NamedStream>& streams, const std::vector<std::string>& names) {
   std::map<std::string, size_t> files;
   for (size_t number = 0; number < names.size(); ++number) {

@@ -1,4 +1,5 @@
-// cli/named/named: commands for streams with names, in containers and in multifiles that name their tasks.
+// cli/named/named: commands for named streams, which are in containers and in multifiles that name their
+// tasks.
 #pragma once
 
 #include <string>
@@ -8,8 +9,8 @@
 
 namespace sheaf::cli {
 
-// Throws, with advice to the user, if `path` is a set of containers that the current command does not
-// support.
+// Throws an error with advice for the user if `path` is a set of containers. Called by commands that do not
+// support containers.
 void refuse_containers(const std::string& path);
 
 struct LsOptions {
@@ -20,7 +21,7 @@ struct LsOptions {
 };
 int ls(const LsOptions& options);
 
-// Implementations of `sheaf cat`, `split`, `defrag`, `info` and `repair` for names and containers.
+// Implement `sheaf cat`, `split`, `defrag`, `info` and `repair` for named streams and containers.
 int cat_named(const CatOptions& options);
 int split_by_names(const SplitOptions& options);
 int gather(const DefragOptions& options);

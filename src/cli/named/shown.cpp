@@ -1,4 +1,5 @@
-// Output about streams with names: `sheaf ls`, and sets of containers in other commands.
+// cli/named/shown: prints information on named streams for `sheaf ls`, and on sets of containers for other
+// commands.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ std::string time_text(int64_t nanoseconds) {
   return text.data();
 }
 
-// Lists a multifile without task names, with the names that a mount uses.
+// Returns the streams of a multifile without task names, with the names that a mount uses.
 std::vector<NamedStream> numbered(const std::string& path) {
   const Multifile multifile = load(path);
   const size_t digits =
@@ -114,7 +115,7 @@ int info_of_containers(const InfoOptions& options) {
   return 0;
 }
 
-// Containers are complete at any time, so that repair only reports unreadable content.
+// Reports unreadable content. Changes nothing, because containers are complete at any time.
 int repair_containers(const RepairOptions& options) {
   if (!options.request.copy_to.empty())
     throw file_error(Code::unsupported, options.path,

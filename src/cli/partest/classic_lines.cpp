@@ -1,4 +1,4 @@
-// The output of SIONlib 1.7's partest, line by line, on stderr.
+// cli/partest/classic_lines: prints the results on stderr in the lines of SIONlib 1.7's partest.
 #include <fmt/format.h>
 
 #include <ctime>
@@ -17,7 +17,7 @@ void line(const char* format, Arguments... arguments) {
 }
 
 // Returns "open=0.01s, write=0.02s, close=0.01s" for the steps of a phase, preceded by the creation steps if
-// `created`.
+// `created` is set.
 std::string steps(const double (&t)[step_count], bool writes, bool created, int digits) {
   const auto one = [&](const char* name, Step step) {
     return fmt::format("{}={:.{}f}s", name, t[step], digits);

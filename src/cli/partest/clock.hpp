@@ -1,5 +1,5 @@
-// cli/partest/clock: a clock shared by all tasks. The time of a step runs from the first task that begins it
-// to the last task that ends it, independent of scheduling.
+// cli/partest/clock: a clock shared by all tasks. With it, the time of a step can be measured from the first
+// task that begins the step to the last task that ends it.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@ namespace sheaf::partest {
 
 class SharedClock {
  public:
-  // Collective. Tasks of one host use the system's clock. The offset of another host to task 0 is the median
-  // over a few barriers; its error is the skew with which a barrier releases the tasks.
+  // Collective. If all tasks run on one host, uses the system's clock. Otherwise each task measures the
+  // offset of its clock to that of task 0, as the median over 21 barriers. The error of the offset is the
+  // time between the releases of the two tasks by a barrier.
   explicit SharedClock(Comm& comm);
 
-  // Returns nanoseconds.
+  // Returns the shared time in nanoseconds.
   int64_t now() const;
 
  private:

@@ -16,7 +16,7 @@ void add_size(CLI::App& app, const std::string& names, Value& value, const char*
   app.add_option_function<std::string>(
          names,
          [&value, names, least, most](const std::string& given) {
-           // Negative numbers select a size chosen by the library.
+           // A negative number lets the library choose the size.
            const std::optional<int64_t> bytes =
                given.starts_with('-') ? parse_number(given) : parse_bytes(given);
            if (!bytes)

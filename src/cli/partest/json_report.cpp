@@ -1,4 +1,4 @@
-// The results as one JSON object.
+// cli/partest/json_report: prints the results as one JSON object.
 #include <fmt/format.h>
 
 #include "cli/json/json.hpp"

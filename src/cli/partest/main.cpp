@@ -1,8 +1,9 @@
-// cli/partest: sheaf-partest, which also implements partest and ompi_partest of SIONlib 1.7 under these
-// names. Compares methods of storing the data of many tasks in files; see docs/tools/sheaf-partest.md.
+// cli/partest/main: the program sheaf-partest. It compares methods of storing the data of many tasks in files
+// (docs/tools/sheaf-partest.md). If it is called partest or ompi_partest, it behaves as these programs of
+// SIONlib 1.7.
 //
-// Unlike the rest of Sheaf, it calls MPI-IO and the operating system directly, because multifiles are
-// compared with these. Multifiles are written and read through the C interface, as in an application.
+// Unlike the rest of Sheaf, the program calls MPI-IO and the operating system directly, because it compares
+// multifiles with them. Multifiles are written and read through the C interface, as in an application.
 #include <mpi.h>
 #include <omp.h>
 

@@ -1,4 +1,5 @@
-// MPI-IO of the MPI library in use: one shared file with the concatenated data of the tasks.
+// cli/partest/mpi_io: the target for MPI-IO of the MPI library in use. One shared file holds the concatenated
+// data of the tasks.
 #include <mpi.h>
 
 #include <string>

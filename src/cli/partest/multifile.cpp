@@ -1,5 +1,5 @@
-// cli/partest/multifile: the target for multifiles. The tasks are MPI processes, or the threads of all
-// processes. With threads, all tasks share a multifile, or each process has a multifile of its own.
+// cli/partest/multifile: the target for multifiles. A task is an MPI process or, with threads, one thread of
+// a process. With threads, either all tasks share one multifile, or each process has a multifile of its own.
 #include <mpi.h>
 #include <omp.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 class Multifile : public Target {
  public:
-  // Only master threads may call MPI.
+  // Called by all threads of a process, of which only the master thread may call MPI.
   Multifile(int type, bool w, const Options& o, Comm& c)
       : Target(w, o, c), alone_(o.threads > 0 && type >= mpi_io), independent_(!w && type % 2 == 1) {
     if (alone_ || c.rank() % threads_ != 0) return;
@@ -128,7 +128,8 @@ class Multifile : public Target {
 
   bool collective() const override { return writes ? options.collwrite : options.collread && !independent_; }
 
-  // If a process opens the multifile for all its threads, rounds the task offset up to whole processes.
+  // If a process opens the multifile for all its threads, rounds the task offset up to a multiple of the
+  // threads per process.
   int source() const override {
     if (independent_ && !alone_) return Target::source();
     return process_of_file() * threads_ + comm.rank() % threads_;
@@ -154,7 +155,7 @@ class Multifile : public Target {
 
   const bool alone_;        // one multifile per process
   const bool independent_;  // each task opens its part separately for reading
-  // Each process runs `threads_` tasks with consecutive ranks in `comm`.
+  // Placement of the tasks: each process runs `threads_` tasks with consecutive ranks in `comm`.
   const int threads_ = std::max(options.threads, 1);  // per process
   const int process_ = comm.rank() / threads_;
   const int processes_ = comm.size() / threads_;

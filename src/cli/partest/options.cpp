@@ -26,7 +26,8 @@ bool is_number(const std::string& word) {
   return word.size() > sign && std::isdigit(static_cast<unsigned char>(word[sign]));
 }
 
-// Joins "--verbose 1" to "--verbose=1", and "-r -1" to one word, so that the parser accepts -1 as a value.
+// Returns the arguments of the command line in the form that the parser requires. Joins "--verbose 1" to
+// "--verbose=1", and "-r -1" to one word, so that the parser takes -1 as a value.
 std::vector<std::string> joined(int argc, char** argv) {
   std::vector<std::string> words;
   for (int i = 1; i < argc; ++i) {
@@ -44,11 +45,11 @@ std::vector<std::string> joined(int argc, char** argv) {
       words.push_back(word);
     }
   }
-  std::reverse(words.begin(), words.end());  // order expected by the parser
+  std::reverse(words.begin(), words.end());  // the parser expects the last argument first
   return words;
 }
 
-// Returns a hash of a task number in [0, 1).
+// Returns a pseudo-random number in [0, 1) that depends only on the task number.
 double chance(int64_t task) {
   return static_cast<double>(mixed(static_cast<uint64_t>(task) + 0x9E3779B97F4A7C15u) >> 11) * 0x1p-53;
 }

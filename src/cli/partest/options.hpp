@@ -9,8 +9,8 @@
 
 namespace sheaf::partest {
 
-// -T: the interface to measure. With threads, 0 and 1 use hybrid multifiles, 2 and 3 OpenMP multifiles, one
-// per process. one_task and posix_shared are additions of Sheaf.
+// Values of -T, the interface to measure. With threads, types 0 and 1 use one hybrid multifile, and types 2
+// and 3 use one OpenMP multifile per process. one_task and posix_shared are additions of Sheaf.
 enum TestType {
   collective_read = 0,
   independent_read = 1,
@@ -30,7 +30,7 @@ struct Options {
   int64_t bufsize = 10 << 20;
   std::optional<int64_t> totalsize;  // sum over all tasks; replaces localsize
   int64_t localsize = 20 << 20;
-  double factor = 0;  // maximum relative increase of a task's data; pseudo-random, reproducible
+  double factor = 0;  // maximum relative increase of a task's data; the increase is pseudo-random
   int read = 1;
   int write = 1;  // 2: creation of the files is a separate step
   int verbose = 0;
@@ -55,12 +55,12 @@ struct Options {
   int iotasks = 0;  // tasks of a host that transfer at once; 0: all
   bool json = false;
 
-  // Return the size of a task's data, and the minimum over all tasks, in bytes.
+  // bytes_of() returns the size of a task's data, and min_bytes() the minimum over all tasks, in bytes.
   int64_t bytes_of(int64_t task, int64_t ntasks) const;
   int64_t min_bytes(int64_t ntasks) const { return totalsize ? *totalsize / ntasks : localsize; }
 };
 
-// Text to print instead of running, and the exit code.
+// Why the program must end without a run: the text to print, and the exit code.
 struct Refusal {
   std::string text;
   int exit_code;  // 0: help or version, on stdout; 2: an error in the command line
@@ -73,11 +73,12 @@ struct Parameter {
   std::string value;
 };
 
-// Parses the command line of a program called `name`. ompi_partest uses threads; the default number is that
-// of OpenMP. Local.
+// Parses the command line of a program called `name` into `options`. Returns a Refusal if the program must
+// end. If `name` is ompi_partest, the default number of threads is that of OpenMP. Local.
 std::optional<Refusal> parse(const std::string& name, int argc, char** argv, Options& options);
 
-// Checks the options against the number of tasks. Returns a sentence about a contradiction, or nullopt.
+// Checks the options against the number of tasks. Returns a sentence that describes the first contradiction,
+// or nullopt if there is none.
 std::optional<std::string> contradiction(const Options& options, int ntasks);
 
 // Returns all parameters in the order of the help text.

@@ -1,6 +1,6 @@
-// System calls as the interface under test, in three forms. One file per task, optionally as a stdio stream.
-// One shared file with the concatenated data of the tasks. One task that accesses this shared file for all
-// tasks and exchanges the data with them.
+// cli/partest/posix_files: three targets for system calls. The first has one file per task, optionally as a
+// stdio stream. The second has one shared file with the concatenated data of the tasks. In the third, one
+// task accesses this shared file for all tasks and exchanges the data with them.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -50,7 +50,7 @@ class SystemFile : private NonCopyable {
     }
   }
 
-  // Does nothing if the file is not open.
+  // Closes the file; does nothing if it is not open.
   void close() {
     const int descriptor = std::exchange(descriptor_, -1);
     if (descriptor >= 0 && ::close(descriptor) != 0) throw os_error("cannot close", path_, errno);
@@ -102,7 +102,7 @@ class TaskFile : public Target {
  private:
   std::string path_;
   FILE* stream_ = nullptr;
-  SystemFile file_{writes};  // used instead of stream_ with --posix
+  SystemFile file_{writes};  // with --posix, used instead of stream_
   int64_t at_ = 0;
 };
 
@@ -147,7 +147,8 @@ class OneTask final : public PosixShared {
     if (comm.rank() == 0) file_.open(options.filename, writes ? fresh : O_RDONLY);
   }
 
-  // Each call transfers one piece per task through the first task, in rank order.
+  // Transfers the data of all tasks through the first task. Each round transfers one piece per task, in rank
+  // order.
   void move(std::byte* data, int64_t bytes) override {
     if (writes) {
       Gathered all = comm.gather({data, static_cast<size_t>(bytes)}, 0);
@@ -175,7 +176,8 @@ class OneTask final : public PosixShared {
       pieces.sizes.push_back(failed ? 0 : size);
       places_[task] += size;
     }
-    // The scatter runs even after an error, because the other tasks wait for it.
+    // After an error, the first task must still take part in the scatter, because the other tasks wait for
+    // it.
     const std::vector<std::byte> mine = comm.scatter(pieces, 0);
     if (problem) throw *problem;
     if (std::ssize(mine) != bytes)

@@ -1,4 +1,4 @@
-// cli/partest/report: output formats of the results: a table or JSON on stdout, or the lines of SIONlib's
+// cli/partest/report: prints the results as a table or as JSON on stdout, or as the lines of SIONlib's
 // partest on stderr. All functions run on task 0.
 #pragma once
 
@@ -19,7 +19,7 @@ struct Setting {
   int ntasks = 0;
 };
 
-// Totals over a set of tasks: sums of bytes and chunks; times in seconds.
+// Totals over a set of tasks. Bytes and chunks are sums; times are in seconds.
 struct Totals {
   int64_t tasks = 0;
   int64_t bytes = 0;
@@ -27,7 +27,7 @@ struct Totals {
   double time[step_count] = {};     // from the first task's begin to the last task's end
   double spread[step_count] = {};   // from the first task's end to the last task's end
   double barrier[step_count] = {};  // longest wait for the last task
-  // Returns the time from open to close, as the sum of the steps.
+  // Returns the sum of the times of open, transfer and close.
   double all_steps() const { return time[open_step] + time[transfer_step] + time[close_step]; }
 };
 Totals totals_of(const std::vector<Record>& tasks);
@@ -37,8 +37,8 @@ std::vector<Record> of_file(const Phase& phase, int64_t file);
 // Returns the rate in MiB per second; 0 if `bytes` or `seconds` is 0.
 double mebibytes_per_second(int64_t bytes, double seconds);
 
-// Reports one run. It is created before the first phase and called after each phase; end() is called if no
-// phase failed.
+// Reports one run. The caller creates the object before the first phase, calls phase() after each phase, and
+// calls end() if no phase has failed.
 class Report {
  public:
   Report(Setting s, const Options& o) : setting(std::move(s)), options(o) {}

@@ -58,7 +58,7 @@ class PhaseRun {
     if (!writes_) memory_.resize(static_cast<size_t>(most));
   }
 
-  // Returns the number of bytes of the call at `offset` of the data.
+  // Returns the number of bytes that the call at `offset` of the task's data transfers.
   int64_t size_at(int64_t offset) const {
     const bool short_one = offset == 0 && options_.byteoffset > 0;
     return std::min({record_.bytes - offset, piece_, short_one ? options_.byteoffset : piece_});
@@ -84,7 +84,7 @@ class PhaseRun {
     agree(comm_, problem);
   }
 
-  // Transfers with the requested number of concurrent tasks.
+  // Transfers the data of all tasks, as many tasks at a time as Options::serialized requests.
   void take_turns() {
     if (options_.serialized == -2) target_->begin_transaction();
     const int at_a_time = options_.serialized > 0 ? options_.serialized : comm_.size();
@@ -97,7 +97,8 @@ class PhaseRun {
     if (problem) throw *problem;
   }
 
-  // A failed task participates in the remaining collective calls with 0 bytes.
+  // Transfers the data of this task. After a failure, the task takes part in the remaining collective calls
+  // with 0 bytes.
   void transfer_all() {
     Progress progress(fmt::format("{} {}", writes_ ? "writing" : "reading", name_of_type(type_, options_)),
                       record_.bytes, comm_.rank() == 0);
@@ -148,9 +149,9 @@ class PhaseRun {
   const SharedClock& clock_;
   std::unique_ptr<Target> target_;
   int64_t piece_ = 0;  // maximum bytes per call
-  int64_t calls_ = 0;  // for collective calls, the maximum over all tasks
+  int64_t calls_ = 0;  // number of calls; if they are collective, the maximum over all tasks
   Record record_;
-  int64_t checking_ = 0;  // nanoseconds spent verifying within the current step
+  int64_t checking_ = 0;  // nanoseconds of the current step that were spent on verification
   std::optional<Pattern> pattern_;
   std::vector<std::byte> memory_;
 };

@@ -1,4 +1,4 @@
-// cli/partest/run: runs the phases and measures their times.
+// cli/partest/run: runs the phases of the benchmark and measures their times.
 #pragma once
 
 #include <array>
@@ -19,17 +19,17 @@ struct Record {
   int64_t bytes = 0;
   int64_t chunks = 0;
   int64_t file = 0;
-  int64_t source = 0;  // task that wrote the transferred data
+  int64_t source = 0;  // number of the task that wrote the data
   std::array<int64_t, step_count> begin = {};
-  std::array<int64_t, step_count> time = {};  // duration of the step, excluding verification of the data read
-  std::array<int64_t, step_count> barrier = {};  // wait for the last task after the step
+  std::array<int64_t, step_count> time = {};     // duration, without verification of the data read
+  std::array<int64_t, step_count> barrier = {};  // wait for the last task at the end of the step
 };
 
 struct Phase {
   int type;
   bool writes;  // otherwise reads
   int files;
-  std::vector<Record> tasks;  // on task 0 only
+  std::vector<Record> tasks;  // indexed by task; only on task 0
 };
 
 // Runs all requested phases, ordered by test type. Collective. If a step fails, all open files are closed,

@@ -1,4 +1,4 @@
-// The results as a table of bandwidths.
+// cli/partest/table: prints the results as a table of bandwidths.
 #include <fmt/format.h>
 
 #include <utility>

@@ -1,11 +1,11 @@
-// cli/partest/target: the interface under test; one class for each way to store the data of many tasks in
-// files.
+// cli/partest/target: the I/O interface under test. One subclass exists for each way to store the data of
+// many tasks in files.
 //
-// A Target serves one phase: construction, open, transfers, close. Construction is not timed and allocates
-// communicators and other resources. All tasks call each step. A failing step throws on the tasks that notice
-// the failure. Within a step, a task waits for other tasks only if the interface under test does. After a
-// successful open(), the target is closed by close(), or by the destructor if the phase fails. All tasks must
-// destroy targets in the same order.
+// A Target serves one phase: construction, open, transfers, close. The constructor allocates communicators
+// and other resources; its time is not measured. All tasks must call each step. If a step fails, it throws on
+// the tasks that notice the failure. Within a step, a task waits for other tasks only if the interface under
+// test does. After a successful open(), the caller must call close(), unless the phase fails; the destructor
+// closes the target then. All tasks must destroy their targets in the same order.
 #pragma once
 
 #include <cstddef>
@@ -30,20 +30,21 @@ class Target : private NonCopyable {
   // Reads properties that are available only while the file is open.
   virtual void look() {}
   virtual void close() = 0;
-  // Called before and after the transfers in transaction mode.
+  // In transaction mode (Options::serialized), called before and after the transfers.
   virtual void begin_transaction() {}
   virtual void end_transaction() {}
-  // Called after close(). Removes the files that this task is responsible for.
+  // Removes the files that this task is responsible for. Called after close().
   virtual void remove() = 0;
 
   virtual bool collective() const { return false; }
-  // Returns the task that wrote the data which this task writes or reads.
+  // Returns the number of the task that wrote the data which this task reads. In a write phase, returns the
+  // number of this task.
   virtual int source() const { return source_of(comm.rank()); }
 
   // Returns the maximum number of bytes per call.
   virtual int64_t largest_piece() const { return options.bufsize; }
-  // Valid after look(): the physical file of this task, the number of files, and the chunks in use by the
-  // task.
+  // The following members are valid after look(): the number of this task's physical file, the number of
+  // files, and the number of chunks that the task uses.
   int file = 0;
   int files = 1;
   int64_t chunks = 1;
@@ -66,7 +67,7 @@ std::string name_of_type(int type, const Options& options);
 
 std::unique_ptr<Target> make_multifile(int type, bool writes, const Options& options, Comm& comm);
 std::unique_ptr<Target> make_mpi_io(bool writes, const Options& options, Comm& comm);
-// `type`: task_local, one_task or posix_shared.
+// Creates a target that uses system calls. `type`: task_local, one_task or posix_shared.
 std::unique_ptr<Target> make_posix(int type, bool writes, const Options& options, Comm& comm);
 
 // Returns names like NAME.000007.

@@ -27,7 +27,8 @@ std::string quoted(const std::string& word) {
   return result + "'";
 }
 
-// Open MPI's launchers forward only the variables named on their command line to other hosts.
+// Returns whether `launcher` is one of Open MPI. Such launchers forward only the variables named on their
+// command line to other hosts.
 bool is_open_mpi(const std::string& launcher) {
   const std::string name = fs::path(launcher).filename().string();
   if (!name.starts_with("mpirun") && !name.starts_with("mpiexec") && name != "orterun" && name != "prterun")
@@ -43,7 +44,7 @@ bool is_open_mpi(const std::string& launcher) {
          version.find("PRRTE") != version.npos;
 }
 
-volatile pid_t program = 0;  // receives forwarded signals
+volatile pid_t program = 0;  // number of the process that receives forwarded signals
 
 void pass_on(int signal) {
   const int before = errno;
@@ -51,9 +52,9 @@ void pass_on(int signal) {
   errno = before;
 }
 
-// While this object exists, signals that would end this process are forwarded to the program. Signals from
-// the terminal reach the program directly. Create the object before the fork; then call tell() in the parent,
-// or undo() in the child.
+// During its lifetime, forwards SIGTERM and SIGHUP to the program instead of ending this process. Ignores
+// signals from the terminal, which reach the program directly. The object must be created before the fork.
+// After the fork, the parent must call tell(), and the child undo().
 class PassedSignals : private NonCopyable {
  public:
   PassedSignals() {
@@ -90,8 +91,8 @@ class PassedSignals : private NonCopyable {
   sigset_t mask_;
 };
 
-// Where the core library in use lies; empty if it is a part of this program. A copy of the program elsewhere
-// has no libraries beside it.
+// Returns the directory of the core library that this program has loaded; empty if the library is linked into
+// the program. A copy of the program elsewhere finds the other libraries there.
 fs::path library_directory() {
   Dl_info facts{};
   const void* const symbol = dlsym(RTLD_DEFAULT, "sheaf_last_error");
@@ -161,7 +162,7 @@ int run_command(const std::vector<std::string>& command) {
   passed->tell(child);
   siginfo_t end;
   while (waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOWAIT) < 0 && errno == EINTR) continue;
-  passed.reset();  // while the PID still belongs to the program
+  passed.reset();  // stop forwarding while the process number still belongs to the program
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -1,4 +1,4 @@
-// cli/programs/launch: runs a program with a preloaded library of Sheaf.
+// cli/programs/launch: runs programs with a preloaded library of Sheaf.
 #pragma once
 
 #include <string>
@@ -6,17 +6,17 @@
 
 namespace sheaf::cli {
 
-// Returns the path of a library in the installation or build tree of this program. A copy of the program
-// elsewhere uses the tree of its core library. Throws `not_found` with `reason` if the library does not
-// exist.
+// Returns the path of the library `name` in the installation or build tree of this program. If the program
+// was copied elsewhere, uses the tree of the core library that it has loaded. Throws `not_found` with
+// `reason` if the library does not exist.
 std::string own_library(const std::string& name, const std::string& reason);
 
 // Prepends a library to LD_PRELOAD. Throws `invalid_argument` if its path contains characters that LD_PRELOAD
 // cannot represent.
 void preload(const std::string& library);
 
-// Returns the command, extended by options that forward the variables to other hosts if the command is a
-// launcher that requires them.
+// Returns the command. If it is a launcher that forwards only listed environment variables to other hosts,
+// adds the options that list `variables`.
 std::vector<std::string> with_variables(std::vector<std::string> command,
                                         const std::vector<const char*>& variables);
 

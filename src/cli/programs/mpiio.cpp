@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The temporary file with the report of a run; the destructor removes it.
+// The temporary file for the report of a run. The destructor removes the file.
 class ReportFile : private NonCopyable {
  public:
   ReportFile() : path_((fs::current_path() / (".sheaf-mpiio." + std::to_string(getpid()))).string()) {
@@ -32,7 +32,7 @@ class ReportFile : private NonCopyable {
 
   const std::string& path() const { return path_; }
 
-  // Returns {"libraries": [...], "files": [...]}; each line of the file is one element.
+  // Returns {"libraries": [...], "files": [...]}; each line of the file becomes one element.
   Json read() const {
     Json all{{"libraries", Json::array()}, {"files", Json::array()}};
     std::ifstream lines(path_);
@@ -47,7 +47,7 @@ class ReportFile : private NonCopyable {
   std::string path_;
 };
 
-// Return 0 and "" for missing members.
+// Return the value of a member; 0 or "" if it is missing.
 int64_t number(const Json& file, const char* name) {
   const Json* const found = file.find(name);
   return found ? found->number() : 0;

@@ -1,5 +1,5 @@
-// cli/programs/mpiio: `sheaf mpiio -- COMMAND` runs a program with the MPI-IO drop-in, and reports its
-// actions per file afterwards.
+// cli/programs/mpiio: `sheaf mpiio -- COMMAND` runs a program with the MPI-IO drop-in. On request, reports
+// the actions of the drop-in on each file afterwards.
 #pragma once
 
 #include <string>

@@ -29,19 +29,20 @@ namespace fs = std::filesystem;
 
 constexpr size_t files_told = 10;  // maximum number of plain files listed per pattern
 
-// Appends an entry to the value of a variable.
+// Appends an entry to the value of SHEAF_CAPTURE or SHEAF_VIEW.
 void add_entry(std::string& all, const std::string& entry) { all += (all.empty() ? "" : ";") + entry; }
 
-// The directories of the views. Missing directories are created, and removed at the end.
+// The directories of the views. Creates missing directories; the destructor removes them.
 class ViewDirectories : private NonCopyable {
  public:
   ViewDirectories() = default;
   ~ViewDirectories() {
     std::error_code ignored;
-    for (auto at = made_.rbegin(); at != made_.rend(); ++at) fs::remove(*at, ignored);  // only empty ones
+    for (auto at = made_.rbegin(); at != made_.rend(); ++at) fs::remove(*at, ignored);  // keeps nonempty ones
   }
 
-  // Adds a view and returns its text FILE:DIR with absolute paths. Call fill() after the last add().
+  // Adds a view and returns its text FILE:DIR with absolute paths. The caller must call fill() after the last
+  // add().
   std::string add(const std::string& text) {
     const size_t colon = text.rfind(':');
     if (colon == text.npos || colon == 0 || colon + 1 == text.size())
@@ -55,7 +56,7 @@ class ViewDirectories : private NonCopyable {
     return entry_of(file, shown);
   }
 
-  // Creates the folders that the streams need below each DIR.
+  // Creates the folders below each DIR that the names of the streams require.
   void fill() {
     const auto tell = [](const std::string& path, const std::string& what) {
       fmt::print(stderr, "sheaf run: '{}': {}\n", printable(path), printable(what));
@@ -99,8 +100,9 @@ void tell_plain_files(const CaptureRule& rule) {
   if (files.size() > files_told) fmt::print(stderr, "  and {} more\n", files.size() - files_told);
 }
 
-// Warns about a pattern that matched nothing, which may be a mistake. Use by programs on other hosts shows in
-// the files they have written.
+// Warns that no program has used a name that matches the pattern of `rule`, because the pattern may be wrong.
+// Does not warn if plain files or sets of the rule exist, because programs on other hosts may have written
+// them.
 void tell_unused(const CaptureRule& rule) {
   if (!plain_files_of(rule).empty() || !sets_with_containers(rule).empty()) return;
   fmt::print(stderr,
@@ -109,7 +111,8 @@ void tell_unused(const CaptureRule& rule) {
              rule.pattern.find('{') != std::string::npos ? " (braces stand for themselves)" : "");
 }
 
-// Returns false on failure; the containers then still have all data.
+// Gathers the containers of a set into a multifile. Returns false on failure; the containers keep all data in
+// this case.
 bool gather_set(const std::string& set) {
   try {
     WorkProgress progress;
@@ -125,7 +128,8 @@ bool gather_set(const std::string& set) {
   }
 }
 
-// Returns for each rule whether its pattern was used. The numbers of captures follow those of the views.
+// Returns for each rule whether its pattern was used. Patterns of captures are numbered after those of the
+// views.
 std::vector<bool> patterns_noted(uint64_t hash, const std::vector<CaptureRule>& rules, size_t views) {
   std::vector<bool> noted;
   for (size_t k = 0; k < rules.size(); ++k)

@@ -27,7 +27,7 @@ using namespace sfio;
 struct StripeOptions {
   std::string name;  // the striped file
   std::string root;  // empty: SHEAF_SFIO_ROOT; if unset, this machine only
-  std::string file;  // the plain file of import and export
+  std::string file;  // path of the plain file for import and export
   std::optional<int64_t> unit;
   std::optional<int64_t> offset;
   std::optional<int64_t> length;
@@ -44,8 +44,8 @@ struct Place {
   StripeName name;
 };
 
-// Reads `length` bytes from offset `at` with read(room, at), and calls take(bytes, at) for each part until
-// the data end.
+// Reads up to `length` bytes from offset `at` with read(room, at), and calls take(bytes, at) for each part.
+// Stops earlier at the end of the data.
 template <class Read, class Take>
 void in_pieces(int64_t at, int64_t length, Read read, Take take) {
   LineBytes buffer(static_cast<size_t>(std::min(length, buffer_bytes)));
@@ -59,7 +59,7 @@ void in_pieces(int64_t at, int64_t length, Read read, Take take) {
   }
 }
 
-// Calls take(bytes, at) for a range of the logical file.
+// Reads an extent of the striped file and calls take(bytes, at) for each part.
 template <class Take>
 void read_through(StripedFile& file, int64_t offset, int64_t length, Take take) {
   in_pieces(
@@ -117,14 +117,16 @@ int stripe_cat(const StripeOptions& options) {
   return 0;
 }
 
-// Returns the names of the subfiles until the new file is complete; they are next to the final ones.
+// Returns the temporary name of a striped file until it is complete. Its subfiles are in the directories of
+// the final ones.
 StripeName temporary_name(const StripeName& name) {
   StripeName temporary = name;
   for (SubfilePlace& place : temporary.subfiles) place.path += ".part";
   return temporary;
 }
 
-// Throws if a path of a subfile is occupied by a file that is no subfile. Called before anything is written.
+// Throws if a file that is no subfile occupies the path of a subfile. Must be called before anything is
+// written.
 void require_own(Link& link, const StripeName& name) {
   const std::vector<FoundSubfile> found = look(link, name);
   for (size_t i = 0; i < found.size(); ++i)
@@ -149,8 +151,8 @@ void copy_in(File& source, StripedFile& file, const std::string& path) {
       });
 }
 
-// An interrupted import leaves no partial file, and a file to be replaced stays until the new one is
-// complete.
+// Imports to a temporary name and renames the complete file. An interrupted import therefore leaves no
+// partial file under the final name, and does not damage a file that it would replace.
 int stripe_import(const StripeOptions& options) {
   Place place(options);
   if (options.unit) place.name.unit = *options.unit;
@@ -162,7 +164,7 @@ int stripe_import(const StripeOptions& options) {
   const StripeName made = options.replace ? temporary_name(place.name) : place.name;
   if (options.replace) {
     require_own(*place.link, place.name);
-    remove_striped(*place.link, made);  // left by a killed import
+    remove_striped(*place.link, made);  // remove what a killed import may have left
   }
   const auto file = StripedFile::open(place.link, made, sfio::OpenMode::fresh);
   try {
@@ -173,7 +175,7 @@ int stripe_import(const StripeOptions& options) {
     remove_striped(*place.link, made);
     throw;
   }
-  // If this fails half-way, the remaining subfiles are still named .part.
+  // If the rename fails for some subfiles, these keep their temporary names.
   if (options.replace) rename_striped(*place.link, made, place.name);
   return 0;
 }
@@ -236,7 +238,7 @@ const char* const footer =
     "Example: sheaf stripe ls 'tonep0,/tmp/a.dat;tonep1,/tmp/a.dat;'\n"
     "Exit codes: 0 success, 1 a problem with a file or its data, 2 a mistake in the command line.";
 
-// Adds a subcommand with the common options.
+// Adds a subcommand of `sheaf stripe` with the options that all subcommands share.
 auto add_striped(Command& parent, int& status, int (*run)(const StripeOptions&), const char* name,
                  const char* what) {
   auto made = add<StripeOptions>(parent, status, run, name, what);

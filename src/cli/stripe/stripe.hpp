@@ -1,5 +1,6 @@
-// cli/stripe/stripe: `sheaf stripe` handles striped files without a running job. Data of other hosts are
-// accessed through --root DIR (SHEAF_SFIO_ROOT), a directory with one subdirectory per host.
+// cli/stripe/stripe: `sheaf stripe` lists, copies, checks and removes striped files without a running job. It
+// accesses subfiles of other hosts below --root DIR (SHEAF_SFIO_ROOT), a directory with one subdirectory per
+// host.
 #pragma once
 
 #include "cli/command_line/command_line.hpp"

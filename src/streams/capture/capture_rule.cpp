@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Makes `name` absolute. Symbolic links are resolved in the directories within its first `fixed` bytes.
+// Returns `name` as an absolute path. Resolves symbolic links in the directories within the first `fixed`
+// bytes of `name`.
 std::string absolute(const std::string& name, size_t fixed) {
   const size_t slash = name.rfind('/', fixed == 0 ? 0 : fixed - 1);
   const bool none = slash == name.npos || (fixed == 0 && name[0] != '/');
@@ -26,8 +27,8 @@ std::string absolute(const std::string& name, size_t fixed) {
   return whole + rest;
 }
 
-// Calls visit(path) for the entries below `directory` that may match the components of `pattern` from offset
-// `at` on.
+// Calls visit(entry) for all entries below `directory` that can match `pattern`, and for some that do not.
+// `at` is the offset of the first component of `pattern` after `directory`.
 template <class Visit>
 void walk(const std::string& directory, std::string_view pattern, size_t at, const Visit& visit) {
   std::error_code error;
@@ -52,7 +53,7 @@ void walk(const std::string& directory, std::string_view pattern, size_t at, con
   }
 }
 
-// Visits the entries below the directory that precedes the first special byte of a pattern.
+// Calls walk() with the directory that precedes the first special byte of `pattern`.
 template <class Visit>
 void walk_pattern(std::string_view pattern, const Visit& visit) {
   const std::string_view begin = literal_begin(pattern);

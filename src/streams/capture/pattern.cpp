@@ -10,13 +10,13 @@ namespace {
 enum class Outcome {
   no,
   yes,
-  never,  // no match, even if earlier stars match more bytes: the name is too short for the pattern
+  never,  // no match, even if earlier stars match more bytes, because the name is too short
 };
 
 bool special(char c) { return std::strchr("*?[()\\", c) != nullptr; }
 
-// Matches a pattern against a name. Records a group when it passes the closing parenthesis; another attempt
-// after backtracking overwrites the record.
+// Matches a pattern against a name. Records the text of a group when the match passes the closing
+// parenthesis. If the match backtracks and passes it again, the new text replaces the old one.
 struct Walk {
   std::string_view pattern, name;
   Groups& groups;

@@ -35,7 +35,7 @@ bool is_marked(const char* name) noexcept {
   return lstat(name, &found) == 0 && found.st_uid == geteuid();
 }
 
-// Prefix of the mark of a RunOfCapture; its PID follows.
+// Begin of the name of the file that marks a RunOfCapture; the number of its process follows.
 constexpr const char* run_begin = "run.";
 
 std::vector<std::string> names_in_memory(const std::string& prefix) {
@@ -49,7 +49,7 @@ std::vector<std::string> names_in_memory(const std::string& prefix) {
   return names;
 }
 
-// Returns whether one of `names` is the mark of a run with a living process.
+// Returns whether one of `names` marks a RunOfCapture of a living process.
 bool has_living_run(const std::vector<std::string>& names, const std::string& runs) {
   return std::ranges::any_of(names, [&](const std::string& name) {
     if (!name.starts_with(runs) || !is_marked(name.c_str())) return false;

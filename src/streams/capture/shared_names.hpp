@@ -14,13 +14,13 @@ namespace sheaf {
 // effective user, HASH is `rules` from rules_hash(). 64 bytes are sufficient.
 SHEAF_EXPORT void capture_prefix(uint64_t rules, char (&name)[64]) noexcept;
 
-// Removes the files, unless a process has them open. The files of first_of_job() stay while this host has a
-// RunOfCapture with these rules.
+// Removes the files with the prefix of these rules, unless a process has them open. Keeps the files of
+// first_of_job() while this host has a RunOfCapture with these rules.
 SHEAF_EXPORT void remove_capture_memory(uint64_t rules) noexcept;
 
-// A `sheaf run` on this host, which evaluates the notes of its programs at its end. The destructor removes
-// the files like remove_capture_memory(). It also removes the files of first_of_job(), even while processes
-// that outlive the run have other files open.
+// Marks that a `sheaf run` is active on this host. The run evaluates the notes of its programs at its end, so
+// the mark protects them from removal. The destructor removes the files as remove_capture_memory() does. It
+// removes the files of first_of_job(), too, even if processes that outlive the run have other files open.
 class SHEAF_EXPORT RunOfCapture : private NonCopyable {
  public:
   explicit RunOfCapture(uint64_t rules) noexcept;

@@ -1,5 +1,5 @@
-// Implements is_static_program() of streams/capture/capture_rule.hpp. Also called between vfork and exec, so
-// it must not allocate memory.
+// Implements is_static_program() of streams/capture/capture_rule.hpp. The function is called between vfork
+// and exec, too, so it must not allocate memory.
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,8 +14,8 @@ namespace sheaf {
 
 namespace {
 
-// Returns whether the file is an ELF program without an interpreter, or one with privileges that make the
-// loader ignore preloads.
+// Returns whether the file is an ELF program that ignores preloads. Such a program has no dynamic loader, or
+// has privileges for which the loader ignores preloads.
 bool escapes(const char* path) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;

@@ -17,7 +17,7 @@ namespace {
 
 using namespace format;
 
-// Reads the records of an area that follow the known ones, up to the end of the records.
+// Reads the records of an area that follow the known ones, up to the first place without a record.
 class AreaReader {
  public:
   AreaReader(ContainerContents& contents, OpenArea& open)
@@ -31,7 +31,7 @@ class AreaReader {
           done_ += static_cast<size_t>(found->bytes);
         }
       } while (may_go_on() && more());
-    } catch (...) {  // the names of the new records are not stored yet
+    } catch (...) {  // drop the new records, because their names are not stored yet
       contents_.records.resize(contents_.records.size() - kept_);
       throw;
     }
@@ -43,7 +43,7 @@ class AreaReader {
   std::span<const std::byte> rest() const { return std::span(bytes_).subspan(done_); }
   int64_t at() const { return begin_ + static_cast<int64_t>(done_); }
 
-  // Returns whether the remaining bytes may be the start of a record.
+  // Returns whether the remaining bytes may be the start of a record that needs more bytes.
   bool may_go_on() const {
     if (rest().size() < 8) return true;
     const auto length = get_little<uint16_t>(rest().data() + 4);
@@ -63,7 +63,7 @@ class AreaReader {
     return got > 0;
   }
 
-  // Names are copied after all records were read, when their total size is known.
+  // Adds a record. Names are copied after all records were read, when their total size is known.
   void keep(ContainerRecord record) {
     names_ += record.name.size();
     record.name = {static_cast<const char*>(nullptr), record.name.size()};
@@ -117,8 +117,8 @@ Table read_table(const ContainerContents& contents, int64_t place, int64_t first
   return table;
 }
 
-// Tables and areas together cannot be longer than the file. This bound ends the reading of a cyclic
-// container.
+// Adds the size of an area or table to `claimed`. Throws `damaged` if the sum exceeds the size of the file.
+// This bound ends the reading of a container whose tables form a cycle.
 void account(ContainerContents& contents, const Area& area) {
   contents.claimed += std::clamp<int64_t>(contents.file_bytes - area.place, 0, area.bytes);
   contents.end = std::max(contents.end, area.place + area.bytes);
@@ -127,7 +127,7 @@ void account(ContainerContents& contents, const Area& area) {
                      "its tables claim more records than the file has bytes");
 }
 
-// Continues after the last known entry of the last known table.
+// Reads the tables from the last known entry of the last known table on.
 void read_tables(ContainerContents& contents) {
   for (;;) {
     const Table table = read_table(contents, contents.last_table, contents.last_entries);
@@ -201,8 +201,8 @@ void require_in_the_making(File& file) {
     throw file_error(Code::not_a_multifile, file.path(), "is not a container of Sheaf");
 }
 
-// The word of changes is read first: records that arrive during the read change it afterwards, so the next
-// call finds them.
+// Reads the word that counts changes before the records. If a writer adds a record during the read, it
+// changes the word again, so that the next call finds the record.
 Come read_more(Store& store, const std::string& path, ContainerContents& contents, bool unsaid) {
   ContainerContents now;
   now.file = store.open(path, Access::read);
@@ -231,7 +231,7 @@ void tell(std::string& first, std::string what) {
   if (first.empty()) first = std::move(what);
 }
 
-// Checks the bytes after the entries that were read.
+// Checks the bytes of the last table after its known entries.
 void check_table(const ContainerContents& contents, ContainerFindings& found) {
   std::array<std::byte, container_page> bytes{};
   if (contents.file->read_at(bytes, contents.last_table) < bytes.size())
@@ -249,14 +249,14 @@ void check_table(const ContainerContents& contents, ContainerFindings& found) {
       tell(found.damage, "its tables go on" + at_byte(area->place) + ", behind its end");
     return;
   }
-  // The checksum is the last part of an entry.
+  // A writer writes the checksum of an entry last, so an interrupted write leaves it zero.
   const bool torn = k == contents.last_entries &&
                     is_zero(std::span(bytes).subspan(static_cast<size_t>((k + 1) * area_entry_size - 4)));
   tell(torn ? found.torn : found.damage,
        "the entry" + at_byte(place) + " of its table of areas is not sound: records may be missing");
 }
 
-// The word with the length of a piece is not covered by the checksum of its record.
+// Checks the words with the lengths of pieces, which the checksums of the records do not cover.
 void check_lengths(const ContainerContents& contents, ContainerFindings& found) {
   const auto& all = contents.records;
   for (size_t k = 0; k < all.size(); ++k) {
@@ -285,7 +285,7 @@ class Behind {
            where + ": those behind it, from the one" + at_byte(next_record_) + " on, are not read");
     } else if (is_whole_) {
       tell(found.damage, where);
-    } else if (first_ < begin_ + container_alignment) {  // otherwise the writer has withdrawn the record
+    } else if (first_ < begin_ + container_alignment) {  // if not, the writer has withdrawn the record
       tell(found.torn, where + ", and may be one that was never written to its end");
     }
   }
@@ -306,7 +306,7 @@ class Behind {
     }
   }
 
-  // Examines the records that start in the first `looked` bytes.
+  // Searches the first `looked` bytes, which are at `place`, for the start of a valid record.
   void look_at(std::span<const std::byte> bytes, int64_t looked, int64_t place) {
     for (int64_t k = 0; k < looked; k += container_alignment) {
       const auto rest = bytes.subspan(static_cast<size_t>(k));
@@ -325,7 +325,8 @@ class Behind {
     }
   }
 
-  // An interrupted write leaves zeros after the bytes written.
+  // Returns whether a record has no zeros at its end. An interrupted write leaves zeros after the bytes
+  // written.
   static bool is_written_to_its_end(std::span<const std::byte> bytes) {
     const int64_t length = get_little<uint16_t>(bytes.data() + 4);
     const auto kind = static_cast<RecordKind>(bytes[6]);

@@ -1,9 +1,9 @@
-// streams/container/container_contents: all records of one container in its current state, and a description
-// of what cannot be read (docs/format.md, section 19, also "Damage").
+// streams/container/container_contents: reads all records of one container, and describes what cannot be read
+// (docs/format.md, section 19, with "Damage").
 //
-// Reads the header, tables and areas, not the bytes of streams. The container may be written concurrently:
-// known records stay valid, and later ones can be read without reading them again. Memory: the records and
-// their names (at most twice the size of the file), and one area while it is read.
+// Reads the header, tables and areas, not the bytes of streams. Processes may write to the container during
+// the call: records that were read stay valid, and read_more() reads only the new ones. Memory: the records
+// and their names (at most twice the size of the file), and one area while it is read.
 #pragma once
 
 #include <cstdint>
@@ -49,24 +49,27 @@ struct ContainerContents {
 // `damaged` if the tables claim more bytes than the file has, and the errors of opening and reading.
 std::optional<ContainerContents> read_container(Store& store, const std::string& path);
 
-// Checks a file that has no complete header. Throws `damaged` if the file is longer than a container under
-// construction, and `not_a_multifile` if it has bytes that no such container has.
+// Checks that a file without a complete header is a container under construction. Throws `damaged` if the
+// file is longer than a container under construction, and `not_a_multifile` if it has bytes that no such
+// container has.
 void require_in_the_making(File& file);
 
+enum class Come : uint8_t { nothing, more, another };
 // Appends to `contents` the records that were added to the container since the last read, and reads no known
 // record again. With `unsaid`, this includes records that the writers have not announced yet with the word
-// that counts changes. Returns `another` if `path` now names a different container or one without a header.
-// Throws the errors of read_container(); a failed call may have added some of the new records.
-enum class Come : uint8_t { nothing, more, another };
+// that counts changes. Returns `more` if it has added records, and `another` if `path` now names a different
+// container or one without a header. Throws the errors of read_container(); a failed call may have added some
+// of the new records.
 Come read_more(Store& store, const std::string& path, ContainerContents& contents, bool unsaid);
 
-// Findings of a check. Each string describes the first finding and its place; empty without findings.
+// Findings of a check. Each string describes the first finding of its kind and its place, or is empty.
 struct ContainerFindings {
   std::string damage;  // a state that no interrupted program leaves
   std::string torn;    // a state that a killed program or a failed write may have left
 };
 
-// Checks only the bytes after the entries of the last table, where a new entry would overwrite something.
+// Checks only the bytes after the entries of the last table. A new entry would overwrite them, so they must
+// be zero.
 ContainerFindings check_tables(const ContainerContents& contents);
 
 // Checks all bytes that follow the records found. If the container is being written, a record that is just

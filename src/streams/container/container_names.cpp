@@ -43,7 +43,7 @@ std::string container_host_name(const std::string& memory_directory) {
   std::string name = host_name().substr(0, max_of_name);
   std::ranges::replace_if(
       name, [](unsigned char c) { return !std::isalnum(c) && c != '-' && c != '.' && c != '_'; }, '-');
-  // The device number of a file system in memory differs between process namespaces that mount their own one.
+  // Process namespaces that mount their own file system in memory see different device numbers.
   const FileStatus memory = posix_store().status(memory_directory);
   const std::string boot = this_process().boot;
   const std::string what = boot.substr(0, boot.find('/')) + "\n" + std::to_string(memory.device) + "\n" +

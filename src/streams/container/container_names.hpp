@@ -1,8 +1,8 @@
 // streams/container/container_names: names of the files of a set of containers.
 //
 // The container of host H of the set NAME is NAME.container.H. The names of the physical files of a multifile
-// end in six or more digits (docs/format.md, section 7), so the two cannot be confused. Gathering replaces
-// containers by a multifile. If a container may have lost records, gathering keeps it as NAME.torn.H.
+// end in six or more digits instead (docs/format.md, section 7). Gathering replaces containers by a
+// multifile. If a container may have lost records, gathering keeps it as NAME.torn.H.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,8 @@ SHEAF_EXPORT std::string container_host_name(const std::string& memory_directory
 
 SHEAF_EXPORT std::string container_name(std::string_view set, std::string_view host);
 
-// Returns an unused name under which a container that leaves the set can be kept.
+// Returns an unused name for a container that leaves the set and must be kept: NAME.torn.H, or NAME.torn.H.N
+// if that exists.
 std::string name_aside(Store& store, const std::string& set, const std::string& container);
 
 // Returns NAME if `path` has the name of a container, else nullopt.
@@ -47,8 +48,8 @@ bool is_same_name(Store& store, const std::string& one, const std::string& other
 // Returns whether `path` is readable as a set of containers: the set has a container, or `path` is one.
 SHEAF_EXPORT bool has_containers(Store& store, const std::string& path);
 
-// The variant of has_containers() for tools: returns false if the directory cannot be read, so that opening
-// `path` reports the reason.
+// Does the same as has_containers(), but returns false if the directory cannot be read. For tools, which then
+// open `path` and report that error.
 SHEAF_EXPORT bool is_container_set(Store& store, const std::string& path);
 
 // Returns true if a tool must process `path` as containers: `path` is a container, or no file `path` exists

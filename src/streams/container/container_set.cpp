@@ -59,8 +59,8 @@ class HostSet final : public ContainerSet, public std::enable_shared_from_this<H
 
  private:
   std::shared_ptr<OpenSet> join(bool make);
-  // Returns whether processes of this host may have started to write to the set. On served file systems,
-  // readers check this at intervals.
+  // Returns whether a reader must check if processes of this host have started to write to the set. On served
+  // file systems, returns true at most once per interval, because a check is a request to the server.
   bool may_have_begun();
   // Returns the shared stream with this number, or null.
   std::shared_ptr<ContainerStream> shared_stream(const std::shared_ptr<OpenSet>& open, uint64_t number);
@@ -79,7 +79,7 @@ class HostSet final : public ContainerSet, public std::enable_shared_from_this<H
   const std::string path_;
   const std::string memory_directory_;
   const std::string host_;
-  bool local_ = false;                 // one cache; other containers are of other users or process namespaces
+  bool local_ = false;                 // one cache: other containers are of other users or process namespaces
   SetMutex mutex_{SetMutex::Of::set};  // guards the following members
   std::shared_ptr<OpenSet> open_;
   Clock::time_point look_again_{}, ask_again_{};
@@ -90,7 +90,8 @@ std::shared_ptr<OpenSet> HostSet::join(bool make) {
   const std::lock_guard guard(mutex_);
   if (open_) return open_;
   open_ = OpenSet::join(store_, path_, host_, memory_directory_, make, view_);
-  // The contents known so far may have been gathered into a multifile that lacks this host's container.
+  // The known contents may be outdated: another job may have gathered them into a multifile. Read them again
+  // at the next call.
   if (open_) look_again_ = {};
   return open_;
 }
@@ -110,7 +111,7 @@ std::shared_ptr<const SetContents> HostSet::contents(OpenSet* open, bool wait) {
   {
     const std::lock_guard guard(mutex_);
     look |= begin >= look_again_;
-    if (look) look_again_ = begin + rest_between_looks;  // concurrent callers need not check
+    if (look) look_again_ = begin + rest_between_looks;  // until then, concurrent callers do not check
   }
   const auto found = view_->now(look, open != nullptr ? open->origin() : 0);
   if (look) {
@@ -121,6 +122,7 @@ std::shared_ptr<const SetContents> HostSet::contents(OpenSet* open, bool wait) {
   return found;
 }
 
+// Returns the shared stream `name`, after applying `elsewhere` to the shared streams; 0 if it does not exist.
 // The caller holds the lock of names.
 SharedPlace HostSet::find(OpenSet& open, const std::shared_ptr<const SetContents>& elsewhere,
                           std::string_view name) {
@@ -134,8 +136,8 @@ SharedPlace HostSet::find(OpenSet& open, const std::shared_ptr<const SetContents
     const SharedStream& stream = streams.stream(own);
     if (elsewhere->find(stream.key) == other || stream.named.load() >= other->named) return own;
   }
-  // A stream that is known on this host, or that has records in its container, has the name known here. It
-  // was removed or renamed since the last check of other hosts.
+  // This host already knows the stream `other`, or has records of it. It has no longer this name, because a
+  // process of this host has removed or renamed it since the last check of other hosts.
   if (other->here || other->key.origin == open.origin() || streams.find(other->key) != 0) return own;
   return open.bring_in(*other, *elsewhere);
 }
@@ -189,7 +191,8 @@ std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, con
       if (made || asked) stream = std::make_shared<HostStream>(open, at, changes);
       if (made) stream->note_change();
     }
-    // The stream may have been removed or replaced on another host. The check runs without the lock of names.
+    // Another host may have removed or replaced the stream. Check other hosts without holding the lock of
+    // names, then try again.
     if (!stream) elsewhere = contents(open.get(), asked = true);
   }
   if (opening.truncate && !made) stream->truncate(0);
@@ -328,11 +331,11 @@ bool HostSet::move_out(std::string_view name, const std::string& target, const C
   const auto stream = open_for(name);
   if (!stream || !stream->move_out(target, copy)) return false;
   try {
-    status(name);  // removes the name of a stream that was moved
+    status(name);  // also removes the name of the moved stream
     join(false)->hand_over();
   } catch (const Error&) {
-    // The stream has already left the set, so an error would be wrong. Other hosts see the change with the
-    // next one.
+    // The stream has already left the set, so the call must not fail. Other hosts find the change when the
+    // next change is published.
   }
   return true;
 }

@@ -1,13 +1,13 @@
-// streams/container/container_set: streams with names that need not be known in advance (docs/format.md,
+// streams/container/container_set: sets of streams that are created by name at any time (docs/format.md,
 // "Containers").
 //
 // A set NAME is written by processes that start and end at any time, on any number of hosts. Each host has
 // one container, a separate file next to NAME (streams/container/container_names.hpp). A host never writes to
 // the container of another host, and never waits for one. The processes of a host share one view, like that
 // of a local file system. Creating, appending, truncating, renaming and removing a stream take effect at
-// once. Data of other hosts becomes visible when a stream is opened after the writer has closed it. The
-// multifile NAME, if an earlier gather() created it (streams/container/gather.hpp), is the base of the set.
-// Its named streams belong to the set, and records in containers modify them.
+// once. Data of other hosts becomes visible when a stream is opened after the writer has closed it. If an
+// earlier gather() has created the multifile NAME (streams/container/gather.hpp), the named streams of that
+// multifile belong to the set. Records in containers modify them.
 //
 // Once a write has returned, its bytes are in the container's file (the page cache), even if the process is
 // killed. A container needs no close. sync() makes the bytes survive a loss of power.
@@ -21,8 +21,8 @@
 // remove() and rename() may also fail after they took effect, if other hosts could not be notified.
 //
 // Threads: all functions may be called from any thread. Forks: a child inherits the set and its open streams
-// and writes independently, without any call. Locks are held at most for the write of one stream, and are
-// released if their holder is killed.
+// and writes independently, without any call. Locks are held at most for the write of one stream, and a
+// killed process loses its locks.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ inline constexpr int64_t max_stream_name = 4095;             // bytes
 inline constexpr int64_t largest_stream = int64_t{1} << 60;  // bytes
 
 struct StreamStatus {
-  // Identifies the stream in all processes of a host while it is open; never 0. For st_ino.
+  // Inode number (st_ino): identifies the stream in all processes of a host while it is open. Never 0.
   uint64_t number = 0;
   int64_t size = 0;      // bytes
   int64_t modified = 0;  // st_mtim
@@ -62,7 +62,7 @@ struct StreamTarget {
   uint64_t number = 0;  // st_ino of the file, or StreamStatus::number of the stream
 };
 
-// Origin of a write's offset. Selects how a failed write is recognized when it is repeated
+// Tells where the offset of a write comes from. This decides which later write repairs a failed one
 // (streams/container/failed_writes).
 enum class WriteAt : uint8_t {
   offset,    // an offset given by the program
@@ -81,8 +81,8 @@ struct StreamAttributes {
   std::optional<int64_t> modified;
 };
 
-// An open stream. Like an open file, it stays the same stream after a rename. It stays readable and writable
-// after its name was removed or given to another stream.
+// An open stream. As with an open file, the handle refers to the same stream after a rename. The stream stays
+// readable and writable after its name was removed or given to another stream.
 class SHEAF_EXPORT ContainerStream {
  public:
   virtual ~ContainerStream() = default;  // closes; never waits, never throws
@@ -92,10 +92,10 @@ class SHEAF_EXPORT ContainerStream {
   virtual size_t read(std::span<std::byte> data, int64_t offset) = 0;
 
   // write() writes at `offset`; append() writes at the end of the stream and keeps the bytes of one call
-  // contiguous. `parts` are concatenated and written in one request. write() returns the number of bytes that
-  // are now in the stream. A partial write returns less than requested, but at least one byte; status()
-  // includes these bytes. Throws if no byte was written. Until missing bytes are written again, flush() and
-  // sync() fail (streams/container/failed_writes).
+  // contiguous. Both concatenate `parts` and write them in one request. write() returns the number of bytes
+  // written, which is at least 1 and may be less than requested. status() includes these bytes. Throws if no
+  // byte was written. Until missing bytes are written again, flush() and sync() fail
+  // (streams/container/failed_writes).
   int64_t write(std::span<const std::byte> data, int64_t offset) {
     return write({&data, 1}, offset, WriteAt::offset);
   }
@@ -122,25 +122,25 @@ class SHEAF_EXPORT ContainerStream {
   virtual void set(const StreamAttributes& attributes) = 0;
   virtual std::string name() = 0;  // the current name; empty if removed
 
-  // Returns the destination of a stream that a process of this host renamed out of the set
-  // (ContainerSet::move_out), which contains all bytes written before. From then on, other calls fail with
-  // ESTALE.
+  // Returns the destination if a process of this host has renamed the stream out of the set
+  // (ContainerSet::move_out), else nullopt. The destination contains all bytes written before the move. After
+  // the move, all other calls fail with ESTALE.
   virtual std::optional<StreamTarget> moved() { return std::nullopt; }
 
   // Returns the absolute path of the plain file that the stream was moved to; empty if it is a stream of a
   // set.
   virtual std::string plain_path() { return {}; }
 
-  // Return the first offset >= `offset` that is in a written extent (next_data) or outside of one
-  // (next_hole). The end of the last extent is the size of the stream. nullopt if there is no such offset
-  // (ENXIO of lseek(2)).
+  // next_data() returns the first offset >= `offset` inside a written extent. next_hole() returns the first
+  // one outside of all written extents; the end of the stream counts as a hole. Both return nullopt if there
+  // is no such offset, where lseek(2) fails with ENXIO.
   virtual std::optional<int64_t> next_data(int64_t offset) = 0;
   virtual std::optional<int64_t> next_hole(int64_t offset) = 0;
 
-  // Publishes all written bytes to other hosts: streams opened from now on see them, as after close(2). Cheap
-  // if all hosts share one cache. The caller must call this before it destroys a stream that it wrote to,
-  // because the destructor cannot report errors. flush() and sync() throw the error of a failed write that
-  // was not repeated.
+  // Publishes all written bytes, as close(2) does: streams that other hosts open from now on have these
+  // bytes. Cheap if all hosts share one cache. A caller that has written to the stream must call flush()
+  // before it destroys the stream, because the destructor cannot report errors. flush() and sync() throw the
+  // error of a failed write that was not repeated.
   virtual void flush() = 0;
   virtual void sync() = 0;  // fsync(2)
 };
@@ -171,12 +171,12 @@ class SHEAF_EXPORT ContainerSet {
   static std::shared_ptr<ContainerSet> open(Store& store, const std::string& path,
                                             const ContainerHost& host = {}, Checking checking = Checking::on);
 
-  // Registers the fork handlers of all sets, unless they are registered already. A caller that holds its own
-  // locks during calls of sets registers its handlers after this call, so that a fork acquires those locks
-  // first.
+  // Registers the fork handlers of all sets, unless they are registered already. A caller that holds locks of
+  // its own during calls of sets must register its fork handlers after this call. A fork then acquires the
+  // caller's locks first.
   static void watch_forks();
 
-  virtual ~ContainerSet() = default;  // open streams keep what they need
+  virtual ~ContainerSet() = default;  // open streams stay usable
 
   virtual const std::string& path() const = 0;
 
@@ -189,14 +189,14 @@ class SHEAF_EXPORT ContainerSet {
   // has written to the set. Returns null if there is no such stream.
   virtual std::shared_ptr<ContainerStream> open_number(uint64_t number) = 0;
 
-  // Returns nullopt if there is no such stream.
+  // Returns the status of the stream `name`; nullopt if it does not exist.
   virtual std::optional<StreamStatus> status(std::string_view name) = 0;
-  // The variant of status() for callers that would create the stream anyway. It uses the last known state of
-  // other hosts and does not check for streams closed since. If another host creates the same name, both
-  // creates yield one stream, emptied at the later of the two times.
+  // Does the same as status(), but uses the last known state of other hosts instead of checking for streams
+  // that they have closed since. For callers that create or empty the stream in any case. If two hosts create
+  // the same name, the result is one stream, which is emptied by the later create.
   virtual std::optional<StreamStatus> known(std::string_view name) { return status(name); }
 
-  // These change a stream without opening it. They return false if the stream does not exist.
+  // Change a stream without opening it. Return false if the stream does not exist.
   virtual bool set(std::string_view name, const StreamAttributes& attributes) = 0;
   virtual bool truncate(std::string_view name, int64_t size) = 0;
 
@@ -206,25 +206,26 @@ class SHEAF_EXPORT ContainerSet {
   // not exist. With `keep`, an existing `to` is left unchanged and EEXIST is thrown (RENAME_NOREPLACE).
   virtual bool rename(std::string_view from, std::string_view to, bool keep = false) = 0;
 
-  // Renames a stream to a file outside of this set. `copy` creates `target` from the content that `Leaving`
-  // provides with the semantics of ContainerStream, and returns the device and number of `target`. Until
-  // then, other accesses to the stream wait. Afterwards they fail with ESTALE, and moved() returns the
-  // destination. Returns false if the stream does not exist. Throws the errors of `copy`, and those of
-  // recording the move in the container; in both cases the stream stays in the set.
   struct Leaving {
     std::function<size_t(std::span<std::byte> data, int64_t offset)> read;
     std::function<std::optional<int64_t>(int64_t offset)> next_data, next_hole;
   };
   using CopyOut = std::function<std::pair<uint64_t, uint64_t>(const Leaving&, const StreamStatus&)>;
+  // Renames a stream to a file outside of this set. `copy` must create `target` and return its device and
+  // number. It reads the stream through `Leaving`, whose functions work as those of ContainerStream. Other
+  // accesses to the stream wait until `copy` returns. Afterwards they fail with ESTALE, and moved() returns
+  // the destination. Returns false if the stream does not exist. Throws the errors of `copy`, and those of
+  // recording the move in the container; in both cases the stream stays in the set.
   virtual bool move_out(std::string_view name, const std::string& target, const CopyOut& copy) = 0;
 
+  using Visit = std::function<void(std::string_view name, const StreamStatus&)>;
   // Calls visit(name, status) for each stream with a name that begins with `prefix`, in unspecified order.
   // Streams that are created or removed during the call may be visited or not. `visit` may call functions of
   // the set.
-  using Visit = std::function<void(std::string_view name, const StreamStatus&)>;
   virtual void list(std::string_view prefix, const Visit& visit) = 0;
 
-  // Reads what other hosts have closed. open_stream() without create, status() and list() include this step.
+  // Reads the changes that other hosts have published. open_stream() without `create`, status() and list() do
+  // this by themselves.
   virtual void refresh() = 0;
 
   // Returns whether another process of this host has the set open.

@@ -22,7 +22,7 @@ using namespace format;
 
 int64_t whole_pages(int64_t bytes) { return must_fit(align_up(bytes, container_page), "a container"); }
 
-// Holds a lock that the processes of the host share.
+// Holds a HostMutex, a lock that the processes of the host share.
 class Locked {
  public:
   explicit Locked(HostMutex& mutex) : mutex_(mutex), after_kill_(mutex.lock()) {}
@@ -68,8 +68,9 @@ void ContainerWriter::begin_log(File& file) {
 
 bool ContainerWriter::takes_inside(int64_t bytes) const { return !mapped_ && bytes <= max_inside; }
 
-// The disk space of the spare area is allocated at creation, so it can be written when the disk is full. In
-// older containers, its place has a first area or bytes of streams.
+// The disk space of the spare area is allocated when the container is created, so that records fit on a full
+// disk. Containers of older versions have an area or bytes of streams at this place; the result is then
+// empty.
 RecordArea ContainerWriter::spare_of(const ContainerContents& contents) {
   RecordArea spare{.place = spare_at, .used = 0, .bytes = container_page, .entered = false};
   for (const OpenArea& open : contents.open)
@@ -84,8 +85,9 @@ RecordArea ContainerWriter::spare_of(const ContainerContents& contents) {
   return spare;
 }
 
-// Bytes that may have reached the file are never overwritten, because other hosts may have read them and
-// continue after them. After a kill or a failed write, records therefore continue in another area.
+// Appends a record to an area of the log. Never overwrites bytes that may have reached the file, because
+// other hosts may have read them and continue after them. After a kill or a failed write, the log therefore
+// continues in another area.
 int64_t ContainerWriter::record_in(RecordArea& area, ContainerRecord record,
                                    std::span<const std::byte> inside) {
   const int64_t place = area.place + area.used;
@@ -118,7 +120,8 @@ int64_t ContainerWriter::record_in_log(const ContainerRecord& record, std::span<
   return record_in(head.log_area, record, inside);
 }
 
-// Returns nullopt if the spare area has no room.
+// Appends a record to the spare area and returns its place. Returns nullopt if the spare area has no space
+// for it.
 std::optional<int64_t> ContainerWriter::record_in_spare(const ContainerRecord& record) {
   SharedStreams::Head& head = streams_.head();
   const Locked locked(head.log);
@@ -129,7 +132,7 @@ std::optional<int64_t> ContainerWriter::record_in_spare(const ContainerRecord& r
   return record_in(head.spare_area, record, {});
 }
 
-// Invalidates a partially written record, if possible.
+// Overwrites the start of a partially written record with zeros, if possible, so that readers ignore it.
 void ContainerWriter::take_back(int64_t place) {
   try {
     file_.write_at(std::array<std::byte, container_alignment>{}, place);
@@ -137,8 +140,8 @@ void ContainerWriter::take_back(int64_t place) {
   }
 }
 
-// Writes the end record, so that readers need not read the area again. Nothing is added to the area
-// afterwards, even if a later step fails. The caller holds the lock of the log.
+// Ends the current area of the log with an end record, so that readers need not read the area again. No
+// record follows it, even if a later step fails. The caller holds the lock of the log.
 void ContainerWriter::end_log() {
   SharedStreams::Head& head = streams_.head();
   const int64_t left = std::exchange(head.log_area.bytes, 0) - head.log_area.used;
@@ -182,7 +185,8 @@ int64_t ContainerWriter::record_with(ContainerRecord piece, std::span<const std:
   return record_in_log(piece, data);
 }
 
-// Returns null if the place is not in a mapped area. The caller holds the mutex.
+// Returns the address of the place `at` in a mapped area; null if no mapped area contains it. The caller
+// holds the mutex.
 std::byte* ContainerWriter::mapped_at(int64_t at) {
   for (auto log = areas_.rbegin(); log != areas_.rend(); ++log)
     if (at >= log->area.place && at < log->area.place + log->area.bytes)
@@ -190,8 +194,8 @@ std::byte* ContainerWriter::mapped_at(int64_t at) {
   return nullptr;
 }
 
-// The end word is written before the length, so that a killed process leaves a checksum for all bytes that it
-// has announced.
+// Writes the end word before the length. If the process is killed in between, the checksum still covers all
+// bytes that the length includes.
 void ContainerWriter::note_length(int64_t record, int64_t length, int64_t modified, uint64_t end_word) {
   const uint64_t word = length_word(length, streams_.head().identity, record);
   const int64_t at = record + piece_words_at;
@@ -242,7 +246,7 @@ ContainerWriter::Room ContainerWriter::room(int64_t least, int64_t wanted) {
   const std::lock_guard guard(mutex_);
   int64_t begin = must_fit(align_up(stretch_, unit), "a container");
   if (wanted > stretch_end_ - begin) {
-    // A large piece gets a new stretch, and nothing else is placed after it, so that it can grow in place.
+    // A large piece gets a new stretch of its own, so that it can grow in place.
     if (least > stretch_end_ - begin || wanted >= next_stretch_) {
       next_stretch_ = std::clamp(2 * next_stretch_, first_stretch, largest_stretch);
       const int64_t bytes = whole_pages(std::max(wanted, next_stretch_));
@@ -275,9 +279,10 @@ std::shared_ptr<std::byte> ContainerWriter::map(const Area& area) {
   return mapped_ ? map_range(file_, area.place, area.bytes) : nullptr;
 }
 
-// Writes zeros first, which allocates disk space for records stored through the mapping, then the table entry
-// that makes readers find the area. Without mappings, the file is only extended, because areas must lie
-// inside the file. `before`: bytes of the preceding area; 0: first area.
+// Allocates a new area for at least `least` bytes of records, and enters it in a table, where readers find
+// it. With mappings, first writes zeros to the area, which allocates the disk space that stores through the
+// mapping need. Without mappings, only extends the file, because an area must lie inside the file. `before`:
+// size of the preceding area in bytes; 0 for the first area.
 Area ContainerWriter::make_area(int64_t least, int64_t before) {
   Area area;
   area.bytes = whole_pages(std::max(least, std::clamp(4 * before, first_area, largest_area)));
@@ -295,7 +300,8 @@ void ContainerWriter::next_area(int64_t least) {
   used_ = 0;
 }
 
-// Existing entries stay, including those of a killed process, because other hosts may have read them.
+// Counts all existing entries of the last table as used. A killed process may have left an entry there; it
+// stays, because other hosts may have read it.
 void ContainerWriter::pass_over_entries() {
   SharedStreams::Head& head = streams_.head();
   for (;;) {
@@ -346,7 +352,7 @@ void ContainerWriter::put_word(int64_t place, uint64_t word) {
   file_.write_at(bytes, place);
 }
 
-// Area and stretch belong to the parent.
+// In the child, drops the areas and the stretch, which belong to the parent.
 void ContainerWriter::after_fork(bool in_child) {
   if (in_child) {
     areas_.clear();

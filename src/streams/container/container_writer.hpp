@@ -1,11 +1,12 @@
 // streams/container/container_writer: writes to the container of a host on behalf of one process
 // (docs/format.md, section 19).
 //
-// A writer owns a stretch for the bytes of streams, and allocates the next one when that is full. If the file
-// system supports coherent mappings, the writer also owns an area for records, and stores records into the
-// mapped file. This needs no system call, and the records survive if the process is killed. Without coherent
-// mappings, other hosts have to search for new records. Then all processes of the host append to one common
-// log of areas, so that new records are in one place. A small file is one record that contains its bytes.
+// A writer owns a stretch, an extent of the container for the bytes of streams, and allocates a new stretch
+// when the old one is full. If the file system supports coherent mappings, the writer owns an area for
+// records, too, and stores its records into the mapped file. A store needs no system call, and its bytes
+// survive if the process is killed. Without coherent mappings, other hosts must search for new records. All
+// processes of the host then append to one common log of areas, so that new records are in one place. A small
+// stream is one record that contains its bytes.
 //
 // Threads: any. Forks: before_fork() on the forking thread, then after_fork() in parent and child. Throws the
 // errors of writing to files.
@@ -31,11 +32,11 @@ class ContainerWriter final : public SumWords {
   ContainerWriter(File& file, SharedStreams& streams, bool mapped)
       : file_(file), streams_(streams), mapped_(mapped) {}
 
-  // Initializes an empty container: a header, a table of areas, and the spare area if the disk has space for
-  // it.
+  // Initializes an empty container: writes a header, a table of areas and, if the disk has enough space, the
+  // spare area.
   static void begin(File& file, const format::ContainerHeader& header, bool mapped);
-  // Records for readers that processes now append to the common log of a container that they wrote through
-  // mappings before.
+  // Switches a container from mapped areas to the common log: records, for readers, that processes append to
+  // the log from now on.
   static void begin_log(File& file);
 
   // Returns the spare area of a container that has no writers.
@@ -58,16 +59,17 @@ class ContainerWriter final : public SumWords {
   void read_words(int64_t at, std::span<uint64_t> words) override;
   void write_words(int64_t at, std::span<const uint64_t> words) override;
 
-  // Allocates space for bytes of a stream: `wanted` bytes if possible, at least `least`; least <= wanted.
   struct Room {
     int64_t place = 0;
     int64_t bytes = 0;
   };
+  // Allocates space for bytes of a stream: `wanted` bytes if possible, at least `least`; least <= wanted.
   Room room(int64_t least, int64_t wanted);
-  // Extends space that ends at `end` by `wanted` bytes. Returns false if the following bytes are in use.
+  // Extends the room that ends at `end` by `wanted` bytes. Returns false if the bytes after `end` are in use.
   bool extend(int64_t end, int64_t wanted);
 
-  // Announces new records to other hosts, unless the records themselves do so.
+  // Announces new records to other hosts if the container is mapped. Without mappings, appending to the log
+  // announces them.
   void note_change() {
     if (mapped_) put_word(format::container_changes_at, static_cast<uint64_t>(streams_.tick()));
   }

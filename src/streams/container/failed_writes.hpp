@@ -1,10 +1,10 @@
-// streams/container/failed_writes: failed writes to a stream that have not been repeated.
+// streams/container/failed_writes: keeps track of failed writes to a stream until the program repeats them.
 //
 // A program that ignores the result of a write must not mistake the stream for complete. Therefore flush()
-// and sync() fail until the missing bytes have been written. A write at an offset given by the program is
-// repaired by any later write that covers its extent. A write at the program's position, or at the end, is
-// repaired only by writing the same bytes again, in any number of writes. Its extent proves nothing, because
-// the following writes occupy it.
+// and sync() fail until the missing bytes have been written. If the program gave the offset of the failed
+// write, any later write that covers the extent repairs it. If the write was at the program's position or at
+// the end, only writing the same bytes again repairs it, in any number of writes. A write to the same extent
+// proves nothing then, because the program's next bytes occupy that extent.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class FailedWrites {
   [[noreturn]] void refuse(const std::string& name) const;
 
  private:
-  // Bytes written since the failure, in order, starting with one of the writes.
+  // A possible retry: the bytes of consecutive writes since the failure, from one of these writes on.
   struct Repeating {
     int64_t bytes = 0;
     uint32_t sum = 0;
@@ -70,7 +70,7 @@ inline void FailedWrites::add(Parts parts, int64_t done, int64_t offset, WriteAt
 }
 
 inline bool FailedWrites::is_repeated(Failure& failure, Parts parts, int64_t bytes) {
-  // Keep the first candidate: it is the retry in most programs.
+  // If there are too many candidates, drop the second one. The first one is the retry in most programs.
   if (failure.repeating.size() == container_constants::max_repeating)
     failure.repeating.erase(failure.repeating.begin() + 1);
   failure.repeating.emplace_back();

@@ -1,6 +1,6 @@
 // streams/container/foreign_stream: a stream of another host or of the multifile, opened for reading on a
-// host that has not written to the set. If a process of this host starts to write, the stream switches to the
-// shared view of the host.
+// host that has not written to the set. If a process of this host starts to write to the set, the stream
+// switches to the view that the processes of this host share.
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,8 @@ inline StreamStatus status_of(const ReplayedStream& stream) {
 
 class ForeignStream final : public ContainerStream {
  public:
-  // Returns the stream that the processes of this host share. nullopt: they share no set; null: the stream
-  // has lost its name.
+  // Function that returns this stream as the processes of this host share it. Returns nullopt if they do not
+  // share the set, and null if the stream has lost its name.
   using Ask = std::function<std::optional<std::shared_ptr<ContainerStream>>()>;
 
   ForeignStream(std::shared_ptr<const SetContents> set, const ReplayedStream& stream, Ask ask)
@@ -67,13 +67,13 @@ class ForeignStream final : public ContainerStream {
   [[noreturn]] void refuse() const {
     throw os_error("not open for writing: the stream", stream_.name, EBADF);
   }
-  // Uses no lock, because a fork may happen at any time.
+  // Returns the shared stream; null if there is none. Uses no lock, because a fork may happen at any time.
   ContainerStream* shared() {
     if (const Shared* const known = shared_.load()) return known->get();
     std::optional<Shared> found;
     try {
       found = ask_();
-    } catch (const Error&) {  // the content known at open stays readable
+    } catch (const Error&) {  // continue with the content known at open
     }
     if (!found) return nullptr;
     auto made = std::make_unique<const Shared>(std::move(*found));

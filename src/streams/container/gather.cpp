@@ -34,7 +34,7 @@ constexpr const char* left_as_they_are =
     ". All containers are left as they are; `sheaf defrag` makes a multifile of another name of what can be "
     "read";
 
-// Locked containers that no other process can use while this object exists.
+// Locks containers, so that no other process can use them during the lifetime of this object.
 class HeldContainers {
  public:
   // Throws `wrong_mode` if a container is in use.
@@ -42,7 +42,8 @@ class HeldContainers {
     for (const std::string& path : paths) hold(store, path, force);
   }
 
-  // Returns whether every container still existed when it was locked. Otherwise another job has gathered one.
+  // Returns whether every container still existed when it was locked. If not, another job has gathered at
+  // least one of them.
   bool all_there() const { return all_there_; }
 
  private:
@@ -66,10 +67,12 @@ class HeldContainers {
     held_.push_back({file, std::move(lock)});
   }
 
-  // Returns whether another job gathers the container: its lock also conflicts with a shared lock.
+  // Returns whether another job is gathering the container. Such a job holds an exclusive lock; processes
+  // that use the container hold shared ones.
   static bool is_taken_in(File& file) { return !file.lock(0, 1, false, OnConflict::refuse); }
 
-  // Servers may report locks of ended processes for some time.
+  // Acquires an exclusive lock of the container. Returns an empty lock if the container is in use. Retries
+  // for some time, because a file server may still report locks of ended processes.
   static RangeLock lock_of(Store& store, const std::string& path, File& file) {
     const bool served = store.traits(path).coherence != Coherence::local;
     const auto begin = std::chrono::steady_clock::now();
@@ -82,13 +85,13 @@ class HeldContainers {
           return lock;
         std::this_thread::sleep_for(rest_between_tries);
       }
-    } catch (const Error&) {  // the file system has no locks
+    } catch (const Error&) {  // without locks in the file system, all containers count as unused
       return held_until([] {});
     }
   }
   struct Held {
     std::shared_ptr<File> file;
-    RangeLock lock;  // must be destroyed first
+    RangeLock lock;  // declared after `file`, so that it is released before the file is closed
   };
   std::vector<Held> held_;
   bool all_there_ = true;
@@ -121,9 +124,9 @@ std::optional<uint32_t> kept_sum(const SetContents& set, const ReplayedStream& s
   return found.bytes == bytes ? std::optional(found.sum) : std::nullopt;
 }
 
-// Writes the bytes of streams contiguously, with many bytes per request; long extents of zeros become holes.
-// Bytes that do not match the checksums of their container never get a matching one. In place they are an
-// error, otherwise damage to be reported.
+// Writes the bytes of streams contiguously, with many bytes per request. Long extents of zeros become holes.
+// If bytes do not match the checksum in their container, they do not match their checksum in the multifile
+// either. A gather in place fails for such bytes; any other gather reports them as damage.
 class Packer {
  public:
   Packer(File& file, int64_t at, const GatherRequest& request, WorkProgress& progress)
@@ -159,7 +162,8 @@ class Packer {
   }
 
  private:
-  // Returns the checksum for the multifile.
+  // Fills `part` with the bytes of a stream at `offset`, and returns their checksum for the multifile. Adds a
+  // mismatch to `damage`, or throws it if `damage` is null.
   uint32_t read(const SetContents& set, const ReplayedStream& stream, std::span<std::byte> part,
                 int64_t offset, std::vector<std::string>* damage) {
     if (const auto kept = kept_sum(set, stream, offset, std::ssize(part))) {
@@ -233,7 +237,8 @@ int64_t total_of(const std::vector<int64_t>& lengths) {
   return total;
 }
 
-// A container can claim streams of any length, but their data cannot exceed its file. This limits the holes.
+// Throws if the holes of all streams exceed max_holes. A damaged or malicious container can claim streams of
+// any length, although its data cannot exceed its file.
 void refuse_holes(const SetContents& set, const std::vector<const ReplayedStream*>& streams) {
   int64_t holes = 0;
   for (const ReplayedStream* const stream : streams) {
@@ -251,7 +256,8 @@ void refuse_holes(const SetContents& set, const std::vector<const ReplayedStream
   }
 }
 
-// `damage`: null if bytes that do not match their checksums are an error.
+// Writes all streams to `file`. Adds bytes that do not match their checksums to `damage`, or throws if
+// `damage` is null.
 void write(File& file, const SetContents& set, const std::vector<const ReplayedStream*>& streams,
            PackedFile& packed, const GatherRequest& request, WorkProgress& progress,
            std::vector<std::string>* damage) {
@@ -280,7 +286,8 @@ std::vector<format::Identity> identities(const SetContents& set, size_t containe
   return all;
 }
 
-// In place, damage is an error: all content must be available before the containers are removed.
+// Returns the descriptions of damage in the containers. With `in_place`, throws if there is any, because all
+// content must be readable before the containers are removed.
 std::vector<std::string> damage_of(const SetContents& set, const std::vector<const ReplayedStream*>& streams,
                                    bool in_place) {
   std::vector<std::string> all;
@@ -339,10 +346,11 @@ GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& pr
     const auto file = outputs.add(output);
     progress.begin_output(0, output);
     write(*file, set, streams, packed, request, progress, in_place ? nullptr : &done.damage);
-    // The containers are removed afterwards, so the multifile must be durable first.
+    // The multifile must be durable before the containers are removed.
     if (in_place) file->sync();
     file->close();
-    // A host that starts to write later looks for the multifile after creating its container.
+    // A container that another host creates after this check is no problem: that host looks for the multifile
+    // after creating it.
     if (in_place && containers_of(store, request.set) != containers)
       throw file_error(
           Code::wrong_mode, request.set,

@@ -18,11 +18,11 @@ struct GatherRequest {
   std::string output = {};  // the multifile. Empty, or another spelling of NAME: in place; the containers are
                             // removed once the multifile is complete and durable
   bool replace = false;     // overwrite an existing output other than NAME
-  // Proceed although processes of this host have the set open; their later writes are lost.
+  // Gather even if processes of this host have the set open. The later writes of these processes are lost.
   bool force = false;
   std::string memory_directory = ContainerHost{}.memory_directory;  // as in ContainerHost
   int32_t fsblksize = 1;  // bytes; 1: streams are concatenated without gaps
-  // off: copy bytes even if they do not match the checksums of their container.
+  // With `off`, bytes are copied even if they do not match the checksums of their container.
   Checking checking = Checking::on;
 };
 
@@ -39,9 +39,9 @@ struct GatherReport {
 // Writes all streams of a set to a multifile, ordered by name. The output appears completely or not at all;
 // on failure, all streams stay where they were. Memory: the names and places of all streams.
 //
-// Checksums of the containers are verified and become those of the multifile. In place, a container that may
-// have more records than were found is kept under another name if a killed program may have caused this. In
-// all other cases of damage, every container stays.
+// Checksums of the containers are verified and become those of the multifile. If a killed program may have
+// left a container with records that cannot be found, a gather in place keeps that container under another
+// name. In all other cases of damage, a gather in place fails, and every container stays.
 //
 // Throws `wrong_mode` if other processes of this host have the set open (unless `force`), or if another host
 // created a container during the call. Throws `not_found` if the set has no containers, `no_space`, and the

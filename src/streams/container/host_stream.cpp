@@ -150,8 +150,8 @@ void HostStream::note_growth(SharedPlace piece, int64_t from) {
   stream_.grown.store(piece);
 }
 
-// Extends the piece that ends at `offset`, if there is free space after it. Returns the number of bytes
-// added, 0 if none.
+// Appends bytes to the piece that ends at `offset`, if there is free space after the piece. Returns the
+// number of bytes written; 0 if there is no space.
 int64_t HostStream::write_behind(Parts parts, int64_t done, int64_t bytes, int64_t offset) {
   if (offset == 0) return 0;
   const layout::PieceMap::At before = pieces_.at(offset - 1);
@@ -178,7 +178,7 @@ int64_t HostStream::write_behind(Parts parts, int64_t done, int64_t bytes, int64
   const int64_t time = now();
   try {
     set_->writer().note_length(piece.record, length + bytes, time, end);
-  } catch (...) {  // restore the old length, if possible, so that unaccepted bytes stay invisible
+  } catch (...) {  // restore the old length, if possible, which hides the new bytes from readers
     attempt([&] { set_->writer().note_length(piece.record, length, stream_.modified.load(), 0); });
     throw;
   }
@@ -208,7 +208,8 @@ void HostStream::write_new(Parts parts, int64_t done, int64_t bytes, int64_t off
   const bool is_summed = streams_.head().summed;
   const auto fresh = is_summed ? SumWriter::fresh(parts, done, bytes) : SumWriter::Fresh();
   try {
-    // Only the first bytes of a stream go into the record: a growing stream should not need many records.
+    // Only the first bytes of a stream are stored in a record. Otherwise a stream that grows by small writes
+    // would need many records.
     if (stream_.size.load() == 0 && stream_.first.load() == 0 && set_->writer().takes_inside(bytes)) {
       begin_room(record, fresh, 0);
       record.time = record.modified = streams_.tick();
@@ -252,7 +253,8 @@ void HostStream::require_range(int64_t offset, int64_t bytes) const {
     throw os_error("a stream cannot be so long in", set_->file().path(), EFBIG);
 }
 
-// On return, also by an exception, `done` is the number of bytes that are in the stream.
+// Writes all parts at `offset`. On return, and after an exception, `done` is the number of bytes that are in
+// the stream.
 void HostStream::write_parts(Parts parts, int64_t total, int64_t offset, int64_t& done) {
   while (done < total) {
     const layout::PieceMap::At at = pieces_.at(offset + done);
@@ -319,7 +321,8 @@ void HostStream::truncate(int64_t size) {
     return;
   }
   if (size < stream_.size.load()) unused = set_->unused(stream_, size);
-  // Bytes that are cut off need no record, which a full disk might not take.
+  // Bytes that are cut off need no record of growth. Skipping the record lets a truncation succeed on a full
+  // disk.
   if (const SharedPlace grown = stream_.grown.load();
       grown != 0 && size > streams_.piece(grown).offset + stream_.grown_from.load())
     set_->record_growth(stream_);

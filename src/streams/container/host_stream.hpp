@@ -1,5 +1,5 @@
-// streams/container/host_stream: an open stream of a host that writes to the set; the processes of the host
-// share it.
+// streams/container/host_stream: an open stream of a set that this host has a container of. The processes of
+// the host share the stream.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace sheaf {
 
-// Returns the status of a shared stream. Any thread, without a lock.
+// Returns the status of a shared stream. Any thread may call it without a lock.
 StreamStatus status_of(SharedStream& stream);
 // Returns StreamStatus::number of the stream with this key.
 uint64_t number_of(const format::StreamKey& key);
@@ -58,7 +58,7 @@ class HostStream final : public ContainerStream {
     BlockSums sums = {};  // for a piece of the host's own container
   };
 
-  // Throws SumMismatch with a place relative to the stream; the caller adds the name.
+  // Reads as read() does. Throws SumMismatch without the name of the stream; the caller adds it.
   size_t read_from(std::span<std::byte> data, int64_t offset, bool locked);
   void require_here() const;
 
@@ -98,7 +98,7 @@ class HostStream final : public ContainerStream {
   SharedPlace seen_ = 0;
   uint64_t version_ = 0;
   uint64_t growth_ = 0;
-  bool restamp_ = false;  // no record has the stream's time yet
+  bool restamp_ = false;  // the modification time is in no record yet
   FailedWrites failed_;
   int64_t told_ = 0;                       // time of the record that reports the first failure; 0 if none
   int64_t told_offset_ = 0;                // offset in that record

@@ -62,7 +62,8 @@ class SetStreams final : public NamedStreams {
     }
   }
 
-  // Counts the stream for the file that has its newest bytes; an empty stream counts for its creator.
+  // Adds the stream to the count of the file that has its newest bytes, or, if it is empty, of the file that
+  // created it.
   void count(const ReplayedStream& stream) {
     const auto by_origin = std::ranges::find(contents_.sources, stream.key.origin, &SetSource::origin);
     const bool has_bytes = !stream.pieces.all().empty();

@@ -1,9 +1,9 @@
 // streams/container/named_streams: read-only access to the streams of a set by name, for tools and mounts.
 //
-// Streams come from the containers of the set, from the multifile NAME if it names its tasks, or from both;
-// containers take precedence. The view is the state at open(); a later open() sees later changes. No file is
-// created or written, and no memory is shared with other processes. Memory: about 200 bytes plus the name per
-// stream, and 32 bytes per piece. Threads: any.
+// The streams are those of the containers of the set, and those of the multifile NAME if it names its tasks.
+// If both have a stream of the same name, the one in a container takes precedence. An object shows the state
+// at open(); it does not see later changes. No file is created or written, and no memory is shared with other
+// processes. Memory: about 200 bytes plus the name per stream, and 32 bytes per piece. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -41,11 +41,11 @@ class SHEAF_EXPORT NamedStreams {
   virtual const std::vector<NamedStream>& streams() const = 0;  // sorted by name
   virtual std::optional<size_t> find(std::string_view name) const = 0;
 
-  // As ContainerStream::read(). Verifies the available checksums. Throws `damaged` on a mismatch, and if
-  // bytes lie beyond the end of their container.
+  // Reads as ContainerStream::read() does, and verifies the available checksums. Throws `damaged` on a
+  // mismatch, and if bytes lie beyond the end of their container.
   virtual size_t read(size_t stream, std::span<std::byte> data, int64_t offset) const = 0;
 
-  // As in ContainerStream.
+  // Return the same as ContainerStream::next_data() and next_hole().
   virtual std::optional<int64_t> next_data(size_t stream, int64_t offset) const = 0;
 
   // A file of the set, described for users.
@@ -55,7 +55,7 @@ class SHEAF_EXPORT NamedStreams {
     int64_t streams = 0;     // streams that are empty or have their newest bytes in this file
     int64_t file_bytes = 0;  // size of the file
     std::string damage;      // description of what cannot be read; empty if nothing
-    std::string torn;        // as `damage`, if a killed program may have caused it
+    std::string torn;        // description of what a killed program may have left; empty if nothing
   };
   virtual const std::vector<Origin>& origins() const = 0;
 };

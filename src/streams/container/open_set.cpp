@@ -25,14 +25,15 @@ using namespace container_constants;
 
 namespace {
 
-// Returns the key of a container's shared memory, which does not depend on the name of the file.
+// Returns the key of a container's shared memory. A rename of the container keeps the key if the store has
+// file numbers.
 std::string memory_key(const FileStatus& status, const std::string& container) {
   std::array<char, 64> text;
   if (status.number != 0) {
     std::snprintf(text.data(), text.size(), "%llx-%llx-%llx", static_cast<unsigned long long>(own_user()),
                   static_cast<unsigned long long>(status.device),
                   static_cast<unsigned long long>(status.number));
-  } else {  // files that only this process has
+  } else {  // a store without file numbers: only this process has its files
     const uint64_t name = format::hash_of(std::as_bytes(std::span(container)));
     std::snprintf(text.data(), text.size(), "p%lld-%llx", static_cast<long long>(process_number()),
                   static_cast<unsigned long long>(name));
@@ -40,7 +41,8 @@ std::string memory_key(const FileStatus& status, const std::string& container) {
   return text.data();
 }
 
-// Returns whether written bytes are known to keep their disk space, so that stores through a mapping succeed.
+// Returns whether a container can be written through a mapping. Written bytes must keep their disk space,
+// because a store to a mapping without disk space raises SIGBUS.
 bool can_be_mapped(const FileSystemTraits& traits) {
   return traits.mmap && traits.coherence == Coherence::local &&
          (traits.kind == FileSystem::ext4 || traits.kind == FileSystem::xfs ||
@@ -59,7 +61,7 @@ void SetView::look() {
   done_ = number;
 }
 
-// If only this host has a container, the shared memory of the host already has all of the set.
+// Computes the contents. `own_origin` is 0 if the host's shared memory already has the whole set.
 void SetView::replay(uint64_t own_origin) {
   contents_ = std::make_shared<SetContents>(reader_.contents(own_origin));
   own_origin_ = own_origin;
@@ -111,7 +113,7 @@ std::shared_ptr<OpenSet> OpenSet::join(Store& store, const std::string& path, co
   }
 }
 
-// Returns false if the container was removed during the call.
+// Opens the container and its memory. Returns false if the container was removed during the call.
 bool OpenSet::join_once(Store& store, const std::string& container, const std::string& host,
                         const std::string& directory, bool make) {
   try {
@@ -129,7 +131,7 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
     memory_ = HostMemory::join(directory, memory_key(status, container), SharedStreams::layout,
                                [&](HostMemory& memory) { fill(store, container, host, memory); });
   } catch (const Error&) {
-    // The container was gathered, but the gathering job could not remove it.
+    // A gathered container still exists if the gathering job could not remove it.
     if (!was_taken_) throw;
     remove_container(store, container, directory);
     return false;
@@ -140,13 +142,13 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
   writer_ = std::make_unique<ContainerWriter>(*file_, *streams_, mapped_);
   sums_ = std::make_unique<SumWriter>(*file_, *writer_, *memory_);
   if (!lock_container()) return false;
-  // A job that gathered the container before it was locked has removed it.
+  // A job may have gathered and removed the container before the lock was acquired.
   const FileStatus now = store.status(container);
   return now.exists && now.number == status.number && now.device == status.device;
 }
 
-// Locks the container as in use, for gathering jobs wherever locks are visible. Returns false if a job is
-// gathering the container, which will then be removed.
+// Marks the container as in use by a lock that gathering jobs check. Returns false if a job is gathering the
+// container now; that job will remove it.
 bool OpenSet::lock_container() {
   bool locked = true;
   try {
@@ -159,7 +161,7 @@ bool OpenSet::lock_container() {
   return locked;
 }
 
-// Runs while no other process has the container open.
+// Fills new shared memory from the container, before any other process uses the memory.
 void OpenSet::fill(Store& store, const std::string& container, const std::string& host, HostMemory& memory) {
   auto contents = read_container(store, container);
   if (!contents) {
@@ -215,7 +217,7 @@ OpenSet::~OpenSet() {
   memory_.reset();
 }
 
-// Copies the checksum places of a piece of the own container from its records. Throws `no_space`.
+// Copies the places of the checksum words of `made`, a piece of the own container. Throws `no_space`.
 void OpenSet::copy_sums(SharedPiece& made, const RoomIndex& index) {
   SharedSums& sums = made.sums;
   for (int64_t at = made.place, end = made.place + made.length.load(); at < end;) {
@@ -234,7 +236,7 @@ void OpenSet::copy_sums(SharedPiece& made, const RoomIndex& index) {
   }
 }
 
-// Replaces the pieces of `stream`. Throws `no_space`, and then changes nothing.
+// Replaces the pieces of `stream` by those of `from`. Throws `no_space` and then changes nothing.
 void OpenSet::copy_pieces(SharedStream& stream, const ReplayedStream& from, const SetContents& contents) {
   std::vector<SharedPlace> places(from.pieces.all().size());
   try {
@@ -269,7 +271,7 @@ SharedPlace OpenSet::bring_in(const ReplayedStream& from, const SetContents& els
   try {
     entry = streams_->make_entry(at, from.name);
     copy_pieces(streams_->stream(at), from, elsewhere);
-    streams_->note_key(at);  // a known key prevents a second import
+    streams_->note_key(at);  // later lookups by key find this stream instead of importing it again
   } catch (...) {
     if (entry != 0) streams_->drop_entry(entry);
     streams_->let_go(at);
@@ -308,8 +310,8 @@ void OpenSet::bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhe
   known_ = elsewhere;
 }
 
-// `elsewhere` lacks what was written here since the containers were read, and an open stream may still
-// change. In these cases the containers are read again, under the lock of the stream.
+// Applies the state `now` of other containers to the shared stream `at`. If this host has written records
+// that `now` lacks, or the stream is open, reads the containers again under the lock of the stream.
 void OpenSet::bring_up_to_date(SharedPlace at, const ReplayedStream& now, const SetContents& elsewhere) {
   SharedStream& stream = streams_->stream(at);
   const SharedStreams::StreamLock lock(*streams_, at);
@@ -351,7 +353,7 @@ void OpenSet::discard(const std::vector<UnusedBytes>& all) {
   }
 }
 
-// After a kill, the next call may repeat the record for the same blocks, which is harmless.
+// If the process is killed after the record, the next call harmlessly records the same blocks again.
 void OpenSet::make_slots(SharedPiece& piece, int64_t length) {
   const int64_t wanted = length / format::summed_block;
   for (int64_t has = blocks_with_slots(*memory_, piece.sums); has < wanted;) {
@@ -372,7 +374,7 @@ void OpenSet::make_slots(SharedPiece& piece, int64_t length) {
   }
 }
 
-// If the process is killed after the record, the next call repeats it, which is harmless.
+// If the process is killed after writing the record, the next call harmlessly writes it again.
 void OpenSet::record_growth(SharedStream& stream) {
   const SharedPlace at = stream.grown.load();
   if (at == 0) return;

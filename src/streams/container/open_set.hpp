@@ -1,7 +1,8 @@
-// streams/container/open_set: a set that a process of this host has opened for writing. Consists of the
-// host's container and the state shared by the host's processes. Its streams keep it alive.
+// streams/container/open_set: a set that a process of this host has opened for writing. An open set consists
+// of the host's container and of the state that the host's processes share. Each open stream keeps its set
+// alive.
 //
-// Threads: any. Forks: handled by the objects themselves.
+// Threads: any. Forks: the objects register themselves for the fork handlers (set_forks.cpp).
 #pragma once
 
 #include <atomic>
@@ -22,8 +23,9 @@
 
 namespace sheaf {
 
-// A mutex of this process that is unlocked in the child of a fork, with consistent data. A fork acquires the
-// mutexes of sets first, then those of open sets, then those of views.
+// A mutex of this process. Fork handlers acquire it before a fork, so that the child finds it unlocked and
+// the guarded data consistent. A fork acquires the mutexes of sets first, then those of open sets, then those
+// of views.
 class SetMutex : public std::mutex {
  public:
   enum class Of : uint8_t { set, view };
@@ -41,10 +43,11 @@ class SetView {
       : checking_(checking), reader_(store, path, own, checking) {}
 
   // Returns the contents of the set as of the last change found; never null. With `look`, checks for changes
-  // first. Concurrent callers share checks: a caller that waited for a check in progress uses the next one,
-  // which began after the call.
+  // first. Concurrent callers share checks: a caller uses the result of another caller's check if that check
+  // began after its own call.
   std::shared_ptr<const SetContents> now(bool look, uint64_t own_origin);
-  // Returns the contents with a complete, new read of the host's own container.
+  // Checks for changes, reads the host's own container again, and returns the contents. Unlike now(),
+  // includes the own container even if no other host has one.
   std::shared_ptr<const SetContents> again(uint64_t own_origin);
   // Returns whether the last check found containers of other hosts.
   bool has_others() const { return has_others_; }
@@ -61,7 +64,7 @@ class SetView {
   SetReader reader_;
   uint64_t done_ = 0;  // the last successful check
   bool known_ = false;
-  uint64_t own_origin_ = 0;  // own container that contents_ were read for
+  uint64_t own_origin_ = 0;  // `own_origin` for which contents_ was read
   std::shared_ptr<const SetContents> contents_ = std::make_shared<SetContents>();
 };
 
@@ -83,7 +86,7 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   uint64_t origin() const { return origin_; }
   SetView& view() { return *view_; }
   SumWriter& sums() { return *sums_; }
-  // Returns the verified blocks of this host's container.
+  // Returns the verified blocks of the host's own container.
   CheckedBlocks& checked() { return checked_; }
 
   // Returns `key` in the form used by records of the own container.
@@ -91,8 +94,8 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
     return {key.number, key.origin == origin_ ? 0 : key.origin};
   }
 
-  // Returns the file that has the bytes of a piece of another container or the multifile. Throws `not_found`
-  // if the file was removed.
+  // Returns the container or multifile with this origin, from which pieces of streams can be read. Throws
+  // `not_found` if the file was removed.
   SetSource source(uint64_t origin);
 
   // Adds a stream of `elsewhere`, with its name, to the shared streams. The caller holds the lock of names.
@@ -101,29 +104,30 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   // lock of names.
   void bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhere);
 
-  // Records the name of a stream that was created elsewhere, before the first other record of the own
-  // container about it. The container that created the stream may have been gathered since, so that its key
-  // means nothing any more. The caller holds the lock of names.
+  // Records the name of a stream that another container or the multifile has created. Must be called before
+  // the own container gets any other record of the stream. When the creating container is gathered, the key
+  // of the stream loses its meaning, and only the name identifies the stream. The caller holds the lock of
+  // names.
   void bind(SharedPlace at);
 
   // Renames the stream `at` to the name of `entry`, or removes its name if `entry` is 0, in shared memory and
   // in the container. A call that throws has changed nothing. If the process is killed within the call, the
   // next process that looks up a name completes the rename. The caller holds the lock of names.
   void rename(SharedPlace at, SharedPlace entry);
-  // Removes the name of a stream that was renamed out of the set. Returns false if it was not. The caller
-  // holds the lock of names.
+  // Removes the name of the stream `at` if the stream was renamed out of the set. Otherwise returns false.
+  // The caller holds the lock of names.
   bool take_name_of_moved(SharedPlace at);
 
-  // Returns the stream's own bytes from `size` on; discard() releases them to the file system once they are
-  // unused.
+  // unused() returns the bytes of the stream from `size` on that are in the own container. discard() releases
+  // them to the file system; the caller must have removed them from the stream.
   std::vector<UnusedBytes> unused(SharedStream& stream, int64_t size);
   void discard(const std::vector<UnusedBytes>& unused);
 
   // Creates checksum slots for all blocks that end in the first `length` bytes of `piece`. The caller holds
-  // the lock of its stream.
+  // the lock of the piece's stream.
   void make_slots(SharedPiece& piece, int64_t length);
 
-  // Open streams of this process, for forks.
+  // The open streams of this process. before_fork() counts each of them once more for the child.
   using Opens = std::list<SharedPlace>;
   Opens::iterator note_open(SharedPlace at);
   void note_close(Opens::iterator at);
@@ -131,11 +135,12 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   void before_fork();
   void after_fork(bool in_child);
 
-  // Appends a record of the bytes by which a piece has grown since its own record. Readers that have read the
-  // first record then need not read it again. The caller holds the lock of the stream.
+  // Appends a record of the bytes by which a piece has grown since its first record. Readers that know the
+  // first record learn of the growth without reading that record again. The caller holds the lock of the
+  // stream.
   void record_growth(SharedStream& stream);
 
-  // Publishes changes to other hosts. Each close does this as well.
+  // Publishes changes to other hosts. Called by each close of a stream.
   void hand_over();
 
   int64_t block_size() const { return block_size_; }  // bytes, preferred request size of the file system
@@ -162,7 +167,7 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   uint64_t origin_ = 0;
   int64_t block_size_ = 0;
   bool mapped_ = false;                       // mappings of the container are coherent with reads
-  bool local_ = false;                        // one cache: nothing to publish at close
+  bool local_ = false;                        // all hosts share one cache, so that a close publishes nothing
   std::shared_ptr<const SetContents> known_;  // contents applied to the streams; guarded by the lock of names
   std::mutex opens_mutex_;
   Opens opens_;
@@ -174,11 +179,11 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
 
 // Removes a container that was gathered, and the shared memory that killed processes have left for it.
 void remove_container(Store& store, const std::string& container, const std::string& memory_directory);
-// As remove_container(), but keeps the file as `to`.
+// Does the same as remove_container(), but renames the container to `to` instead of removing it.
 void set_container_aside(Store& store, const std::string& container, const std::string& to,
                          const std::string& memory_directory);
 
-// Start and end the fork notifications of an open set (set_forks.cpp).
+// Register and unregister an open set for the fork handlers (set_forks.cpp).
 void note_set(OpenSet* set);
 void forget_set(OpenSet* set);
 

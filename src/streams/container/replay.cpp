@@ -33,7 +33,7 @@ class Replayer {
     if (stream == nullptr || stream->name.empty()) return;
     if (container == own_) stream->here = true;
     if (record.kind == RecordKind::create && !record.empties && record.time > stream->named)
-      return;  // the stream existed and is unchanged
+      return;  // the stream exists, and the record changes nothing
     stream->changed = std::max(stream->changed, record.time);
     if (container != own_) ++stream->elsewhere;
     change(*stream, record, source);
@@ -153,7 +153,7 @@ bool was_taken(const SetContents& set, const format::Identity& identity) {
   });
 }
 
-// Returns nullopt if the container is being created or was removed.
+// Reads a container. Returns nullopt if the container is being created or was removed.
 std::optional<ContainerContents> read_if_there(Store& store, const std::string& path) {
   try {
     return read_container(store, path);
@@ -171,12 +171,13 @@ ReadsOfBlocks reads_in(Store& store, const std::string& path, Checking checking)
   return {checking, store.traits(path).coherence != Coherence::local};
 }
 
-// Orders the records of all containers, since their effect depends on the common order.
+// Collects the records of all containers and applies them in the order of their times.
 class Turns {
  public:
   Turns(const ReadsOfBlocks& reads) : reads_(reads) {}
 
-  // `found` must stay valid until carry_out(). Returns null if the multifile already has the content.
+  // Adds a container, which must stay valid until carry_out(). Returns null if the multifile already has its
+  // content.
   SetSource* add(SetContents& set, const std::string& path, const ContainerContents& found) {
     if (was_taken(set, found.header.identity)) return nullptr;
     const auto source = static_cast<uint32_t>(set.sources.size());
@@ -218,7 +219,7 @@ class Turns {
   std::vector<Turn> turns_;
 };
 
-// Reads the sizes again, because containers may have grown since.
+// Marks streams with bytes beyond the end of their container, which may have grown since.
 void find_cut_off(SetContents& set) {
   for (const auto& [name, stream] : set.names)
     for (const auto& [offset, piece] : stream->pieces.all()) {
@@ -231,7 +232,7 @@ void find_cut_off(SetContents& set) {
     }
 }
 
-// Reports bytes that a program failed to write and did not write again.
+// Adds to the damage of each source the failed writes that the program has not repeated.
 void find_failures(SetContents& set) {
   for (SetSource& source : set.sources)
     if (source.failed && source.damage.empty())
@@ -334,7 +335,7 @@ bool SetReader::look() {
   looked_at_ = time_of_reading();
   looked_ = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   const SetFiles files = files_of(store_, path_);
-  // A container disappears once a multifile has its content, so the multifile is read after the containers.
+  // Look for the multifile last: a gathering job removes a container when the multifile has its content.
   const bool gone = look_for_containers(files.containers);
   if (files.multifile || gone || base_seen_ != 0) look_for_base();
   return changed_;

@@ -1,5 +1,5 @@
-// streams/container/replay: computes the contents of a set from the records of all its containers and the
-// multifile below them (rules in docs/format.md, section 19).
+// streams/container/replay: computes the contents of a set from the records of all its containers and from
+// its multifile (rules in docs/format.md, section 19).
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct SetSource {
 
 struct ReplayedStream {
   std::string name;       // empty: removed
-  format::StreamKey key;  // container of creation, and the number there
+  format::StreamKey key;  // container that created the stream, and the number in that container
   layout::PieceMap pieces;
   int64_t size = 0;
   int64_t written = 0;  // time of the last write, or of setting the size
@@ -48,7 +48,7 @@ struct ReplayedStream {
   uint32_t mode = 0;
   bool here = false;      // the container of `own` has records of this stream
   bool cut_off = false;   // some bytes lie beyond the end of their container
-  int64_t elsewhere = 0;  // changes with each record in another container, and with another multifile
+  int64_t elsewhere = 0;  // changes with each record in another container, and with a new multifile
 
   struct Failure {
     uint64_t container = 0;
@@ -72,9 +72,9 @@ struct SetContents {
   };
   std::unordered_map<format::StreamKey, ReplayedStream*, KeyHash> keys;
   int64_t read_at = 0;       // time at which reading began
-  int64_t looked = 0;        // as read_at, by the host's monotonic clock, in nanoseconds
+  int64_t looked = 0;        // time at which reading began by the host's monotonic clock, nanoseconds
   int64_t newest = 0;        // largest time of a record
-  uint64_t next_number = 1;  // not yet used by the container of `own`
+  uint64_t next_number = 1;  // first stream number that the container of `own` has not used
 
   ReplayedStream* find(std::string_view name) const {
     const auto found = names.find(name);
@@ -92,15 +92,15 @@ struct ReadsOfBlocks {
   bool served = false;  // bytes of other hosts arrive late from a server
 };
 
-// Options of a reader that is no member of the set.
+// Options of read_set(), for readers outside of the hosts that write to the set.
 struct SetReading {
   bool lenient = false;  // an unreadable container is reported as damage of its source instead of an error
   bool checked = false;  // also scan all bytes after the records
   Checking checking = Checking::on;
 };
 
-// Reads all containers and the multifile. Containers that are being created, or that are removed during the
-// call, are ignored.
+// Reads all containers and the multifile of a set. Ignores containers that are being created or that are
+// removed during the call.
 SetContents read_set(Store& store, const std::vector<std::string>& containers, const std::string& multifile,
                      const SetReading& reading);
 
@@ -112,14 +112,14 @@ class SetReader {
   // `own`: path of the calling host's container.
   SetReader(Store& store, std::string path, std::string own, Checking checking);
 
-  // Reads new records of other hosts' containers, and the multifile. Returns false if nothing has changed
-  // since the last call of contents().
+  // Reads the new records of other hosts' containers, and a new multifile. Returns false if nothing has
+  // changed since the last call of contents().
   bool look();
   bool has_containers() const { return !others_.empty(); }  // of other hosts
   bool has_others() const { return has_containers() || base_; }
 
-  // Returns the current contents, including the host's own container unless `own` is 0. Includes records of
-  // the own container that were not announced.
+  // Returns the contents as of the last look(). Unless `own` is 0, also reads the host's own container, with
+  // records that its writers have not announced yet.
   SetContents contents(uint64_t own);
 
  private:

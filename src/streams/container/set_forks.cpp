@@ -54,7 +54,8 @@ struct Everybody {
   }
 };
 
-// Constant-initialized and never destroyed: programs may fork during the destruction of static objects.
+// Holds the registered sets. Constant-initialized and never destroyed, because programs may fork before or
+// after the lifetime of static objects.
 union Kept {
   constexpr Kept() : all() {}
   ~Kept() {}
@@ -89,11 +90,11 @@ void OpenSet::note_close(Opens::iterator at) {
   opens_.erase(at);
 }
 
-// Streams that the child inherits count as open from now on, even if the parent closes them.
+// Counts each open stream once more for the child, so that the stream stays open if the parent closes it.
 void OpenSet::before_fork() {
   {
     const SharedStreams::NamesLock lock(*streams_);
-    opens_mutex_.lock();  // same lock order as when opening
+    opens_mutex_.lock();  // after the lock of names, as when a stream is opened
     for (const SharedPlace at : opens_) streams_->open(at);
   }
   memory_->before_fork();

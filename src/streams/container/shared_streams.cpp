@@ -14,11 +14,11 @@ namespace sheaf {
 
 namespace {
 
-constexpr uint64_t grain = 64;  // bytes; block sizes are multiples
+constexpr uint64_t grain = 64;  // unit of memory blocks, bytes
 constexpr uint64_t first_buckets = 1024;
 constexpr uint64_t max_buckets = HostMemory::chunk / sizeof(SharedPlace);
 constexpr int64_t entries_per_bucket = 2;
-constexpr int64_t latest = INT64_MAX / 2;  // year 2116; keeps damaged times from exhausting the clock
+constexpr int64_t latest = INT64_MAX / 2;  // year 2116; damaged times must not exhaust the clock
 
 uint64_t entry_bytes(size_t name) { return (offsetof(SharedEntry, name) + name + grain - 1) / grain * grain; }
 
@@ -26,7 +26,7 @@ uint64_t target_bytes(size_t path) {
   return (offsetof(SharedTarget, path) + path + grain - 1) / grain * grain;
 }
 
-// A key as a name that no stream can have.
+// Encodes a key as a name that no stream can have, so that the hash table can hold it.
 struct KeyText {
   explicit KeyText(const format::StreamKey& key) {
     text[0] = '\0';
@@ -77,7 +77,8 @@ void SharedStreams::hear(int64_t time) {
 SharedPlace SharedStreams::allocate(uint64_t bytes) {
   Head& h = head();
   const uint64_t size = (bytes + grain - 1) / grain;
-  // After a kill, the free lists may be inconsistent. Their blocks are lost until the memory is rebuilt.
+  // If a holder of the lock was killed, the free lists may be inconsistent, so drop them. Their blocks stay
+  // unused until the memory is rebuilt.
   if (h.memory.lock()) std::ranges::fill(h.free, 0);
   SharedPlace at = 0;
   if (size < std::size(h.free) && (at = h.free[size]) != 0) {
@@ -109,7 +110,8 @@ void SharedStreams::release(SharedPlace at, uint64_t bytes) {
 
 // --- Names.
 
-// New entries go to the newest level and stay there, so no entry moves while other processes search.
+// Adds a larger level of buckets. New entries go to the newest level. No entry ever changes its level, so no
+// entry moves while another process searches.
 void SharedStreams::add_level() {
   Head& h = head();
   const uint32_t count = h.level_count.load();
@@ -328,7 +330,8 @@ void SharedStreams::cut(SharedStream& one, int64_t size, int64_t time) {
 
 // --- Repair after a kill.
 
-// Rebuilds all hash chains from the streams, which refer to their names. Frees streams without a first name.
+// Rebuilds all hash chains from the list of streams, each of which refers to its name. Frees streams that
+// never got a name.
 void SharedStreams::mend_names() {
   Head& h = head();
   std::vector<SharedPlace> keys;
@@ -374,7 +377,8 @@ void SharedStreams::mend_names() {
   h.streams.store(named);
 }
 
-// Repairs a stream: only pieces in the list count, and a size or a move that was in progress is completed.
+// Repairs a stream after a process was killed that held its lock. Completes a change of size or a move that
+// was in progress. A piece that is not yet in the list does not count.
 void SharedStreams::mend(SharedStream& one) {
   one.version.fetch_add(1);
   SharedPlace last = 0;

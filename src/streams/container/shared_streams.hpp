@@ -1,5 +1,5 @@
 // streams/container/shared_streams: the state of an open set that the processes of a host share: names,
-// streams, and the places of their bytes.
+// streams, and the extents of their bytes.
 //
 // The state is in shared memory (base/os/host_memory) and can be rebuilt from the containers at any time, so
 // it need not survive its processes. It is never written to a file. A process may be killed at any point:
@@ -23,17 +23,17 @@ namespace sheaf {
 
 using SharedPlace = uint64_t;
 
-// A contiguous extent of a stream. Changed under the lock of the stream; single fields may be read without
-// it.
+// A contiguous extent of a stream. A process must hold the lock of the stream to change it, but may read
+// single fields without the lock.
 struct SharedPiece {
   std::atomic<SharedPlace> next;
   int64_t offset;                 // in the stream
   std::atomic<int64_t> length;    // 0: cut off
-  std::atomic<int64_t> capacity;  // >= length: the limit of growth; for a multifile, the task
+  std::atomic<int64_t> capacity;  // >= length: limit of growth. In a multifile: number of the task
   int64_t place;                  // in the file
-  int64_t record;                 // place of its record in the own container; 0: it does not grow
+  int64_t record;                 // place of the record in the own container; 0: the piece does not grow
   int64_t time;                   // time of that record
-  uint64_t origin;                // container or multifile of its bytes; 0: the own container
+  uint64_t origin;                // container or multifile with the bytes; 0: the own container
   SharedSums sums;                // for a piece in the own container
 };
 static_assert(sizeof(SharedPiece) == 128);
@@ -66,7 +66,8 @@ struct SharedStream {
   format::StreamKey key;  // origin: never 0
 };
 
-// A name, or the key of a stream that was created elsewhere.
+// An entry of the hash table: the name of a stream, or the key of a stream that another container has
+// created.
 struct SharedEntry {
   std::atomic<SharedPlace> next;  // next in its bucket
   uint64_t hash;
@@ -93,7 +94,7 @@ struct RecordArea {
 
 class SharedStreams {
  public:
-  static constexpr uint32_t layout = 6;  // version of the structures here and of the memory that holds them
+  static constexpr uint32_t layout = 6;  // version of the structures of this file and of HostMemory
 
   explicit SharedStreams(HostMemory& memory) : memory_(memory) {}
   void make(const format::Identity& identity, bool summed);  // initializes new memory
@@ -136,9 +137,11 @@ class SharedStreams {
   SharedEntry& entry(SharedPlace at) { return memory_.as<SharedEntry>(at); }
   SharedTarget& target(SharedPlace at) { return memory_.as<SharedTarget>(at); }
 
-  // Returns a time that no other record of this host has, as close to the present as possible.
+  // Advances the clock and returns the new time: the present, or the smallest greater time if the host has
+  // already used the present.
   int64_t tick();
-  // Advances the clock to `time`, which another host has issued: later calls of tick() return larger values.
+  // Advances the clock to at least `time`, a time that another host has issued. Later calls of tick() return
+  // greater times.
   void hear(int64_t time);
 
   // --- The caller holds the lock of names:
@@ -157,7 +160,7 @@ class SharedStreams {
   };
 
   SharedPlace find(std::string_view name);         // 0 if not found
-  SharedPlace find(const format::StreamKey& key);  // only streams registered with note_key()
+  SharedPlace find(const format::StreamKey& key);  // finds only streams registered with note_key()
   void note_key(SharedPlace stream);
   // Allocates a stream without a name or pieces. Throws `no_space`.
   SharedPlace make_stream(const format::StreamKey& key, uint32_t mode, int64_t time);

@@ -1,5 +1,5 @@
-// streams/container/host_stream, streams/container/open_set: reading and status of a stream, including failed
-// writes; closing it, moving it out of its set, and its names.
+// streams/container/stream_status: further functions of HostStream and OpenSet. They read a stream, get and
+// set its status, report failed writes, close and move the stream, and change its name.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -190,8 +190,8 @@ std::optional<StreamTarget> HostStream::moved() {
   return StreamTarget{{target.path, target.bytes}, target.device, target.number};
 }
 
-// If the process is killed before `moving` is set, other processes see no change; afterwards, the move is
-// complete.
+// The move takes effect when `moving` is set. If the process is killed earlier, other processes see no
+// change. If it is killed later, mend() completes the move.
 bool HostStream::move_out(const std::string& path, const ContainerSet::CopyOut& copy) {
   const SharedStreams::StreamLock lock(streams_, at_);
   if (stream_.moved.load() != 0) return false;
@@ -231,7 +231,8 @@ void HostStream::record_failure(int64_t failure, const FailedWrites& failed) {
   }
 }
 
-// Keeps a record of missing bytes in the container, so that it survives the end of the program.
+// Records the first failed write in the container, so that readers learn of the missing bytes even after the
+// end of the program.
 void HostStream::tell_failures() {
   has_failed_ = !failed_.empty();
   const bool is_told = told_ != 0 && !failed_.empty() && told_offset_ == failed_.offset();
@@ -240,8 +241,9 @@ void HostStream::tell_failures() {
   try {
     if (!failed_.empty()) record_failure(0, failed_);
     if (before != 0) record_failure(before, {});
-  } catch (const Error&) {  // even the spare area is full
-    // The call itself has succeeded, or throws its own error. flush() fails while `failed_` is not empty.
+  } catch (const Error&) {  // the record does not fit, even into the spare area
+    // Do not throw: the write has succeeded, or throws its own error. flush() fails while `failed_` is not
+    // empty.
     attempt([&] { set_->writer().note_failure(); });
   }
 }
@@ -292,7 +294,8 @@ void HostStream::sync() {
 
 // --- Names.
 
-// A full disk must not prevent opening or removing a stream. In this case, the next open tries again.
+// Ignores a full disk, because it must not prevent opening or removing a stream. The next open then tries
+// again.
 void OpenSet::bind(SharedPlace at) {
   SharedStream& stream = streams_->stream(at);
   if (stream.bound.load() != 0 || stream.entry.load() == 0) return;
@@ -320,8 +323,9 @@ void OpenSet::rename(SharedPlace at, SharedPlace entry) {
   }
 }
 
-// Also completes a rename that a killed process began. No name was looked up since, so a second record after
-// one that was already written is harmless.
+// Records and completes the rename in Head::renamed, including one that a killed process has begun. That
+// process may have written the record already. A second one is harmless, because no process has looked up a
+// name since.
 void OpenSet::finish_renaming() {
   SharedStreams::Head& head = streams_->head();
   const SharedPlace at = head.renamed.load(), entry = head.renamed_to.load();
@@ -340,7 +344,8 @@ void OpenSet::finish_renaming() {
   head.renamed.store(0);
 }
 
-// The process that moved the stream may have been killed before it wrote the record.
+// Writes the record of the removal again, because the process that moved the stream may have been killed
+// before it wrote one.
 bool OpenSet::take_name_of_moved(SharedPlace at) {
   SharedStream& stream = streams_->stream(at);
   if (stream.moving.load() != 0) {

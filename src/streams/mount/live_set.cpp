@@ -39,7 +39,7 @@ std::string LiveSet::path_below(uint64_t folder, std::string_view name) {
   return path_in(folder, name);
 }
 
-// Removes the name of a node; open handles stay valid.
+// Removes the name `path` from its node. Open handles of the node stay valid.
 void LiveSet::lose(const std::string& path) {
   const auto at = numbers_.find(path);
   if (at == numbers_.end()) return;
@@ -200,8 +200,7 @@ void LiveSet::remove(uint64_t folder, std::string_view name) {
   const std::string path = path_below(folder, name);
   if (!set_->remove(path)) throw refused(is_folder(path) ? EISDIR : ENOENT, path);
   const std::lock_guard lock(mutex_);
-  // A folder exists because of its content. Register it, so that it stays when it becomes empty, as on other
-  // file systems.
+  // Remember the folder, so that it still exists when it becomes empty, as on other file systems.
   if (folder != top_) folders_.insert(path_of(folder));
   lose(path);
 }
@@ -211,7 +210,7 @@ void LiveSet::rename(uint64_t from_folder, std::string_view from, uint64_t to_fo
   const std::string old_path = path_below(from_folder, from), path = path_below(to_folder, to);
   if (!set_->status(path) && is_folder(path)) throw refused(EISDIR, path);
   if (!set_->rename(old_path, path, keep))
-    throw refused(is_folder(old_path) ? EXDEV : ENOENT, old_path);  // on EXDEV, programs copy instead
+    throw refused(is_folder(old_path) ? EXDEV : ENOENT, old_path);  // after EXDEV, programs copy the folder
   const std::lock_guard lock(mutex_);
   if (from_folder != top_) folders_.insert(path_of(from_folder));
   if (old_path == path) return;

@@ -1,10 +1,11 @@
-// streams/mount/live_set: the streams of a set of containers as files and folders that programs can write, on
-// top of streams/container/container_set.
+// streams/mount/live_set: shows the streams of a set of containers (streams/container/container_set) as
+// writable files and folders.
 //
-// Each request looks the stream up in the set, so that changes by other programs are visible. Folders follow
-// from the slashes in stream names. Folders created here are remembered until they are removed or this object
-// is destroyed. A number belongs to a name as long as the kernel remembers it. Thread-safe. All functions
-// throw an Error with the errno that a file system would return.
+// Each request looks the stream up in the set, so that changes by other programs are visible. Slashes in
+// stream names create folders. The object remembers an empty folder that a program has created until a
+// program removes the folder. A number denotes the same name as long as the kernel's lookup count of the
+// number is positive. Thread-safe. All functions throw an Error with the errno that a file system would
+// return.
 #pragma once
 
 #include <memory>
@@ -22,7 +23,8 @@ namespace sheaf::mount {
 
 class LiveSet {
  public:
-  // First number of files and folders here. The top folder has its number in the tree.
+  // Smallest number of files and folders of a live set, except the top folder, which has its number in the
+  // tree.
   static constexpr uint64_t first_number = uint64_t{1} << 62;
 
   struct Found {
@@ -39,24 +41,24 @@ class LiveSet {
 
   bool has(uint64_t number) const { return number >= first_number; }
 
-  // Returns nullopt if the name does not exist. A successful call adds one to the kernel's lookup count of
-  // the number.
+  // Returns the file or folder `name` of `folder`; nullopt if it does not exist. A successful call adds one
+  // to the kernel's lookup count of the number.
   std::optional<Found> find(uint64_t folder, std::string_view name);
   Found at(uint64_t number);
   void forget(uint64_t number, uint64_t times);
   std::vector<Listed> list(uint64_t folder);
 
   std::shared_ptr<ContainerStream> open(uint64_t number, bool write, bool truncate);
-  // Increments the lookup count, as find() does.
   struct Created {
     Found found;
     std::shared_ptr<ContainerStream> stream;
   };
+  // Creates a file and opens it for writing. Increments the lookup count of its number, as find() does.
   Created create(uint64_t folder, std::string_view name, uint32_t mode, bool exclusive, bool truncate);
   Found make_folder(uint64_t folder, std::string_view name);
   void remove_folder(uint64_t folder, std::string_view name);
   void remove(uint64_t folder, std::string_view name);
-  // With `keep`, an existing `to` is an error and stays unchanged.
+  // Renames a file. With `keep`, throws EEXIST if `to` exists; otherwise replaces `to`.
   void rename(uint64_t from_folder, std::string_view from, uint64_t to_folder, std::string_view to,
               bool keep);
   void truncate(uint64_t number, int64_t size);
@@ -66,7 +68,7 @@ class LiveSet {
   struct Node {
     std::string path;  // empty: removed
     uint64_t remembered = 0;
-    std::weak_ptr<ContainerStream> open;  // the stream opened last; perhaps read-only
+    std::weak_ptr<ContainerStream> open;  // handle of the stream that was opened last; may be read-only
     uint64_t stream = 0;                  // StreamStatus::number of the stream opened last
   };
 
@@ -89,7 +91,7 @@ class LiveSet {
   std::mutex mutex_;  // guards the following members
   std::unordered_map<uint64_t, Node> nodes_;
   std::unordered_map<std::string, uint64_t> numbers_;  // by path
-  std::set<std::string> folders_;                      // folders created here
+  std::set<std::string> folders_;                      // folders that may be empty
   uint64_t next_ = first_number;
 };
 

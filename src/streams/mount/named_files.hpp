@@ -1,5 +1,5 @@
-// streams/mount/named_files: the streams of a set with names (streams/container/named_streams) as files, in
-// their state when the set was opened.
+// streams/mount/named_files: shows the named streams of a set (streams/container/named_streams) as files. The
+// state is that at the time when the set was opened.
 #pragma once
 
 #include "streams/container/named_streams.hpp"

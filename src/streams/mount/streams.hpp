@@ -1,4 +1,5 @@
-// streams/mount/streams: a multifile as a mount sees it: streams with names and sizes and random read access.
+// streams/mount/streams: the interface of a multifile for mounts: streams with names, sizes and random read
+// access.
 //
 // The module `mount` maps names to streams: names and numbers of files and folders (streams/mount/tree), the
 // streams themselves (streams/mount/task_streams), and their extended attributes. It calls multifile/ and
@@ -33,7 +34,7 @@ struct Facts {
   uint32_t mode = 0;     // permissions; 0: those of the multifile
 };
 
-// Names without "user.sheaf.", and values, as text.
+// Extended attributes: names without the prefix "user.sheaf.", and values as text.
 using Attributes = std::vector<std::pair<std::string, std::string>>;
 
 // The streams of one multifile, numbered from 0. Thread-safe. All functions throw the errors of reading the
@@ -46,13 +47,13 @@ class Streams {
   virtual int64_t bytes() const = 0;  // stored size of all streams
   // Returns the path of the file: folders and file name, separated by slashes.
   virtual std::string name(int64_t stream) const = 0;
-  // Returns whether names are computed from numbers and have no slash. Then find() returns the stream of a
-  // name, or nullopt for other names.
+  // Returns whether names are computed from stream numbers and contain no slash. If so, find() returns the
+  // stream of a name, or nullopt if no stream has the name.
   virtual bool computes_names() const { return false; }
   virtual std::optional<int64_t> find(std::string_view /*name*/) const { return {}; }
 
   virtual Facts facts(int64_t stream) = 0;
-  // Returns whether sizes are available without reading. If not, listings of many streams omit them.
+  // Returns whether all sizes are known without reading the streams. If not, listings omit the sizes.
   virtual bool knows_sizes() const = 0;
   virtual std::unique_ptr<Reader> open(int64_t stream) = 0;
 

@@ -24,7 +24,7 @@ class TaskReader final : public Reader {
   size_t read_at(std::span<std::byte> out, int64_t offset) override {
     if (offset >= size()) return 0;
     out = out.first(static_cast<size_t>(std::min(size() - offset, std::ssize(out))));
-    // A table of sizes that is read on demand is not thread-safe.
+    // If the stream reads its table of sizes on demand, only one thread may use it.
     std::unique_lock lock(mutex_, std::defer_lock);
     if (!stream_.sizes().in_memory()) lock.lock();
     stream_.read_apart(places_.find(stream_.sizes(), offset), out);

@@ -1,6 +1,7 @@
-// streams/mount/task_streams: one file per task of a multifile. The name is the task's name if tasks have
-// names (docs/format.md, section 14.5), otherwise "task.000017" with at least six digits. The content is what
-// the task has written, uncompressed; for a key-value multifile, its records unchanged.
+// streams/mount/task_streams: shows each task of a multifile as a file. The name is the task's name if tasks
+// have names (docs/format.md, section 14.5), otherwise "task.000017" with at least six digits. The content of
+// a file is what the task has written, uncompressed. In a key-value multifile, this includes the headers of
+// the records.
 #pragma once
 
 #include <mutex>
@@ -13,7 +14,7 @@ namespace sheaf::mount {
 
 class TaskStreams final : public Streams {
  public:
-  // `names`: of all tasks, or empty.
+  // `names`: the names of all tasks; empty if tasks have no names.
   TaskStreams(Multifile multifile, std::vector<format::TaskName> names);
 
   int64_t count() const override { return multifile_.ntasks(); }

@@ -10,8 +10,8 @@ namespace sheaf::mount {
 
 namespace {
 
-// Folders have small numbers. The number of a file has the index of its multifile plus one above this bit,
-// and the stream number below.
+// Number of bits for the stream in the number of a file. The bits above hold the index of the multifile plus
+// one. Folders have smaller numbers.
 constexpr int multifile_shift = 40;
 constexpr uint64_t stream_mask = (uint64_t{1} << multifile_shift) - 1;
 
@@ -55,7 +55,8 @@ void Tree::add_named(uint64_t folder, size_t multifile, int64_t stream) {
     throw Error(Code::invalid_argument,
                 "stream " + std::to_string(stream) + " is called '" + whole + "', " + why);
   };
-  // Names of files outside the set's directory are absolute; they are shown below the root.
+  // Streams captured outside the directory of the set have absolute names. They are shown below the root,
+  // without the first slash.
   for (std::string_view rest = std::string_view(whole).substr(whole.starts_with('/'));;) {
     const size_t slash = rest.find('/');
     const std::string name(rest.substr(0, slash));

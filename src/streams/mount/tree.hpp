@@ -1,8 +1,9 @@
 // streams/mount/tree: the files and folders of a mount, and their inode numbers.
 //
 // A single multifile is the root; several multifiles are folders of the root. Slashes in stream names create
-// further folders. Numbers stay the same during the lifetime of the tree. The tree does not store names that
-// a multifile computes from task numbers, so even a million such streams take no memory. Thread-safe.
+// further folders. Numbers stay the same during the lifetime of the tree. If a multifile computes stream
+// names from task numbers, the tree does not store them, so that a million streams take no memory.
+// Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ struct Node {
   uint64_t number = 0;
   size_t multifile = 0;        // index in the constructor's argument; 0 for a root above several multifiles
   Streams* streams = nullptr;  // streams of that multifile; null for a root above several multifiles
-  int64_t stream = -1;         // number of a file's stream; negative for a folder
+  int64_t stream = -1;         // number of the stream of a file; negative for a folder
   bool is_folder() const { return stream < 0; }
 };
 
@@ -44,19 +45,19 @@ class Tree {
   // name.
   explicit Tree(std::vector<Multifile> multifiles);
 
-  // Returns nullopt if no file or folder has this number.
+  // Returns the file or folder with this number; nullopt if there is none.
   std::optional<Node> at(uint64_t number) const;
-  // Returns nullopt if the folder has no entry of that name.
+  // Returns the entry `name` of the folder; nullopt if there is none.
   std::optional<Node> find(uint64_t folder, std::string_view name) const;
   // Returns the entry of a folder at `position`, counted from 0; nullopt after the last one.
   std::optional<Entry> entry(uint64_t folder, int64_t position) const;
   int64_t entries(uint64_t folder) const;  // number of entries
   uint64_t parent(uint64_t folder) const { return folders_[folder - root].parent; }
-  // Returns the number of folders directly in this one.
+  // Returns the number of folders directly in `folder`.
   int64_t subfolders(uint64_t folder) const { return folders_[folder - root].subfolders; }
   // Returns the paths of all folders except the root, relative to the root: "a", "a/b".
   std::vector<std::string> folder_paths() const;
-  // Totals of all multifiles.
+  // Return the number of files and the stored size in bytes, both over all multifiles.
   int64_t files() const;
   int64_t bytes() const;
   // Returns true if the sizes of all streams are available without reading.
@@ -80,7 +81,7 @@ class Tree {
   void add(uint64_t folder, Entry entry);
 
   std::vector<Multifile> multifiles_;
-  std::vector<Folder> folders_;  // the folder with number 1 first
+  std::vector<Folder> folders_;  // index: number of the folder minus `root`
 };
 
 }  // namespace sheaf::mount

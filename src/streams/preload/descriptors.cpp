@@ -36,9 +36,9 @@ void note_process() { process.store(getpid()); }
 
 constinit uint64_t forks = 0;
 
-// State of the forking thread, which is inside from the first fork handler below to the last. They enclose
-// the handlers of the containers. A signal handler therefore never waits for a lock that its own thread took
-// for the fork.
+// State of the forking thread, which is inside from before_fork() to the end of in_parent() or in_child().
+// These handlers enclose those of the containers. A signal handler of the program therefore never runs while
+// its own thread holds locks for the fork.
 thread_local constinit Entered forking __attribute__((tls_model("initial-exec"))) = {};
 
 void before_fork() {
@@ -59,8 +59,9 @@ void in_parent() {
   leave(forking);
 }
 
-// The parent has counted the files of the child. A file that another thread opened between the count and the
-// fork was not counted, and its slot may soon be reassigned.
+// Gives the child its own state after a fork. before_fork() has counted the child as a holder of each open
+// file. If another thread opened a file between the count and the fork, the child is no holder of the slot,
+// and the slot may soon be reassigned. Such a file gets a private copy of the slot.
 void in_child() {
   ForkMutex::unlock_all();
   note_process();
@@ -170,7 +171,7 @@ bool borrows_memory() noexcept {
 
 void lock_slots() noexcept {
   state::hand_on_lock();
-  const bool borrowed = borrows_memory();  // the process may have descriptors that are in no table
+  const bool borrowed = borrows_memory();  // a child of vfork(2) may have unlisted descriptors
   const int last = std::max(highest.load(), borrowed ? 255 : -1);
   for (int fd = 0; fd <= last; ++fd) {
     const OpenFile* const file = descriptor_table[fd].load();

@@ -10,10 +10,11 @@ namespace sheaf::posix {
 int duplicate_captured(int fd, int flags);
 // close(2) of any descriptor.
 int close_descriptor(int fd);
-// Drops the state of a captured descriptor that the C library has closed or reused by internal calls that
-// bypass the preload, or is about to.
+// Drops the state of a captured descriptor. Called before or after the C library closes or reuses the
+// descriptor by internal calls that bypass the preload.
 void forget_captured(int fd);
-// Returns `fd`, a descriptor just returned by the kernel or -1, after dropping any stale table entry.
+// Drops a stale table entry of `fd` and returns `fd`. `fd` is a descriptor that the kernel has just returned,
+// or -1.
 inline int new_descriptor(int fd) {
   if (is_captured(fd)) forget_captured(fd);
   return fd;

@@ -25,11 +25,12 @@ namespace sheaf::posix {
 namespace {
 
 constexpr int not_status = O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC;
-constexpr uint64_t ours = uint64_t{1} << 62;  // inode number bit that no plain file has
+constexpr uint64_t ours = uint64_t{1} << 62;  // bit of the inode numbers of captured files only
 
 bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH); }
 
-// O_TRUNC also truncates a file opened for reading.
+// Returns whether an open with `flags` may change the file. O_TRUNC truncates a file that is opened for
+// reading, too.
 bool changes(int flags) { return writes(flags) || ((flags & O_TRUNC) && !(flags & O_PATH)); }
 
 int wanted(int flags) {
@@ -38,8 +39,8 @@ int wanted(int flags) {
   return (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0) | (flags & O_TRUNC ? W_OK : 0);
 }
 
-// Looks up a name in the set; returns 0 or an errno. Leaves `found` unchanged if the lookup throws: direct
-// assignment could leave a partly written value.
+// Looks up `name` in the set and stores its status in `found`. Returns 0 or an errno. Leaves `found`
+// unchanged if the lookup throws.
 int look_up(ContainerSet& set, std::string_view name, std::optional<StreamStatus>& found, bool anew = false) {
   return errno_of([&] {
     if (const std::optional<StreamStatus> status = anew ? set.known(name) : set.status(name))
@@ -47,13 +48,13 @@ int look_up(ContainerSet& set, std::string_view name, std::optional<StreamStatus
   });
 }
 
-// Returns whether the open empties the file in any case. The state on other hosts then need not be read,
-// unless it is already known.
+// Returns whether an open with `flags` leaves an empty file, whether the file existed or not. If so, the
+// lookup need not check other hosts for a newer state of the file.
 bool makes_anew(int flags) {
   return (flags & O_CREAT) && (flags & O_TRUNC) && !(flags & (O_EXCL | O_DIRECTORY)) && writes(flags);
 }
 
-// Description of the stream in a slot, for processes that inherit it.
+// The members of a Slot that describe the stream to processes that inherit the descriptor.
 struct Told {
   uint64_t number;
   std::string_view set, name;
@@ -61,8 +62,9 @@ struct Told {
   bool view;
 };
 
-// Reserves a descriptor and its slot before the file is touched, so that an open without a free slot changes
-// nothing. The destructor releases them unless a stream was assigned.
+// Reserves a descriptor and its slot before an open creates or truncates a file, so that an open without a
+// free slot changes nothing. The destructor releases the descriptor and the slot unless give() has assigned a
+// stream.
 class Reserved : private NonCopyable {
  public:
   explicit Reserved(int flags) : file_(make_open_file()) {
@@ -109,7 +111,7 @@ class Reserved : private NonCopyable {
   int error_ = 0;
 };
 
-// Returns the errno for opening an existing file this way; 0 if it is allowed.
+// Returns the errno that forbids opening the existing file with `flags`; 0 if the open is allowed.
 int refusal(const StreamStatus& found, const Place& place, int flags) {
   if (place.slash && (flags & O_CREAT)) return EISDIR;
   if ((flags & O_CREAT) && (flags & O_EXCL)) return EEXIST;
@@ -171,7 +173,7 @@ bool plain_there(const Place& place) noexcept {
 
 namespace {
 
-// Returns true once for each rule.
+// Returns true in the first call for the rule of `place`, else false. `warned` holds one bit for each rule.
 bool is_first(std::atomic<uint64_t>& warned, const Place& place) {
   const uint64_t bit = uint64_t{1} << (place.match.rule->number % 64);
   return !(warned.fetch_or(bit) & bit);
@@ -184,8 +186,8 @@ void warn_unseen(const Place& place, int error) {
          printable(place.match.set).c_str(), strerror(error));
 }
 
-// Decides how an open continues if the set has no stream of that name, or cannot determine it (`error`).
-// Returns hand_on, -1 with errno, or 0 if the set must create the file.
+// Decides how an open continues if the lookup found no stream, or failed with `error`. Returns hand_on, -1
+// with errno, or 0 if the set must create the file.
 int without_stream(const Place& place, int flags, int error) {
   const bool makes = (flags & O_CREAT) && !(flags & O_DIRECTORY);
   if (plain_there(place) || (error == 0 && (!makes || !may_change_in(place)))) return hand_on;
@@ -214,7 +216,7 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
   std::shared_ptr<ContainerStream> stream;
   std::optional<Reserved> reserved;
   const auto reserve = [&] { return reserved ? reserved->error() : reserved.emplace(flags).error(); };
-  for (int attempt = 0; !stream && attempt < 3; ++attempt) {  // retries after a concurrent create or remove
+  for (int attempt = 0; !stream && attempt < 3; ++attempt) {  // retry after a concurrent create or remove
     std::optional<StreamStatus> found;
     const bool anew = attempt == 0 && makes_anew(flags);
     int error = look_up(*set, place.match.name, found, anew);

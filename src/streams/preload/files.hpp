@@ -13,14 +13,15 @@
 
 namespace sheaf::posix {
 
-// Result of a call that must be passed to the C library. The name is a plain file or no file, or the set
-// cannot store it.
+// Result that asks the caller to pass the call to the C library. The reason is that the name is a plain file
+// or no file, or that the set cannot store the file.
 inline constexpr int hand_on = -2;
 
 // open(2). Returns a descriptor, -1 with errno, or hand_on.
 int open_captured(const Place& place, int flags, mode_t mode) noexcept;
 
-// Opens another descriptor with its own open file for the stream of `file`. Returns as open_captured.
+// Opens another descriptor with its own open file for the stream of `file`. Returns a descriptor, or -1 with
+// errno.
 int open_same(OpenFile& file, int flags) noexcept;
 
 // Returns whether the process may create and remove names in the directory of `place`.
@@ -46,21 +47,22 @@ int stat_open(OpenFile& file, struct stat& status) noexcept;
 // process.
 bool permitted(const StreamStatus& status, int access) noexcept;
 
-// Returns the umask of the process: the last value passed to umask(2).
+// current_umask() returns the umask of the process. note_umask() records a value that the program has passed
+// to umask(2).
 mode_t current_umask() noexcept;
 void note_umask(mode_t mask) noexcept;
 
 // Publishes the data written by this process to other hosts.
 void flush_written() noexcept;
-// Publishes all written data and releases the slots because the process is ending. Later writes still reach
-// their files.
+// Publishes all written data and releases the slots at the end of the process. Destructors that run later can
+// still write to their files.
 void end_of_process() noexcept;
-// Finds captured files among the descriptors of a starting process. `counted`: the process already counts as
-// a holder, because it is the one that called exec.
+// Registers the captured files among the descriptors of a starting process. `counted`: the process already
+// counts as a holder of their slots, because the same process has called exec.
 void adopt_inherited(bool counted) noexcept;
 
-// After an error of an operation that the library started by itself: if it exceeded RLIMIT_FSIZE, discards
-// the signal, so that the program does not receive it.
+// Discards the pending SIGXFSZ if `error` is EFBIG. Called after a failed operation that the library started
+// by itself, so that the program does not receive the signal.
 void forget_limit(int error) noexcept;
 
 // Warns, once for each rule, that files of the rule are created as plain files, and why.

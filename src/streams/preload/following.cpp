@@ -79,8 +79,8 @@ class FollowingStream final : public ContainerStream {
     }
   }
 
-  // Switches to the stream of the new name. The old stream is kept, because other threads may be in calls on
-  // it.
+  // Switches to the file that `stream` was renamed to. Keeps `stream` itself, because other threads may be in
+  // calls on it.
   void go_on_behind(ContainerStream& stream) {
     const std::optional<StreamTarget> target = stream.moved();
     const auto next = open_target(*target);

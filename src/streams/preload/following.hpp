@@ -1,5 +1,6 @@
-// streams/preload/following: open files with a stream that a process renames out of its set, which may happen
-// at any time. They continue on the resulting file with the same offset and flags.
+// streams/preload/following: open files that survive a rename of their stream out of its set. Any process may
+// rename the stream at any time. The open file then continues on the renamed file, with the same offset and
+// flags.
 #pragma once
 
 #include <memory>
@@ -8,10 +9,10 @@
 
 namespace sheaf::posix {
 
-// Returns a stream that forwards to `stream` while that is in its set. After a rename it forwards to the
-// plain file, or the stream of another set, under the new name. If the new name no longer exists (renamed
-// again or removed), calls fail with ESTALE. Must be called within an Inside (streams/preload/inside.hpp).
-// Returns null for null.
+// Returns a stream that forwards all calls to `stream` until a process renames `stream` out of its set. From
+// then on, calls go to the plain file, or to the stream of another set, that the rename has created. Calls
+// fail with ESTALE if that file was renamed again or removed. Returns null if `stream` is null. Must be
+// called within an Inside (streams/preload/inside.hpp).
 std::shared_ptr<ContainerStream> following(std::shared_ptr<ContainerStream> stream);
 
 }  // namespace sheaf::posix

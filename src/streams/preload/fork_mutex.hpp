@@ -8,7 +8,7 @@
 
 namespace sheaf::posix {
 
-// State guarded by each mutex.
+// State that a ForkMutex guards. All ForkMutexes of the same value share one mutex.
 enum class Guards { slots, sets, following, directories, streams, spawns, mappings };
 
 class ForkMutex {
@@ -20,7 +20,7 @@ class ForkMutex {
   void lock() noexcept { pthread_mutex_lock(mutex_); }
   void unlock() noexcept { pthread_mutex_unlock(mutex_); }
 
-  // For the handlers of fork(2): acquire and release all mutexes, used or not.
+  // Acquire and release the mutexes of all values. For the handlers of fork(2).
   static void lock_all() noexcept {
     for (pthread_mutex_t& one : all) pthread_mutex_lock(&one);
   }

@@ -1,9 +1,9 @@
-// streams/preload/inside: marks code as running inside this library. The containers below call the C library
-// and reach our entry points, which pass such calls on while a thread is inside.
+// streams/preload/inside: marks a thread as running inside this library. The library calls the C library, and
+// thereby its own entry points. These forward the call to the C library while the thread is inside.
 //
 // Signals and cancellation are deferred inside. A signal handler that writes to a captured file would wait
 // for a lock of its own thread, and a cancelled thread would never release its locks. Code that calls the C
-// library outside may be unwound by a cancellation, so it is not noexcept.
+// library while it is not inside may be unwound by a cancellation, so such functions are not noexcept.
 #pragma once
 
 #include <pthread.h>
@@ -20,16 +20,17 @@ inline thread_local constinit int depth_inside __attribute__((tls_model("initial
 
 inline bool is_inside() noexcept { return depth_inside > 0; }
 
-// State of the thread outside, which leave() restores.
+// Signal and cancellation state of a thread before enter(); leave() restores it.
 struct Entered {
   uint64_t mask = 0;  // blocked signals
   int cancel = 0;
 };
 
-// For handlers of fork(2), which enter in one function and leave in another; all other code uses Inside.
+// Marks the calling thread as inside until leave(). Only the handlers of fork(2) call these functions,
+// because they enter in one function and leave in another; all other code uses Inside.
 inline void enter(Entered& before) noexcept {
   if (depth_inside++ > 0) return;
-  const uint64_t all = ~uint64_t{0};  // includes internal signals of the C library, which sigprocmask omits
+  const uint64_t all = ~uint64_t{0};  // with the internal signals of the C library, unlike sigfillset(3)
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before.mask, sizeof before.mask);
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before.cancel);
 }
@@ -76,7 +77,8 @@ class Outside {
   }
 };
 
-// Discards a pending signal that was caused by an operation the library started by itself.
+// Discards signal `number` if it is pending. For signals caused by an operation that the library, not the
+// program, has started.
 inline void forget_signal(int number) noexcept {
   sigset_t one;
   sigemptyset(&one);

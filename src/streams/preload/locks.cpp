@@ -25,7 +25,8 @@ namespace sheaf::posix {
 
 namespace {
 
-// A descriptor for the locks of the process on a stream. Objects are reused, never deallocated.
+// The descriptor that holds the F_SETLK locks of this process on a stream. Objects are reused, never
+// deallocated.
 struct ProcessLock {
   std::atomic<uint64_t> stream{0};  // 0: free
   const ContainerSet* set = nullptr;
@@ -96,7 +97,8 @@ void drop(ProcessLock& lock) {
   if (fd >= 0) close_own_descriptor(fd);
 }
 
-// The file that a descriptor is open on, and the captured file if it is a lock file for one.
+// The path of the file that a descriptor is open on. If that file is the lock file of a stream, `file` is an
+// open file of the stream.
 struct Named {
   LockFileName path;
   OpenFile* file = nullptr;
@@ -129,7 +131,8 @@ int own_lock_file(OpenFile& file) {
   return made;
 }
 
-// A byte range for flock(2) in the file that all captured descriptors are open on.
+// A byte range in the file that all captured descriptors are open on. Locks on such ranges implement
+// flock(2).
 struct Bytes {
   off64_t first, size;
 };
@@ -139,25 +142,26 @@ int lock_bytes(int fd, int command, short type, const Bytes& bytes, short* found
   range.l_whence = SEEK_SET;
   range.l_start = bytes.first;
   range.l_len = bytes.size;
-  if (bytes.size == 0) return 0;  // the kernel would lock up to the end of the file
+  if (bytes.size == 0) return 0;  // for the kernel, length 0 means up to the end of the file
   const int result = real::fcntl(fd, command, reinterpret_cast<long>(&range));
   if (found) *found = range.l_type;
   return result;
 }
 
-// The bytes of a stream: first one byte for each slot with a shared lock, then one for each slot with an
-// exclusive lock. The last byte is the gate, held while a lock is acquired or released.
+// The bytes that implement flock(2) for one stream. The first part has one byte per slot for shared locks,
+// the second part one per slot for exclusive locks. The last byte is the gate: a process holds a lock on it
+// while it acquires or releases a lock of the stream.
 class WholeLockBytes {
  public:
   WholeLockBytes(const OpenFile& file, uint32_t slot) : slot_(slot) {
-    // Constant: 2^64 / golden ratio
+    // The factor is 2^64 divided by the golden ratio.
     uint64_t number = number_of_set(file) ^ (file.slot.load()->stream * 0x9e3779b97f4a7c15);
     number = (number ^ number >> 32) & ((uint64_t{1} << number_bits) - 1);
     first_ = off64_t(state::first_for_locks + (number << stream_bits));
   }
   Bytes gate() const { return {first_ + 2 * slots, 1}; }
   Bytes own(int kind) const { return {first_ + (kind == LOCK_EX ? slots : 0) + slot_, 1}; }
-  // Returns the bytes of other slots that conflict with this lock.
+  // Returns the bytes of other slots that conflict with a lock of this kind (LOCK_SH or LOCK_EX).
   std::array<Bytes, 3> in_the_way(int kind) const {
     const off64_t end = first_ + 2 * slots;
     const off64_t shared = first_ + slot_, exclusive = first_ + slots + slot_;
@@ -181,7 +185,8 @@ class WholeLock {
       : fd_(fd), bytes_(bytes), has_(has), own_(state::open_for_locks()) {}
   WholeLock(const WholeLock&) = delete;
   WholeLock& operator=(const WholeLock&) = delete;
-  // Unlocks first, because a child forked in the meantime shares this descriptor.
+  // Unlocks before it closes the descriptor: a child forked during the call shares the descriptor and would
+  // keep the locks.
   ~WholeLock() {
     if (own_ < 0) return;
     const int error = errno;
@@ -191,8 +196,8 @@ class WholeLock {
   }
 
   // Tries to acquire the lock. Returns 0, or -1 with errno; EWOULDBLOCK if another slot conflicts. Releases
-  // the previous lock first, as the kernel does, unless a process that shares the open file has just acquired
-  // this lock.
+  // the previous lock first, as the kernel does. Succeeds at once if a process that shares the open file has
+  // already acquired the same kind of lock.
   int attempt(int kind) {
     if (own_ < 0 || lock_bytes(own_, F_OFD_SETLKW, F_WRLCK, bytes_.gate()) != 0) return -1;
     if (has_.load() == kind) return 0;
@@ -212,7 +217,8 @@ class WholeLock {
     return release();
   }
 
-  // Waits until no conflicting lock is visible. Returns 0, or -1 with errno.
+  // Waits until it has seen each conflicting range without locks. The caller must then call attempt() again.
+  // Returns 0, or -1 with errno.
   int wait(const Inside& inside, int kind) {
     for (const Bytes& others : bytes_.in_the_way(kind)) {
       const int result = outside(inside, [&] {
@@ -235,8 +241,8 @@ class WholeLock {
     return lock_bytes(fd_, F_OFD_SETLK, F_UNLCK, bytes_.own(LOCK_SH)) == 0 ? exclusive : -1;
   }
 
-  // Returns whether no other slot holds these bytes. Lock holders have read locks. A write lock belongs to a
-  // waiting process, which releases it at once.
+  // Returns whether no other slot has locked these bytes. A read lock belongs to a holder. A write lock
+  // belongs to a process in wait() or is_free(), and is released at once, so this function retries.
   bool is_free(const Bytes& others) const {
     while (lock_bytes(own_, F_OFD_SETLK, F_WRLCK, others) != 0) {
       short found = F_UNLCK;
@@ -362,8 +368,8 @@ void forget_process_locks() noexcept {
   for (ProcessLock* lock = process_locks.load(); lock; lock = lock->next) drop(*lock);
 }
 
-// Keeps the file open as long as the process has a descriptor of it, because another thread may be about to
-// lock it through that one.
+// Closes the lock file only when the process has no other descriptor of the stream, because another thread
+// may be about to lock the stream through such a descriptor.
 void drop_process_locks(const OpenFile& file) noexcept {
   ProcessLock* const lock = find(file);
   if (!lock) return;

@@ -1,5 +1,6 @@
 // streams/preload/mappings: shared read-only mappings (MAP_SHARED) of captured files in this process. Each
-// maps a file in memory, the *image*, which is updated when this process writes.
+// mapping is one of a memory file, the *image*. The library updates the image when this process writes to the
+// captured file.
 #pragma once
 
 #include <atomic>
@@ -11,8 +12,9 @@ namespace sheaf::posix {
 
 inline std::atomic<int> mapping_count{0};
 
-// Update the images after the extent [begin, end) in bytes of a file was written, truncated or allocated; the
-// file size may have changed. Must be called within an Inside (streams/preload/inside.hpp).
+// Update the images of a stream after its bytes [begin, end), and possibly its size, have changed by a write,
+// truncation or allocation. show_in_mappings() does so only if the process has any mappings. Must be called
+// within an Inside (streams/preload/inside.hpp).
 void follow_in_mappings(const ContainerSet* set, uint64_t stream, int64_t begin, int64_t end) noexcept;
 
 inline void show_in_mappings(const ContainerSet* set, uint64_t stream, int64_t begin, int64_t end) noexcept {

@@ -1,5 +1,5 @@
-// streams/preload/opening: open by name as implemented by the entry points, also for the stdio code and
-// syscall(2).
+// streams/preload/opening: open(2) by name as implemented by the entry points. The stdio code and the entry
+// point of syscall(2) call the same functions.
 #pragma once
 
 #include <sys/types.h>
@@ -8,7 +8,7 @@ namespace sheaf::posix {
 
 struct Place;
 
-// openat(2) of any name.
+// Implements openat(2) for any name, captured or not.
 int open_name(int at, const char* path, int flags, mode_t mode);
 
 // Like open_name, for a name with a known place.

@@ -73,9 +73,10 @@ class PlainStream final : public ContainerStream {
   void sync() override { require(fsync(fd_), "cannot sync"); }
 
  private:
-  // Writes all parts and returns the number of bytes written. Calls call(bytes, done) repeatedly, which
-  // returns what write(2) returns; `done` counts the bytes written before. If a call fails before any byte
-  // was written, throws an error that begins with `doing`. A later failure only shortens the result.
+  // Writes all parts and returns the number of bytes written. Calls call(bytes, done) until all bytes are
+  // written. `call` must write some of `bytes` and return what write(2) returns; `done` is the number of
+  // bytes written before. If a call fails before any byte was written, throws an error that begins with
+  // `doing`. A later failure only shortens the result.
   template <class Call>
   int64_t put(std::span<const Part> parts, const char* doing, Call&& call) const {
     int64_t done = 0;
@@ -103,8 +104,9 @@ class PlainStream final : public ContainerStream {
   const StreamTarget target_;
 };
 
-// Opens the file for reading and writing, or for only one of them if its permissions allow no more. The open
-// mode of the stream need not be known here, because callers make only calls that it permits.
+// Opens the file for reading and writing, or for only one of them if the permissions allow no more. Returns a
+// descriptor, or -1 with errno. Does not need the access mode of the program's open, because the entry points
+// check that mode before they call the stream.
 int open_as_allowed(const char* path) {
   for (const int mode : {O_RDWR, O_RDONLY, O_WRONLY}) {
     const int fd = real::open(path, mode | O_NOFOLLOW | O_CLOEXEC, 0);

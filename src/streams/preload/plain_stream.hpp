@@ -8,7 +8,8 @@
 
 namespace sheaf::posix {
 
-// Opens the stream. Throws the errors of opening; ESTALE if the path now names another file.
+// Opens the plain file of `target` as a stream. Throws the errors of opening, and ESTALE if the path now
+// names another file.
 std::shared_ptr<ContainerStream> open_plain_stream(const StreamTarget& target);
 
 }  // namespace sheaf::posix

@@ -1,4 +1,5 @@
-// Inheritance and end of processes; declared in streams/preload/files.hpp.
+// streams/preload/processes: implements the functions of streams/preload/files.hpp for the start and end of a
+// process.
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -51,8 +52,8 @@ void adopt(int fd, bool counted) {
   unuse(file);
 }
 
-// Gives the open file a private slot, because its shared slot may soon be reassigned. Later changes are not
-// visible to other processes.
+// Replaces the slot of the open file by a private copy and releases the shared slot, which may then be
+// reassigned. Other processes do not see later changes of the copy.
 void keep_for_itself(OpenFile& file) {
   Slot* const shared = file.slot.load();
   Slot* const own = state::copy_of(*shared);
@@ -94,7 +95,7 @@ void end_of_process() noexcept {
       [](int, OpenFile& file, void* context) {
         Slot* const slot = file.slot.load();
         if (!state::is_shared(slot)) return;
-        if (state::is_locked(*slot)) {  // other processes continue after data written by late destructors
+        if (state::is_locked(*slot)) {  // other processes may share the offset, so late writes advance it
           *static_cast<bool*>(context) = true;
         } else {
           keep_for_itself(file);

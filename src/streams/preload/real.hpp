@@ -1,6 +1,6 @@
-// streams/preload/real: the C library functions that our entry points replace, looked up on first use. A
-// preloaded library may be called before any constructor has run, from constructors of other libraries.
-// Therefore everything here is constant-initialized and takes no lock.
+// streams/preload/real: the C library functions that our entry points replace. Each is looked up on first
+// use. Constructors of other libraries may call a preloaded library before its own constructors have run.
+// Therefore all objects of this file are constant-initialized, and no function takes a lock.
 #pragma once
 
 #include <dirent.h>
@@ -14,10 +14,10 @@
 
 namespace sheaf::posix {
 
-// Returns the next function `name` after ours in lookup order. Aborts with a message if none exists, because
-// the C library is broken then.
+// Returns the function `name` that follows ours in lookup order. Aborts with a message if none exists,
+// because the process cannot work without it.
 void* next_function(const char* name) noexcept;
-// Like next_function, but returns null if none exists, for calls that only some C libraries have.
+// Like next_function, but returns null if none exists. For functions that only some C libraries have.
 void* find_next(const char* name) noexcept;
 
 template <class Signature>
@@ -42,7 +42,8 @@ class Real<Result(Arguments...)> {
   mutable std::atomic<void*> at_{nullptr};
 };
 
-// System calls of this library itself; files of entry points define more.
+// Functions that this library calls for itself. Each file of entry points defines the others that it forwards
+// to.
 namespace real {
 inline constinit Real<int(const char*, int, mode_t)> open{"open64"};
 inline constinit Real<int(int, const char*, int, mode_t)> openat{"openat64"};
@@ -64,8 +65,8 @@ inline constinit Real<int(const char*, const char*)> rename{"rename"};
   extern "C" __attribute__((visibility("default"))) result sheaf_posix_##name(__VA_ARGS__) asm(#name); \
   extern "C" result sheaf_posix_##name(__VA_ARGS__)
 
-// Like SHEAF_ENTRY, with a second C library name, such as the one for 64-bit offsets; all offsets have 64
-// bits here.
+// Like SHEAF_ENTRY, with a second C library name for the same function, such as the one for 64-bit offsets.
+// The two names are equivalent because this library is compiled with 64-bit offsets.
 #define SHEAF_ENTRY_AND(result, name, twin, ...)                  \
   extern "C" __attribute__((visibility("default"), alias(#name))) \
   result sheaf_posix_##twin(__VA_ARGS__) asm(#twin);              \

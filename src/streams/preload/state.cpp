@@ -54,9 +54,9 @@ bool ours(const struct stat& status) {
   return S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink == 1;
 }
 
-// Allocates `size` bytes of the file at `at`, and extends the file if it is shorter. The mapping is longer
-// than the file but is accessed only in allocated ranges. An attempt to exceed RLIMIT_FSIZE would raise
-// SIGXFSZ, so the limit is checked first. Returns false with errno on failure.
+// Allocates `size` bytes of the file at offset `at`, and extends the file if it is shorter. The process maps
+// more than the file has, but accesses only allocated ranges. Checks RLIMIT_FSIZE first, because an attempt
+// to exceed the limit would raise SIGXFSZ. Returns false with errno on failure.
 bool make_room(int fd, off64_t at, off64_t size) {
   rlimit64 limit;
   if (getrlimit64(RLIMIT_FSIZE, &limit) == 0 && uint64_t(at + size) > limit.rlim_cur)
@@ -87,7 +87,7 @@ int open_slots(const char* name) {
     const bool known = flock(fd, LOCK_SH) == 0 && fstat(fd, &status) == 0;
     if (known && ours(status) && make_room(fd, 0, offsetof(Shared, slots))) return fd;
     const int error = known && ours(status) ? errno : EPERM;
-    const bool again = known && status.st_nlink == 0;  // its last user has removed it concurrently
+    const bool again = known && status.st_nlink == 0;  // its last user has just removed the file
     close_own_descriptor(fd);
     errno = error;
     if (!again) break;
@@ -127,8 +127,8 @@ Shared* shared() {
   return found;
 }
 
-constexpr uint32_t looked_over = 64;  // new slots created between searches of the existing ones
-constexpr uint32_t swept = 1024;      // new slots created between sweeps for abandoned slots
+constexpr uint32_t looked_over = 64;  // number of slots to create before the existing ones are searched again
+constexpr uint32_t swept = 1024;      // number of slots to create before the next sweep for abandoned slots
 
 off64_t position(uint32_t number, uint32_t life) { return off64_t(uint64_t(life) << 20 | (number + 1)); }
 uint32_t number_at(off64_t position) { return uint32_t(position & 0xfffff) - 1; }
@@ -142,9 +142,9 @@ struct flock byte_of(uint32_t number, short type) {
   return range;
 }
 
-// Frees slots that were never released although all their descriptors are closed, for example because their
-// processes were killed. lock() has locked such a slot, and the kernel has dropped the lock. Returns true if
-// a slot was freed.
+// Frees abandoned slots: slots with a lock of lock() that the kernel has dropped since. All descriptors of
+// such a slot are closed, but no process has released the slot, for example because its processes were
+// killed. Returns true if a slot was freed.
 bool sweep(Shared& all) {
   const int fd = real::open(own.identity, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
   if (fd < 0) return false;
@@ -172,8 +172,8 @@ Slot* take_between(Shared& all, uint32_t from, uint32_t to, uint32_t& number) {
   return nullptr;
 }
 
-// Allocates the page of the next slot. Accessing a page without file system space would raise SIGBUS. Returns
-// 0 or an errno.
+// Allocates file system space for the page of the slot `number`. Without this space, an access to the page
+// would raise SIGBUS. Returns 0 or an errno.
 int make_slot(Shared& all, uint32_t number) {
   if (number >= max_slots) return ENFILE;
   const auto at = off64_t(offsetof(Shared, slots) + number * sizeof(Slot));
@@ -182,7 +182,8 @@ int make_slot(Shared& all, uint32_t number) {
   return 0;
 }
 
-// Allocates a slot; null with errno if none is left.
+// Allocates a slot and stores its number. Returns null with errno if all slots are in use or memory is
+// exhausted.
 Slot* take(Shared& all, uint32_t& number) {
   uint32_t made = all.made.load();
   if (Slot* const slot = take_between(all, all.hint.load(), made, number)) return slot;
@@ -284,7 +285,7 @@ void release(Slot* slot) noexcept {
 
 void leave() noexcept {
   if (!own.shared || own.handed_on.load()) return;
-  std::atomic_ref(own.shared).store(nullptr, std::memory_order_release);  // remains mapped for other threads
+  std::atomic_ref(own.shared).store(nullptr, std::memory_order_release);  // stays mapped for other threads
   close_own_descriptor(std::exchange(own.fd, -1));
   remove_capture_memory(rules_identity());
 }

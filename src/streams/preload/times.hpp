@@ -9,7 +9,7 @@ namespace sheaf::posix {
 
 inline constexpr int64_t in_a_second = 1000000000;
 
-// Times before 1677 or after 2262 are clamped to the representable range.
+// Converts a system time to a stream time. Clamps times before 1677 or after 2262 to the representable range.
 inline int64_t nanoseconds(const timespec& time) noexcept {
   int64_t all = 0;
   if (__builtin_mul_overflow(int64_t{time.tv_sec}, in_a_second, &all) ||
@@ -18,7 +18,7 @@ inline int64_t nanoseconds(const timespec& time) noexcept {
   return all;
 }
 
-// tv_nsec is non-negative, before 1970 as well.
+// Converts a stream time to a system time. tv_nsec of the result is non-negative, also before 1970.
 inline timespec time_of(int64_t nanoseconds) noexcept {
   const int64_t rest = nanoseconds % in_a_second;
   return {nanoseconds / in_a_second - (rest < 0), rest < 0 ? rest + in_a_second : rest};

@@ -31,7 +31,8 @@ bool writes(const OpenFile& file) {
   return (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH);
 }
 
-// Returns the sum of the parts; -1 if it overflows or there are more parts than a call accepts.
+// Returns the total size of the parts in bytes. Returns -1 if the sum overflows, or if `n` is negative or
+// exceeds IOV_MAX.
 ssize_t size_of(const iovec* parts, int n) {
   if (n < 0 || n > IOV_MAX) return -1;
   size_t sum = 0;
@@ -56,7 +57,7 @@ ssize_t read_parts(ContainerStream& stream, const iovec* parts, int n, int64_t o
 
 using Bytes = std::span<const std::byte>;
 
-// Returns the parts truncated to max_bytes, and their total size in `total`.
+// Returns the first max_bytes bytes of the parts as spans in `room`, and stores their total size in `total`.
 std::span<const Bytes> spans_of(const iovec* parts, int n, std::array<Bytes, IOV_MAX>& room, size_t& total) {
   total = 0;
   size_t used = 0;
@@ -68,7 +69,8 @@ std::span<const Bytes> spans_of(const iovec* parts, int n, std::array<Bytes, IOV
   return {room.data(), used};
 }
 
-// Reserves the next `size` bytes of the open file before they are written, so that two writes never overlap.
+// Advances the offset of the open file by `size` before the bytes are written, so that two writes at the
+// offset never overlap. Returns the old offset.
 int64_t claim(Slot& slot, size_t size) { return slot.offset.fetch_add(int64_t(size)); }
 
 // Marks the extent [begin, end) as changed.
@@ -77,7 +79,8 @@ void note_written(OpenFile& file, int64_t begin, int64_t end) {
   show_in_mappings(file.set.get(), file.slot.load()->stream, begin, end);
 }
 
-// Returns the unwritten rest of `size` reserved bytes.
+// Moves the offset back by the bytes that claim() has reserved and the write has not written, unless another
+// process has moved the offset since.
 void give_back(Slot& slot, const Appended& written, size_t size) {
   int64_t claimed = written.offset + int64_t(size);
   slot.offset.compare_exchange_strong(claimed, written.end());
@@ -99,16 +102,16 @@ ssize_t write_spans(OpenFile& file, std::span<const Bytes> spans, size_t total, 
     if (moves && done.bytes < int64_t(total)) give_back(slot, done, total);
   }
   if (error != 0) {
-    file.written.store(true, std::memory_order_relaxed);  // the close reports missing bytes
+    file.written.store(true, std::memory_order_relaxed);  // makes close(2) report the missing bytes
     return failed(error);
   }
   note_written(file, done.offset, done.end());
-  if ((slot.flags.load() & O_DSYNC) && done.bytes == int64_t(total))  // included in O_SYNC
+  if ((slot.flags.load() & O_DSYNC) && done.bytes == int64_t(total))  // O_SYNC includes this bit
     if (const int failure = errno_of([&] { file.stream->sync(); })) return failed(failure);
   return ssize_t(done.bytes);
 }
 
-// A separate function because of its stack usage.
+// Not inlined, because callers with few parts must not pay for its large stack frame.
 __attribute__((noinline)) ssize_t write_many(OpenFile& file, const iovec* parts, int n, off64_t offset,
                                              bool append) {
   std::array<Bytes, IOV_MAX> room;
@@ -131,7 +134,8 @@ ssize_t read_captured(int fd, const iovec* parts, int n, off64_t offset) noexcep
     ssize_t done = 0;
     if (const int error = errno_of([&] { done = read_parts(*file->stream, parts, n, begin); }))
       return failed(error);
-    // Retry if a process that shares the offset has moved it, so that no two reads get the same bytes.
+    // Retry if another thread or process has moved the shared offset, so that no two reads get the same
+    // bytes.
     if (!moves || done <= 0 || slot.offset.compare_exchange_strong(begin, begin + done)) return done;
   }
 }
@@ -203,14 +207,15 @@ int truncate_captured(int fd, off64_t size) noexcept {
 
 namespace {
 
-// Returns whether the total size of the file system allows this many bytes. Larger requests fail at once
-// instead of filling the file system.
+// Returns whether `length` bytes do not exceed the total size of the file system. The caller refuses larger
+// requests at once, instead of filling the file system before it fails.
 bool can_have(int fd, off64_t length) noexcept {
   struct statvfs64 all;
   return fstatvfs64(fd, &all) != 0 || uint64_t(length) / all.f_frsize < all.f_blocks;
 }
 
-// Allocates a part of the range. Signals are delivered between parts, because filling a disk can take long.
+// Allocates one part of a range. Filling a disk can take long, so callers allocate part by part, and pending
+// signals are delivered between the parts.
 int allocate_part(int fd, int mode, off64_t offset, off64_t length) noexcept {
   const Inside inside;
   const Use file(fd);
@@ -225,8 +230,8 @@ int allocate_part(int fd, int mode, off64_t offset, off64_t length) noexcept {
 
 constexpr int64_t shifted_at_once = 1 << 20;
 
-// Moves bytes [begin, end) of a stream by `by` bytes. Moves downwards start with the first byte, upwards with
-// the last.
+// Moves bytes [begin, end) of a stream by `by` bytes. Copies from the first byte on if `by` is negative, else
+// from the last byte backwards, so that no byte is overwritten before it is copied.
 void shift(ContainerStream& stream, int64_t begin, int64_t end, int64_t by) {
   std::vector<std::byte> bytes(size_t(std::min(end - begin, shifted_at_once)));
   for (int64_t done = 0, n = 0; done < end - begin; done += n) {
@@ -238,8 +243,8 @@ void shift(ContainerStream& stream, int64_t begin, int64_t end, int64_t by) {
   }
 }
 
-// Allocates space before any byte moves, and fails like a full file system. Moved bytes then only replace
-// others.
+// Allocates `length` bytes of space at the end of the stream. Called before any byte moves, so that the moves
+// cannot fail on a full file system. Throws if the space is not available, and then restores the size.
 void make_room(ContainerStream& stream, int64_t size, int64_t length) {
   const int error = errno_of([&] { stream.allocate(size, length, true, Allocation::keep); });
   if (error == 0) return;
@@ -247,7 +252,8 @@ void make_room(ContainerStream& stream, int64_t size, int64_t length) {
   throw os_error("cannot make", "room in a captured file", error);
 }
 
-// FALLOC_FL_COLLAPSE_RANGE or FALLOC_FL_INSERT_RANGE, in whole blocks, as required by file systems.
+// Implements FALLOC_FL_INSERT_RANGE if `insert` is set, else FALLOC_FL_COLLAPSE_RANGE. Accepts only whole
+// blocks, as file systems do.
 int move_range(int fd, bool insert, off64_t offset, off64_t length) noexcept {
   struct statvfs64 blocks;
   const bool known = fstatvfs64(fd, &blocks) == 0 && blocks.f_bsize > 0;

@@ -7,12 +7,13 @@
 
 namespace sheaf::posix {
 
-// Offset argument that selects the offset of the open file, which the call advances.
+// Value of `offset` for a transfer at the current offset of the open file. The transfer advances that offset.
 inline constexpr off64_t at_position = -1;
 
 ssize_t read_captured(int fd, const iovec* parts, int n, off64_t offset) noexcept;
 ssize_t write_captured(int fd, const iovec* parts, int n, off64_t offset, bool append = false) noexcept;
-// For offsets given by the program, which may be invalid.
+// Variants for offsets given by the program: they fail with EINVAL for a negative `offset`, including
+// at_position.
 ssize_t read_captured_at(int fd, const iovec* parts, int n, off64_t offset) noexcept;
 ssize_t write_captured_at(int fd, const iovec* parts, int n, off64_t offset) noexcept;
 off64_t seek_captured(int fd, off64_t offset, int whence) noexcept;

@@ -1,4 +1,5 @@
-// streams/verify/verify_set: verify() for any path: a multifile, its containers, or containers alone.
+// streams/verify/verify_set: verifies everything that belongs to a path: a multifile, its containers, or
+// containers alone.
 #pragma once
 
 #include <optional>
@@ -11,15 +12,16 @@
 
 namespace sheaf {
 
-// At least one of the two optional reports is set.
+// Result of verify_set(); has at least one of the two reports.
 struct SHEAF_EXPORT SetReport {
   std::optional<VerifyReport> multifile;
   std::optional<FileReport> containers;  // all containers; `ntasks` counts streams
   bool ok() const;
 };
 
-// Checks the multifile `path`, if it exists, and its containers. Damage is a finding; possible remains of a
-// killed program are notes. `read_data` false: checks the metadata only. Throws only what `progress` throws.
+// Checks the multifile `path`, if it exists, and its containers. Reports damage as findings, and possible
+// remains of a killed program as notes. Without `read_data`, checks the metadata only. Throws only what
+// `progress` throws.
 SHEAF_EXPORT SetReport verify_set(Store& store, const std::string& path, bool read_data,
                                   WorkProgress& progress);
 

@@ -21,7 +21,7 @@ void read_zeros_behind(File& file, std::span<std::byte> data, int64_t place) {
   std::memset(data.data() + got, 0, data.size() - got);
 }
 
-// A read request, and the verification of the blocks it touches.
+// Performs one read request and verifies the blocks that it touches.
 class CheckedRead {
  public:
   CheckedRead(File& file, const BlockSums& sums, std::span<std::byte> data, int64_t place,
@@ -80,7 +80,7 @@ class CheckedRead {
     return crc32c(0, bytes.first(static_cast<size_t>(expected.bytes)));
   }
 
-  // Also copies the compared bytes to the caller's buffer.
+  // Reads a block again and returns whether it matches `expected`. Copies the bytes to the caller's buffer.
   bool matches_again(int64_t place, const format::BlockSum& expected) {
     block_.resize(static_cast<size_t>(summed_block));
     read_zeros_behind(file_, block_, place);
@@ -143,7 +143,7 @@ void read_checked(File& file, const BlockSums& sums, std::span<std::byte> data, 
   if (data.empty()) return;
   if (sums.room == 0) return read_zeros_behind(file, data, place);
   while (!data.empty()) {
-    // Parts end at block boundaries, so that few blocks are read again for a part.
+    // Parts end at block boundaries, because a block in two parts would be read twice.
     const int64_t most = summed_at_a_time - (place - sums.room) % summed_block;
     const auto part = data.first(static_cast<size_t>(std::min(std::ssize(data), most)));
     CheckedRead(file, sums, part, place, checked).run();

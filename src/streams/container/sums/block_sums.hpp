@@ -1,9 +1,9 @@
-// streams/container/sums/block_sums: places of the block checksums in a container, and reads that verify them
-// (docs/format.md, section 19, "Checksums").
+// streams/container/sums/block_sums: finds the block checksums of a container, and reads bytes with
+// verification (docs/format.md, section 19, "Checksums").
 //
-// A writer changes a block in three steps: it sets the word to "unknown", writes the bytes, then the new
-// checksum. An append writes the bytes first. A reader that finds a mismatch therefore reads word and bytes
-// again, a bounded number of times, before it reports damage.
+// A writer overwrites a block in three steps: it sets the checksum word to "unknown", writes the bytes, and
+// writes the new checksum. An append writes the bytes before their checksum. A reader may therefore see new
+// bytes with an old checksum. It reads both again, a bounded number of times, before it reports damage.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace sheaf {
 
-// Consecutive blocks of one room, with their words at regular places.
+// Consecutive blocks of one room, and the places of their checksum words.
 struct BlockSums {
   int64_t room = 0;      // place of block 0; 0: no checksums
   int64_t first = 0;     // block number of the first slot
@@ -29,7 +29,7 @@ struct BlockSums {
 
   int64_t block_at(int64_t place) const { return (place - room) / format::summed_block; }
   int64_t place_of(int64_t block) const { return room + block * format::summed_block; }
-  // Returns the place of the block's slot; 0 if it has none here.
+  // Returns the place of the block's slot; 0 if these slots do not include the block.
   int64_t slot_of(int64_t block) const {
     return block >= first && block < first + slots ? slots_at + (block - first) * format::sum_word_size : 0;
   }
@@ -42,12 +42,12 @@ struct FoundSum {
   format::BlockSum sum;
 };
 
-// Selects the valid word of a block: the slot if it was ever used, else the end word if it belongs to this
-// block.
+// Selects the valid word of a block: the slot if it was ever written, else the end word if the end word
+// belongs to this block. `slot` and `end` are the values of the two words.
 FoundSum choose_sum(const BlockSums& sums, int64_t block, uint64_t slot, uint64_t end);
 
-// Remembers verified blocks, which are not verified again while they are remembered. Threads: any; uses no
-// lock, so a fork may happen at any time.
+// Remembers the blocks that were verified most recently, so that a reader need not verify them again. Any
+// thread may use it. It has no lock, so a fork may happen at any time.
 class CheckedBlocks {
  public:
   // `served`: bytes of other hosts arrive late from a server.
@@ -96,7 +96,7 @@ class SumMismatch : public Error {
 void read_checked(File& file, const BlockSums& sums, std::span<std::byte> data, int64_t place,
                   CheckedBlocks& checked);
 
-// Returns the current checksum of a block according to its words.
+// Reads the words of a block and returns the checksum in the valid one.
 format::BlockSum read_sum(File& file, const BlockSums& sums, int64_t block);
 
 // Reads words; those beyond the end of the file are 0.

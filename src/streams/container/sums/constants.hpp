@@ -9,17 +9,18 @@
 
 namespace sheaf::sums_constants {
 
-// Verified blocks that a reader remembers: 8 KiB of memory for 64 MiB of streams.
+// Number of verified blocks that a reader remembers: 8 KiB of memory for 64 MiB of streams.
 inline constexpr size_t remembered_blocks = 1024;
 
-// A block that does not match is read again, because its writer may be between the bytes and their checksum.
-// These are the first delay, which doubles with each reread, and the number of rereads. A server may deliver
-// the bytes of other hosts some seconds late.
+// A reader reads a block with a mismatch again, because the writer may have written the bytes but not yet
+// their checksum. first_rest is the first delay; it doubles with each reread. On a served file system, the
+// number of rereads is larger, because bytes of other hosts may arrive some seconds late.
 inline constexpr std::chrono::microseconds first_rest{50};
 inline constexpr int rereads = 3;
 inline constexpr int served_rereads = 16;  // 3 s in total
 
-// Minimum number of slots added to a piece. Later additions double the slots, which keeps their records few.
+// Minimum number of slots added to a piece. Later additions double the number of slots, so that few records
+// are needed.
 inline constexpr int64_t first_slots = 16;
 static_assert(first_slots <= format::max_slots);
 
@@ -28,8 +29,8 @@ static_assert(first_slots <= format::max_slots);
 inline constexpr int64_t summed_at_a_time = 512 << 10;
 static_assert(summed_at_a_time % format::summed_block == 0);
 
-// Words read in one request: those of all blocks touched by summed_at_a_time bytes, which may start and end
-// within a block.
+// Maximum number of words in one read request: one for each block that summed_at_a_time bytes touch. These
+// bytes may start and end within a block.
 inline constexpr int64_t words_at_once = summed_at_a_time / format::summed_block + 1;
 
 }  // namespace sheaf::sums_constants

@@ -1,4 +1,4 @@
-// streams/container/sums/parts: checksums of the bytes of a write from several memory segments.
+// streams/container/sums/parts: computes checksums over several memory segments of one write.
 #pragma once
 
 #include <algorithm>

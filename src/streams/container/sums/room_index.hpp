@@ -17,7 +17,7 @@ class RoomIndex {
   void sort();
 
   struct Found {
-    BlockSums sums;  // no room: no checksums
+    BlockSums sums;  // no room if the place has no checksums
     int64_t end;     // first place after `place` to which `sums` do not apply
   };
   Found find(int64_t place) const;

@@ -23,7 +23,7 @@ struct SharedSums {
   int64_t room;                     // place of block 0; 0: no checksums
   int64_t end_at;                   // place of the end word
   std::atomic<uint64_t> end;        // end word of a piece that may grow
-  std::atomic<uint32_t> appending;  // 1: an append may have updated words before the length of the piece
+  std::atomic<uint32_t> appending;  // 1: an append has begun, so words may cover more than the piece
   int64_t first;                    // block number
   int64_t slots;                    // number of slots; 0: none
   int64_t slots_at;                 // place of the first slot
@@ -31,19 +31,20 @@ struct SharedSums {
 };
 static_assert(sizeof(SharedSums) == 64);
 
-// The block that is being overwritten; its word in the container is set to "unknown". Writers update the
-// checksum here, and write it to the container when they move to another block or flush.
+// The block that is being overwritten. Its word in the container says "unknown" until the overwrite ends.
+// Writers keep the checksum in this struct, and write it to the container when they flush or change to
+// another block.
 struct SharedOverwrite {
   std::atomic<int64_t> at;       // place of the word; 0: no such block
   std::atomic<uint64_t> sums;    // place of the SharedSums if the word is an end word, else 0
   std::atomic<int64_t> place;    // place of the block
   std::atomic<int64_t> block;    // its number
-  std::atomic<uint64_t> word;    // valid while `unsure` is 0
+  std::atomic<uint64_t> word;    // the checksum word; valid while `unsure` is 0
   std::atomic<uint32_t> unsure;  // 1: a writer is between changing the bytes and `word`
 };
 
-// Returns the checksum places of the block at `place`. `end`: first place after `place` to which they do not
-// apply.
+// Returns the places of the checksum words for the block at `place`. Sets `end` to the first place after
+// `place` to which the result does not apply.
 inline BlockSums sums_at(HostMemory& memory, const SharedSums& sums, int64_t place, int64_t& end) {
   BlockSums found{.room = sums.room, .end_at = sums.end_at};
   end = INT64_MAX;
@@ -66,7 +67,7 @@ inline BlockSums sums_at(HostMemory& memory, const SharedSums& sums, int64_t pla
   return found;
 }
 
-// Adds the slots at `at` to `sums`. Their block numbers must exceed those of all present slots.
+// Stores `slots` at `at` and adds them to `sums`. Their block numbers must exceed those of all present slots.
 inline void add_slots(HostMemory& memory, SharedSums& sums, uint64_t at, const SharedSlots& slots) {
   auto& made = memory.as<SharedSlots>(at);
   made = slots;

@@ -37,7 +37,7 @@ SumWriter::Fresh SumWriter::fresh(WriteParts parts, int64_t done, int64_t bytes)
   return made;
 }
 
-// Repairs the words after an interrupted append, when they may cover bytes that were not accepted.
+// Repairs the words after an append that did not end. Words that cover bytes beyond `length` are reset.
 void SumWriter::mend(SharedSums& sums, int64_t length) {
   if (sums.appending.load() == 0) return;
   const int64_t block = length / summed_block;
@@ -126,8 +126,9 @@ void SumWriter::look_before(const SharedSums& sums, Change& change) {
         sum_in_file(file_, sums.room + change.block * summed_block + change.begin, end - change.begin);
 }
 
-// CRC32C is linear: replacing bytes of a block changes its checksum by the difference, shifted by the length
-// of the following bytes. Damage elsewhere in the block therefore remains a mismatch.
+// Computes the new checksum of a block from the old one, without reading the other bytes. CRC32C is linear:
+// if bytes are replaced, the checksum changes by the difference of their checksums, shifted by the length of
+// the following bytes. Damage elsewhere in the block therefore remains a mismatch.
 void SumWriter::finish(Change& change, WriteParts parts, int64_t done) {
   BlockSum& sum = change.found.sum;
   const int64_t from = done + change.skipped;
@@ -179,7 +180,7 @@ void SumWriter::overwrite_block(const Target& target, SharedOverwrite& over, Wri
   over.unsure.store(0);
 }
 
-// Writes adjacent words in one request.
+// Writes the words of all changes, adjacent words in one request.
 void SumWriter::write_all(SharedSums& sums, std::span<const Change> changes) {
   std::vector<uint64_t> words;
   for (size_t k = 0; k < changes.size(); k += words.size()) {

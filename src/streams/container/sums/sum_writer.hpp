@@ -1,9 +1,9 @@
 // streams/container/sums/sum_writer: keeps the checksums of a container consistent with the bytes that
 // processes of its host write (docs/format.md, section 19, "Checksums").
 //
-// A killed process may leave words with the value "unknown", never a checksum that does not match its bytes.
-// All functions are called under the lock of the stream. Throws the errors of reading and writing; the blocks
-// concerned then have no checksum.
+// A killed process may leave words that say "unknown", never a checksum that does not match its bytes. The
+// caller holds the lock of the stream. All functions throw the errors of reading and writing. After a
+// failure, the blocks concerned have no checksum.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class SumWords {
 struct UnusedBytes {
   int64_t place = 0;
   int64_t bytes = 0;
-  BlockSums kept = {};  // block that keeps its first bytes; no room: no such block
+  BlockSums kept = {};  // block of which only the last bytes are released; without a room: no such block
   struct Words {
     int64_t at = 0;
     int64_t count = 0;
@@ -42,7 +42,7 @@ class SumWriter {
   // All arguments must outlive the writer.
   SumWriter(File& file, SumWords& words, HostMemory& memory) : file_(file), words_(words), memory_(memory) {}
 
-  // Words for a piece that begins a room.
+  // The words of a new piece that begins a room.
   struct Fresh {
     std::vector<uint64_t> slots;  // of complete blocks
     uint64_t end = 0;             // end word
@@ -58,19 +58,20 @@ class SumWriter {
   // Completes an append after the length was written.
   static void after_append(SharedSums& sums, uint64_t end);
 
-  // Overwrites bytes of a piece: calls write(), which writes bytes [done, done + bytes) of the parts at
-  // `place`, and updates the checksums. `length`: bytes of the piece if it may grow, else 0.
   struct Target {
     uint64_t sums = 0;  // place of the piece's SharedSums
     int64_t length = 0;
     int64_t place = 0;
   };
+  // Overwrites bytes of a piece and updates the checksums. Calls write(), which must write bytes [done, done
+  // + bytes) of the parts at Target::place. Target::length is the length of the piece if it may grow, else 0.
   void overwrite(const Target& target, SharedOverwrite& over, WriteParts parts, int64_t done, int64_t bytes,
                  const std::function<void()>& write);
   // Writes the pending checksum of the overwritten block.
   void settle(SharedOverwrite& over);
 
-  // Describes the release of the bytes from `place` to `end` of a piece.
+  // Returns the description of the bytes of a piece from `place` to `end`, which the caller is about to
+  // release.
   UnusedBytes unused(const SharedSums& sums, int64_t place, int64_t end);
   // Invalidates the words of bytes that are about to be released.
   void give_up(const UnusedBytes& unused);
@@ -83,7 +84,7 @@ class SumWriter {
     int64_t begin = 0;    // offset in the block
     int64_t end = 0;      // offset in the block
     int64_t skipped = 0;  // bytes of the write that precede the block
-    uint32_t before = 0;  // checksum of the covered bytes that are replaced
+    uint32_t before = 0;  // checksum of the replaced bytes before the write
     bool is_all = false;  // all covered bytes are replaced
   };
 

@@ -1,4 +1,4 @@
-// streams/container/sums/wanted: whether the environment requests checksums in containers.
+// streams/container/sums/wanted: reads from the environment whether containers have checksums.
 #pragma once
 
 #include "base/error.hpp"
@@ -9,8 +9,8 @@
 
 namespace sheaf {
 
-// Returns off if SHEAF_FLAGS has `checksums=off`, as for multifiles. Invalid flags are ignored, because a
-// program with captured files did not set them for this purpose.
+// Returns off if SHEAF_FLAGS has `checksums=off`, as for multifiles. Ignores invalid flags: they are meant
+// for multifiles, and must not stop a program with captured files.
 inline Checking checking_of_environment() {
   Checking found = Checking::on;
   attempt([&] { found = parse_open_mode("w", words_of_environment()).checking(); });

@@ -1,6 +1,6 @@
-// streams/preload/entries/aio: POSIX asynchronous I/O. An operation on a captured file only copies memory, so
-// it completes before the call returns. aio_error, aio_return and aio_suspend of the C library find the
-// result in the control block.
+// streams/preload/entries/aio: POSIX asynchronous I/O. The library performs operations on captured files
+// before the call returns, because they only copy memory. The result is stored in the control block, where
+// aio_error, aio_return and aio_suspend of the C library find it.
 #include <aio.h>
 #include <pthread.h>
 #include <signal.h>

@@ -45,7 +45,9 @@ int change(const Place& place, const StreamAttributes& attributes) {
   return there ? 0 : hand_on;
 }
 
-// `named`: the call uses a name of the descriptor, so O_PATH is sufficient.
+// Changes the attributes of the open file `fd`. Returns 0, or -1 with errno. Fails with EBADF for a
+// descriptor opened with O_PATH, unless `named`: the program has given a name of the descriptor instead of
+// its number.
 int change_open(int fd, const StreamAttributes& attributes, bool named = false) {
   const Inside inside;
   const Use file(fd);
@@ -71,7 +73,7 @@ int change_mode(int at, const char* path, bool follow, mode_t mode, const Librar
   return change_name(at, path, follow, {.mode = mode & 07777, .modified = {}}, library);
 }
 
-// Accepts only the current owner and group as new values.
+// Implements chown(2). Succeeds only if the owner and the group stay the same, because sets store neither.
 int own(uid_t user, gid_t group) {
   const bool same = (user == uid_t(-1) || user == geteuid()) && (group == gid_t(-1) || group == getegid());
   return same ? 0 : failed(EPERM);
@@ -191,7 +193,8 @@ SHEAF_ENTRY(mode_t, umask, mode_t mask) {
 
 namespace {
 
-// Calls for extended attributes on a captured file: none exist, and none can be set.
+// Captured files have no extended attributes, and calls that set one fail. Calls on other files go to these
+// functions.
 namespace next {
 constinit Real<ssize_t(const char*, const char*, void*, size_t)> getxattr{"getxattr"}, lgetxattr{"lgetxattr"};
 constinit Real<ssize_t(int, const char*, void*, size_t)> fgetxattr{"fgetxattr"};
@@ -204,8 +207,8 @@ constinit Real<int(const char*, const char*)> removexattr{"removexattr"}, lremov
 constinit Real<int(int, const char*)> fremovexattr{"fremovexattr"};
 }  // namespace next
 
-// Returns the result of a query on a captured file of that name, or on the target of a link: `none`, with
-// errno.
+// Queries an attribute by name. If `path` is a captured file, or with `follow` a link to one, returns `none`
+// with errno. Otherwise returns library().
 template <class Library>
 ssize_t ask_name(const char* path, bool follow, int none, const Library& library) {
   return on_name(
@@ -213,7 +216,7 @@ ssize_t ask_name(const char* path, bool follow, int none, const Library& library
       [&](const Place& place) { return is_there(place) ? (errno = ENODATA, none) : hand_on; }, library);
 }
 
-// Like ask_name, for a descriptor.
+// Returns `none` with errno `error` for a query on the captured descriptor `fd`.
 int ask_open(int fd, int none, int error) { return is_usable(fd) ? (errno = error, none) : failed(EBADF); }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// streams/preload/entries/captured_name: the first checks of calls that take a name.
+// streams/preload/entries/captured_name: decides for calls with a file name whether this library or the C
+// library performs them.
 #pragma once
 
 #include <fcntl.h>
@@ -9,7 +10,7 @@
 
 namespace sheaf::posix {
 
-// Returns whether a captured file exists at this place.
+// Returns whether the captured file at `place` exists.
 inline bool is_there(const Place& place) {
   const Inside inside;
   return status_at(place).has_value();
@@ -21,7 +22,8 @@ inline bool is_captured_name(int at, const char* path) {
   return find_place(at, path, place) && is_there(place);
 }
 
-// Returns whether a call with AT_EMPTY_PATH refers to a captured descriptor.
+// Returns whether a call refers to the captured descriptor `at` itself: `flags` has AT_EMPTY_PATH, and `path`
+// is null or empty.
 inline bool is_captured_itself(int at, const char* path, int flags) {
   return (flags & AT_EMPTY_PATH) && (!path || !*path) && is_captured(at);
 }
@@ -46,7 +48,7 @@ int on_name(int at, const char* path, bool follow, const OnOpen& on_open, const 
     if (!find_place(at, path, place)) return hand_on;
     return !place.slash ? on_place(place) : is_there(place) ? failed(ENOTDIR) : hand_on;
   };
-  // Most names are not captured. The stack space for a Place is used only after this check.
+  // Most names are not captured. A Place is large, so it is put on the stack only after this check.
   if (may_name_descriptor(path) || may_capture(path))
     if (const int answer = of_candidate(); answer != hand_on) return answer;
   const int result = int(library());

@@ -30,7 +30,8 @@ void copy_to(int memory, ContainerStream& stream) {
   }
 }
 
-// Returns a close-on-exec descriptor of a memory file with the bytes of the stream; -1 with errno on error.
+// Copies the stream to a new memory file. Returns a close-on-exec descriptor of that file, or -1 with errno.
+// `path` is used for the file's name in /proc.
 int copy_program(const char* path, ContainerStream& stream) {
   char name[200];  // the kernel accepts at most 249 bytes
   snprintf(name, sizeof name, "%s", last_component(path).data());
@@ -98,7 +99,8 @@ bool has_captured_interpreter(const char* path, Script& script) {
   return script.interpreter() && find_place(AT_FDCWD, script.interpreter(), place);
 }
 
-// `make` returns a descriptor, -1 with errno, or hand_on.
+// Prepares the program that make() has copied, and sets error_. make() returns the descriptor of the copy, -1
+// with errno, or hand_on.
 template <class Make>
 void CapturedProgram::copy(const Make& make) {
   memory_ = borrows_memory() ? by_another_process(make, O_CLOEXEC) : make();

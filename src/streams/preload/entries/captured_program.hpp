@@ -1,23 +1,24 @@
 // streams/preload/entries/captured_program: execution of a captured file. The kernel cannot find the file, so
-// its bytes are copied to a memory file. For a script only the interpreter is started, which reads the
-// captured file by name.
+// its bytes are copied to a memory file, and the kernel executes the copy. If the file is a script, the
+// interpreter is started instead, and reads the captured file by name.
 #pragma once
 
 #include "base/non_copyable.hpp"
 
 namespace sheaf::posix {
 
-// A line #! INTERPRETER [ARGUMENT], as in execve(2).
+// The first line of a script, #! INTERPRETER [ARGUMENT], as in execve(2).
 class Script : private NonCopyable {
  public:
   Script() = default;
   explicit Script(const char* interpreter) : interpreter_(interpreter) {}
-  // Reads the start of an open file. Returns 0, or ENOEXEC if it begins with #! but is not a valid script.
+  // Reads the start of an open file. Returns 0, or ENOEXEC if the file begins with #! but is not a valid
+  // script.
   int read(int fd);
   const char* interpreter() const { return interpreter_; }  // null if not a script
   const char* argument() const { return argument_; }        // null if absent
-  // Writes the arguments that start the interpreter for file `path` with `words` to `result`. `result` must
-  // have room for four more than `words`.
+  // Writes the argument list that starts the interpreter on the script `path` to `result`. `words`: the
+  // arguments of the script. `result` must have room for four more pointers than `words`.
   void put_words(const char* path, char* const* words, const char** result) const noexcept;
 
  private:
@@ -27,10 +28,11 @@ class Script : private NonCopyable {
   const char* argument_ = nullptr;
 };
 
-// Must not be used within an Inside (streams/preload/inside.hpp). Also works in a child of vfork(2).
+// A program that may be a captured file, prepared for execve(2). Must not be used within an Inside
+// (streams/preload/inside.hpp). A child of vfork(2) may use it, too.
 class CapturedProgram : private NonCopyable {
  public:
-  CapturedProgram(int at, const char* path);  // null path: none
+  CapturedProgram(int at, const char* path);  // a null `path` names no program
   explicit CapturedProgram(int fd);
   ~CapturedProgram();
 
@@ -50,7 +52,8 @@ class CapturedProgram : private NonCopyable {
   Script script_;
 };
 
-// Returns whether the interpreter of a plain script is a captured file.
+// Returns whether `path` is a plain script with a captured interpreter. Stores the first line of the script
+// in `script`.
 bool has_captured_interpreter(const char* path, Script& script);
 
 }  // namespace sheaf::posix

@@ -1,6 +1,6 @@
-// streams/preload/entries/copy: calls that copy bytes between two descriptors inside the kernel. If either
-// end is a captured file, the bytes go through memory. If the caller has its own fallback, the call fails so
-// that the caller uses it.
+// streams/preload/entries/copy: calls that copy bytes between two descriptors inside the kernel. If one of
+// the two is a captured file, the library copies the bytes through memory. Calls for which every program
+// needs a fallback fail instead, so that the program uses its own.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <poll.h>
@@ -29,14 +29,16 @@ constinit Real<int(int, unsigned long, void*)> ioctl{"ioctl"};
 constinit Real<void(void* const*, int, int)> backtrace_symbols_fd{"backtrace_symbols_fd"};
 }  // namespace next
 
-// The calls below reach the entry points again, so they accept captured and plain descriptors.
+// The functions of this file call read, write and others through the entry points, so they accept captured
+// and plain descriptors.
 
 constexpr size_t piece = size_t{1} << 20;  // bytes
 
 using Room = std::unique_ptr<char, decltype(&free)>;
 Room room_of(size_t size) { return {static_cast<char*>(malloc(std::max<size_t>(size, 1))), free}; }
 
-// Copies up to `size` bytes. A null offset selects the offset of the descriptor, which advances.
+// Copies up to `size` bytes. Returns the number of bytes copied, or -1 with errno. If `from_at` or `to_at` is
+// null, uses and advances the offset of that descriptor.
 ssize_t copy(int from, off64_t* from_at, int to, off64_t* to_at, size_t size) {
   const size_t room_size = std::min(size, piece);
   const Room room = room_of(room_size);
@@ -56,7 +58,7 @@ ssize_t copy(int from, off64_t* from_at, int to, off64_t* to_at, size_t size) {
     }
     if (put == got) continue;
     const int error = errno;
-    if (!from_at) lseek64(from, std::max<ssize_t>(put, 0) - got, SEEK_CUR);  // bytes read but not written
+    if (!from_at) lseek64(from, std::max<ssize_t>(put, 0) - got, SEEK_CUR);  // unread the rest
     return put < 0 && done == 0 ? failed(error) : ssize_t(done);
   }
   return ssize_t(done);
@@ -100,7 +102,8 @@ ssize_t copy_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t si
   return copy(from, from_at, to, to_at, size);
 }
 
-// Reads up to `size` bytes from the pipe; waits if the pipe is empty.
+// Moves up to `size` bytes from the pipe `from` to the file `to`. Waits if the pipe is empty, unless
+// SPLICE_F_NONBLOCK is set. Returns the number of bytes, or -1 with errno.
 ssize_t from_pipe(int from, int to, off64_t* to_at, size_t size, unsigned flags) {
   const int mode = fcntl(to, F_GETFL);
   if ((mode & O_ACCMODE) == O_RDONLY) return failed(EBADF);  // before any byte is read
@@ -119,8 +122,9 @@ ssize_t from_pipe(int from, int to, off64_t* to_at, size_t size, unsigned flags)
   return put;
 }
 
-// Writes as many bytes as fit into the pipe; waits if the pipe is full. Pages of memory are spliced into the
-// pipe like those of a file, so that a write never blocks halfway.
+// Moves up to `size` bytes from the file `from` into the pipe `to`, as many as fit. Waits if the pipe is
+// full. Splices pages of memory into the pipe instead of writing bytes, because a write could block after a
+// part.
 ssize_t into_pipe(int from, off64_t* from_at, int to, size_t size, unsigned flags) {
   const int capacity = fcntl(to, F_GETPIPE_SZ);
   if (capacity < 0) return -1;
@@ -156,7 +160,7 @@ ssize_t splice_captured(int from, off64_t* from_at, int to, off64_t* to_at, size
   return out ? into_pipe(from, from_at, to, size, flags) : failed(EINVAL);
 }
 
-// ioctl(2) on a captured file, for requests that apply to all files.
+// Implements ioctl(2) on a captured file, for the requests that apply to all files.
 int control(int fd, unsigned long request, void* argument) {
   auto* const value = static_cast<int*>(argument);
   struct stat status;
@@ -196,7 +200,8 @@ SHEAF_ENTRY(ssize_t, splice, int from, off64_t* from_at, int to, off64_t* to_at,
   return is_captured(from) || is_captured(to) ? splice_captured(from, from_at, to, to_at, size, flags)
                                               : next::splice(from, from_at, to, to_at, size, flags);
 }
-// Writes through a memory file. Does not call malloc, because programs call this function in signal handlers.
+// Lets the C library write to a memory file and copies the result. Does not call malloc, because programs
+// call this function in signal handlers.
 SHEAF_ENTRY(void, backtrace_symbols_fd, void* const* frames, int n, int fd) {
   if (!is_captured(fd)) return next::backtrace_symbols_fd(frames, n, fd);
   const int memory = memfd_create("sheaf backtrace", MFD_CLOEXEC);

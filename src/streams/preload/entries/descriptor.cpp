@@ -1,4 +1,5 @@
-// streams/preload/entries/descriptor: close, the dup family, fcntl, close_range, locks.
+// streams/preload/entries/descriptor: the entry points of close, the dup family, fcntl, close_range and
+// locks.
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/file.h>
@@ -25,7 +26,8 @@ constinit Real<int(unsigned, unsigned, int)> close_range{"close_range"};
 
 constexpr int settable = O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME | O_NONBLOCK;
 
-// Drops a descriptor. POSIX requires that the process locks on the file are released too.
+// Drops a descriptor of `before`, and releases the process locks on that file, as POSIX requires. Returns 0
+// or an errno.
 int forget(OpenFile* before) {
   if (before && before != &own_mark) drop_process_locks(*before);
   return let_go(before);
@@ -41,7 +43,8 @@ int close_captured(int fd) {
   return error != 0 ? failed(error) : closed;
 }
 
-// Registers `made`, a duplicate of `fd` returned by the kernel.
+// Registers `made`, a new duplicate of a descriptor of `file`, and returns `made`. Does nothing if `made` is
+// -1.
 int installed(int made, const Use& file) {
   if (made >= 0 && !borrows_memory()) install(made, &*file);
   return made;
@@ -70,7 +73,7 @@ int replace(int fd, int wanted, int flags, bool plain) {
   return done;
 }
 
-// Like replace, for calls that create descriptors: also updates the standard streams of the C library.
+// Calls replace(), then updates the standard stream of the C library if the new descriptor is 0, 1 or 2.
 int replace_shown(int fd, int wanted, int flags, bool plain) {
   return shown_standard_stream(replace(fd, wanted, flags, plain));
 }
@@ -97,7 +100,7 @@ int control(int fd, int command, long argument) {
     case F_OFD_SETLK:
     case F_OFD_SETLKW:
       return lock_range(inside, *file, command, reinterpret_cast<struct flock*>(argument));
-    case F_SETLEASE:  // would apply to the empty file of all captured descriptors
+    case F_SETLEASE:  // a lease would apply to the empty file that all captured descriptors share
       return failed(EAGAIN);
     case F_GETLEASE:
       return F_UNLCK;
@@ -122,7 +125,7 @@ int lock_section(int fd, int command, off64_t length) {
   return range.l_type == F_UNLCK ? 0 : failed(EACCES);
 }
 
-// Closes the descriptors in the range except those of the library.
+// Implements close_range(2). Skips descriptors of the library.
 int close_between(unsigned first, unsigned last, int flags) {
   if (first > last) return failed(EINVAL);
   const Inside inside;
@@ -149,7 +152,7 @@ int duplicate_captured(int fd, int flags) {
 int close_descriptor(int fd) {
   if (is_captured(fd)) return close_captured(fd);
   if (!is_own_descriptor(fd)) return real::close(fd);
-  close_own_descriptor(fd);  // the containers close one of their files, inside
+  close_own_descriptor(fd);  // reached from the containers, which close one of their own files
   return 0;
 }
 
@@ -175,7 +178,7 @@ SHEAF_ENTRY_AND(int, fcntl, fcntl64, int fd, int command, long argument) {
   if (!is_captured(fd)) {
     const int result = real::fcntl(fd, command, argument);
     if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) return new_descriptor(result);
-    return command == F_GETFL && result >= 0 ? result & ~O_NOFOLLOW : result;  // set by entries/open.cpp
+    return command == F_GETFL && result >= 0 ? result & ~O_NOFOLLOW : result;  // see entries/open.cpp
   }
   const int result = control(fd, command, argument);
   return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? shown_standard_stream(result) : result;

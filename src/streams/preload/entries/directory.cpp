@@ -1,5 +1,6 @@
-// streams/preload/entries/directory: directories list captured files after the entries of the file system.
-// The captured entries of a DIR* are read when it is opened or rewound.
+// streams/preload/entries/directory: the entry points that list directories. Captured files follow the
+// entries of the file system. The library reads the captured entries of a DIR* when the program opens or
+// rewinds it.
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -37,12 +38,12 @@ constinit Real<long(DIR*)> telldir{"telldir"};
 constinit Real<void(DIR*, long)> seekdir{"seekdir"};
 }  // namespace next
 
-constexpr long beyond = long{1} << 61;  // telldir offset of captured entries; not used by file systems
+constexpr long beyond = long{1} << 61;  // telldir(3) offset of captured entries; no file system uses it
 
 struct Extra {
   std::vector<dirent> entries;
   size_t at = 0;
-  bool reached = false;  // the real entries are exhausted
+  bool reached = false;  // all entries of the file system have been returned
 };
 
 constinit ForkMutex lock{Guards::directories};
@@ -52,7 +53,8 @@ std::map<DIR*, Extra>& extras() {
   return *all;
 }
 
-// Must not be called under `lock`: reading acquires locks of sets, which fork() acquires in its own order.
+// Reads the captured entries of `directory`. The caller must not hold `lock`: this function acquires locks of
+// sets, and a fork acquires those before `lock`.
 Extra read_extra(const std::string& directory) {
   Extra extra;
   list_directory(directory, [&](std::string_view last, uint64_t number) {
@@ -108,7 +110,7 @@ bool on_inside(DIR* directory, const Work& work) {
   return true;
 }
 
-// Runs `work` on the captured entries of a directory. Returns false if it has none.
+// Runs `work` on the captured entries of `directory`. Returns false if `directory` has none.
 template <class Work>
 bool on_extra(DIR* directory, const Work& work) {
   if (shown.load(std::memory_order_relaxed) == 0 || is_inside()) return false;

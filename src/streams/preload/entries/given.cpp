@@ -1,5 +1,6 @@
-// streams/preload/entries/given: other C library calls that create or replace descriptors by internal calls
-// that bypass the preload. Stale state of the descriptors is dropped.
+// streams/preload/entries/given: the entry points of other functions that create or replace descriptors. The
+// C library does so by internal calls that bypass the preload. These entry points then drop stale state of
+// the descriptors.
 #include <pty.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
-// streams/preload/entries/handing_over: passes a descriptor to another process through a shared socket.
+// streams/preload/entries/handing_over: passes a descriptor to another process through a socket that both
+// have inherited.
 #pragma once
 
 #include <pthread.h>
@@ -15,13 +16,15 @@
 
 namespace sheaf::posix {
 
-// Sends the result of an open(2) and its errno; `fd` may be negative.
+// Sends the result of an open(2): `fd` and `error`, or only `error` if `fd` is negative.
 void hand_over(int socket, int fd, int error);
-// Receives a descriptor and returns it at the lowest free number, or -1 with errno. Also returns -1 on a
-// socket error.
+// Receives the result of hand_over(). Returns the descriptor at the lowest free number, or -1 with the errno
+// that was sent. Returns -1 on a socket error, too. `flags` are those of the open(2); only O_CLOEXEC is used.
+// Closes `socket`.
 int take_over(int socket, int flags);
 
-// Blocks all signals, so that handlers of the program do not see the end of a helper process of this library.
+// Blocks all signals during its lifetime, so that no signal handler of the program is called at the end of a
+// helper process of this library.
 class NoSignals : private NonCopyable {
  public:
   NoSignals() noexcept {
@@ -43,9 +46,10 @@ class NoSignals : private NonCopyable {
   sigset_t before_, pending_;
 };
 
-// Opens a file in a child of vfork(2). The child shares the memory of its parent, which must not record files
-// that only the child has open. Therefore a helper process calls `open` and passes the descriptor to the
-// child. The program that the child executes finds it like every inherited descriptor.
+// Opens a captured file in a child of vfork(2). Returns a descriptor, or -1 with errno. The child shares the
+// memory of its parent, and the tables in that memory must not contain files that only the child has open.
+// Therefore a helper process calls `open` and passes the descriptor to the child. The program that the child
+// executes registers the descriptor like every inherited one.
 template <class Open>
 int by_another_process(const Open& open, int flags) {
   int ends[2];

@@ -1,7 +1,7 @@
-// streams/preload/entries/memory: mmap of captured files, which maps memory files. The image of a private
-// mapping holds the content of the range at the time of the call. The image of a shared mapping is updated
-// when this process writes (streams/preload/mappings). A file with a writable shared mapping becomes a plain
-// file (names/becoming_plain).
+// streams/preload/entries/memory: mmap of captured files. The library maps a memory file, the image, instead.
+// The image of a private mapping holds the content of the range at the time of the call. The library updates
+// the image of a shared mapping when this process writes to the file (streams/preload/mappings). For a
+// writable shared mapping, it converts the captured file to a plain file (names/becoming_plain).
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -35,7 +35,8 @@ void* refuse(int error) {
   return MAP_FAILED;
 }
 
-// A memory file with the length of a captured file, filled in the ranges that the process has mapped.
+// A memory file with the length of a captured file. It has the bytes of the ranges that the process has
+// mapped, and holes elsewhere.
 class Image : private NonCopyable {
  public:
   explicit Image(const OpenFile& file)
@@ -45,14 +46,14 @@ class Image : private NonCopyable {
   }
   ~Image() { close_own_descriptor(fd_); }
 
-  // Returns whether this is the image of that stream. False in a child of fork for an image of the parent,
-  // which is not updated there.
+  // Returns whether this is the image of the stream `number` of `set`. Returns false in a child of fork for
+  // an image of the parent, because the child's writes must not change the mapping of the parent.
   bool is_of(const ContainerSet* set, uint64_t number) const {
     return number == number_ && set == set_.get() && process_ == getpid();
   }
 
-  // Copies the length of the stream and its bytes [begin, end). Copies only data; holes stay unallocated
-  // until they are touched.
+  // Copies the length of the stream and its data in [begin, end). Skips holes, so that they need no memory
+  // until the program touches them.
   void fill(int64_t begin, int64_t end) {
     const std::lock_guard lock(mutex_);
     end = std::min(end, take_length());
@@ -64,7 +65,8 @@ class Image : private NonCopyable {
     }
   }
 
-  // Like fill, for a range that was filled before and may contain new holes.
+  // Copies the length and all bytes [begin, end). Unlike fill(), also copies holes as zeros, because the
+  // image may still have old data there.
   void refill(int64_t begin, int64_t end) {
     const std::lock_guard lock(mutex_);
     copy(begin, std::min(end, take_length()));
@@ -94,7 +96,7 @@ class Image : private NonCopyable {
     while (begin < end) {
       const auto some = std::span(bytes).first(size_t(std::min(end - begin, at_once)));
       const size_t n = stream_->read(some, begin);
-      if (n == 0) return;  // truncated concurrently; the truncating thread updates the image next
+      if (n == 0) return;  // truncated concurrently; the truncating thread then updates the image
       const Moved moved = move_all(n, [&](size_t done, size_t count) {
         return pwrite64(fd_, &some[done], count, begin + int64_t(done));
       });
@@ -114,18 +116,18 @@ class Image : private NonCopyable {
   const uint64_t number_;
   const pid_t process_;
   int fd_ = -1;
-  std::mutex mutex_;  // its last holder copies the newest data
+  std::mutex mutex_;  // guards the content; its last holder copies the newest data
 };
 
 struct Mapping {
   uintptr_t memory, memory_end;
-  int64_t begin, end;  // in the file
+  int64_t begin, end;  // offsets in the file
   std::shared_ptr<Image> image;
 };
 
 constinit ForkMutex lock{Guards::mappings};
 
-// Mappings that the program has not unmapped; guarded by `lock`.
+// Returns the list of mappings that the program has not unmapped. `lock` guards the list.
 std::vector<Mapping>& mappings() {
   static auto* const all = new std::vector<Mapping>;
   return *all;
@@ -145,11 +147,11 @@ uintptr_t end_of_pages(uintptr_t begin, size_t size) {
   return begin + (size + page - 1) / page * page;
 }
 
-// Removes the mappings in this range of memory from the list.
+// Removes the mappings that lie in this range of memory from the list.
 void forget_mappings(const void* begin, size_t size) {
   const auto from = reinterpret_cast<uintptr_t>(begin);
   const uintptr_t to = end_of_pages(from, size);
-  std::vector<Mapping> gone;  // images are closed after the lock is released
+  std::vector<Mapping> gone;  // destroyed, and so closed, after the lock is released
   const std::lock_guard guard(lock);
   const auto within = [&](const Mapping& one) { return one.memory < from || one.memory_end > to; };
   const auto kept = std::stable_partition(mappings().begin(), mappings().end(), within);
@@ -158,13 +160,14 @@ void forget_mappings(const void* begin, size_t size) {
   mapping_count.store(int(mappings().size()));
 }
 
-// A thread that writes to the file after the mapping is listed updates the image too.
+// Creates a shared mapping and lists it before it fills the image. A thread that writes to the file after the
+// listing updates the image, so that no write is missed.
 void* map_shared(const OpenFile& file, void* wanted, size_t size, int protection, int place, int64_t offset) {
   const auto image = image_of(file);
   const int64_t end = offset + int64_t(size);
   void* const mapped = image->map(wanted, size, protection, place, offset);
   if (mapped == MAP_FAILED) return mapped;
-  forget_mappings(mapped, size);  // a mapping that MAP_FIXED has replaced
+  forget_mappings(mapped, size);  // MAP_FIXED may have replaced a listed mapping
   const auto begin = reinterpret_cast<uintptr_t>(mapped);
   try {
     {
@@ -186,8 +189,8 @@ bool writes_and_shares(int protection, int flags) {
   return (kind == MAP_SHARED || kind == MAP_SHARED_VALIDATE) && (protection & PROT_WRITE);
 }
 
-// Returns whether the mapping makes the file plain, which requires a writable descriptor. The kernel reports
-// all other errors of the call.
+// Converts the captured file of `fd` to a plain file if the mapping is shared and writable, and `fd` is open
+// for reading and writing. Returns whether it has done so; if not, map_captured() handles the call.
 bool becomes_plain(int protection, int flags, int fd) {
   if (!writes_and_shares(protection, flags)) return false;
   const Inside inside;

@@ -1,4 +1,4 @@
-// streams/preload/entries/names: calls that remove, rename and create names.
+// streams/preload/entries/names: the entry points of calls that remove, rename and create names.
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/fs.h>
@@ -39,7 +39,7 @@ constinit Real<ssize_t(int, const char*, char*, size_t, size_t)> readlinkat_chk{
 constinit Real<char*(const char*, char*)> realpath{"realpath"};
 }  // namespace next
 
-// Returns hand_on if no captured file has this name.
+// Removes the captured file `path`. Returns 0, -1 with errno, or hand_on if no captured file has this name.
 int remove_captured(int at, const char* path) {
   Place place;
   if (!find_place(at, path, place)) return hand_on;
@@ -70,7 +70,9 @@ bool is_plain_directory(int at, const char* path) {
   return is_plain_directory(at, path, status);
 }
 
-// Returns hand_on if neither name is a directory with captured files or a set, or if both are the same.
+// Renames a directory with captured files. Returns 0, -1 with errno, or hand_on if the C library must perform
+// the call. This is the case if neither name is a directory with captured files or a set, and if both names
+// are the same.
 int rename_directory(int from_at, const char* from, int to_at, const char* to, unsigned flags) {
   const bool moves = holds_captured(from_at, from), full = holds_captured(to_at, to);
   const bool set = !moves && holds_set(from_at, from);
@@ -114,7 +116,7 @@ int rename_any(int from_at, const char* from, int to_at, const char* to, unsigne
   if (replaced && is_plain_directory(from_at, from)) return failed(ENOTDIR);
   const int result =
       flags ? next::renameat2(from_at, from, to_at, to, flags) : next::renameat(from_at, from, to_at, to);
-  if (result == 0 && replaced) remove_captured(to_at, to);  // replaced by a plain file
+  if (result == 0 && replaced) remove_captured(to_at, to);  // the plain file has replaced it
   if (result == 0) forget_directories();
   return result;
 }
@@ -123,7 +125,7 @@ int move(int from_at, const char* from, int to_at, const char* to, unsigned flag
   return explained(to_at, to, explained(from_at, from, rename_any(from_at, from, to_at, to, flags)));
 }
 
-// Runs a call that creates a name, unless a captured file has that name.
+// Runs library(), a call that creates the name `path`. Fails with EEXIST if a captured file has that name.
 template <class Library>
 int make_name(int at, const char* path, const Library& library) {
   return is_captured_name(at, path) ? failed(EEXIST) : explained(at, path, library());
@@ -163,7 +165,8 @@ char* real_path(const char* path, char* room) {
   return room ? strcpy(room, place.path) : strdup(place.path);
 }
 
-// truncate(2) by a name of the descriptor, which need not be open for writing.
+// Implements truncate(2) on a name of the captured descriptor `fd`. Unlike ftruncate(2), does not require
+// that `fd` is open for writing.
 int truncate_open(int fd, off64_t size) {
   const Inside inside;
   const Use file(fd);
@@ -209,7 +212,7 @@ SHEAF_ENTRY(int, unlink, const char* path) {
 }
 SHEAF_ENTRY(int, unlinkat, int at, const char* path, int flags) {
   if (flags & AT_REMOVEDIR) return remove_directory(at, path);
-  if (flags != 0) return next::unlinkat(at, path, flags);  // fails: invalid flags
+  if (flags != 0) return next::unlinkat(at, path, flags);  // the C library refuses the flags
   SHEAF_FIRST(remove_captured(at, path), explained(at, path, next::unlinkat(at, path, flags)));
 }
 SHEAF_ENTRY(int, remove, const char* path) {

@@ -1,4 +1,4 @@
-// streams/preload/entries/open: the open and mkstemp families.
+// streams/preload/entries/open: the entry points of the open and mkstemp families.
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -28,7 +28,8 @@ constinit Real<int(char*, int, int)> mkostemps{"mkostemps64"};
 
 namespace {
 
-// `open` is a call that registers captured files in this process.
+// Runs open(), which opens a captured file in this process, and updates the standard stream of the new
+// descriptor. In a child of vfork(2), runs open() in a helper process.
 template <class Open>
 int open_shown(const Open& open, int flags) {
   pthread_testcancel();
@@ -43,9 +44,9 @@ int open_inside(const Place& place, int flags, mode_t mode) {
   return open_shown(open, flags);
 }
 
-// Opens a name that is not captured but may be a link to a captured file. If the kernel could create the
-// target of such a link, the first open uses O_NOFOLLOW. This costs nothing; only names that are links need a
-// second open. The flag remains on the open file, where it has no effect; F_GETFL hides it.
+// Opens a name that is not captured but may be a link to a captured file. With O_CREAT, the kernel would
+// create the target of such a link as a plain file. Therefore the first open then uses O_NOFOLLOW, and only
+// names that are links need a second open. The flag stays on the open file without effect; F_GETFL hides it.
 int open_plain(int at, const char* path, int flags, mode_t mode) {
   const bool makes = (flags & O_CREAT) && !(flags & (O_EXCL | O_NOFOLLOW | O_PATH));
   const int fd = new_descriptor(real::openat(at, path, makes ? flags | O_NOFOLLOW : flags, mode));
@@ -83,7 +84,8 @@ int open_place(const Place& place, int at, const char* path, int flags, mode_t m
 
 namespace {
 
-// Handles a captured template; returns hand_on for others.
+// Implements the mkstemp family for a template `name` that is captured. Returns a descriptor, -1 with errno,
+// or hand_on if `name` is not captured.
 int temporary(char* name, int suffix, int flags) {
   const size_t size = strlen(name);
   Place place;

@@ -1,6 +1,6 @@
-// streams/preload/entries/process: start and end of processes. Programs started by a captured program are
-// captured too, even with a different environment. They find inherited files by themselves
-// (streams/preload/state.hpp).
+// streams/preload/entries/process: the entry points that start and end processes. They add the variables for
+// capturing to the environment of each new program, even if the caller has passed another environment. The
+// new program finds its inherited files by itself (streams/preload/state.hpp).
 #include <alloca.h>
 #include <dlfcn.h>
 #include <spawn.h>
@@ -41,7 +41,7 @@ constinit Real<int(const char*)> system{"system"};
 constinit Real<void(int)> _exit{"_exit"};
 }  // namespace next
 
-constexpr char held[] = "SHEAF_CAPTURE_HELD=";  // process already counted as a holder of what it inherits
+constexpr char held[] = "SHEAF_CAPTURE_HELD=";  // process that already holds its slots
 
 char own_library[PATH_MAX];
 
@@ -56,7 +56,8 @@ size_t count(char* const* list) {
   return n;
 }
 
-// An environment on the stack of the caller, because a child of vfork(2) has no other memory.
+// Memory for the variables that complete() adds. It is on the stack of the caller, because a child of
+// vfork(2) must not change other memory of its parent.
 struct Room {
   char preload[2 * PATH_MAX];
   char holder[sizeof held + 12];
@@ -103,7 +104,7 @@ void tell_if_static(const char* program, const char* name) {
   tell("sheaf: '%s' is linked statically or has rights of its own: its files are not captured\n", name);
 }
 
-// A macro, because the memory is on the stack of the caller.
+// Defines the environment for a new program. A macro, because the memory must be on the stack of the caller.
 #define SHEAF_ENVIRONMENT(given, same_process)                                         \
   Room room;                                                                           \
   auto** const with = static_cast<char**>(alloca((count(given) + 5) * sizeof(char*))); \
@@ -128,7 +129,8 @@ int interpret(const Script& script, const char* path, char* const* words, char* 
   return execute(script.interpreter(), more, environment, false, depth + 1);
 }
 
-// `search`: as in execvp(3), a file of unknown format is run by the shell.
+// Executes a prepared program, or the interpreter of a script. Returns -1 with errno on failure. With
+// `search`, a file of unknown format is run by the shell, as in execvp(3).
 int start(const CapturedProgram& program, const char* path, char* const* words, char* const* environment,
           bool search, int depth) {
   if (program.script().interpreter()) return interpret(program.script(), path, words, environment, depth);
@@ -157,8 +159,8 @@ int execute(const char* path, char* const* words, char* const* environment, bool
              : result;
 }
 
-// Starts a program by descriptor. `kept`: a descriptor that the interpreter of a script needs too, either
-// that of the program or that of the directory.
+// Executes a program that was named by a descriptor. `kept` is a descriptor that the interpreter of a script
+// needs to open the script: that of the program itself, or that of its directory.
 int start_open(const CapturedProgram& program, const char* path, int kept, char* const* words,
                char* const* environment) {
   const bool closed = kept >= 0 && (real::fcntl(kept, F_GETFD, 0) & FD_CLOEXEC);
@@ -209,7 +211,7 @@ int spawn(const Real<next::Spawn>& call, pid_t* child, const char* path,
 
 }  // namespace
 
-// Collects the arguments after `first` up to a null pointer, on the stack.
+// Collects the variadic arguments from `first` up to a null pointer in an array on the stack.
 #define SHEAF_WORDS(first)                                                   \
   va_list rest, copy;                                                        \
   va_start(rest, first);                                                     \
@@ -297,8 +299,8 @@ __attribute__((constructor)) void begin(int, char**, char** environment) {
       strlen(info.dli_fname) < sizeof own_library)
     strcpy(own_library, info.dli_fname);
   watch_forks();
-  // A thread cancelled in a call is unwound by the C library through frames of this library. The unwinder
-  // linked in here handles that only after it has been used once.
+  // Uses the unwinder of this library once. If a thread is cancelled in a call, the C library unwinds it
+  // through frames of this library. The unwinder can handle these frames only after its first use.
   _Unwind_Backtrace([](_Unwind_Context*, void*) { return _URC_END_OF_STACK; }, nullptr);
   bool counted = false;
   for (char** one = environment; one && *one; ++one)

@@ -23,8 +23,8 @@ namespace sheaf::posix {
 struct Action {
   const posix_spawn_file_actions_t* list;
   enum class Kind { opens, changes_directory, closes } kind;
-  int number;      // opens: reserved descriptor, on /dev/null between spawns; closes: highest one closed
-  int opened;      // the file, during a spawn; else -1
+  int number;      // opens: reserved descriptor, on /dev/null between spawns; closes: highest closed one
+  int opened;      // descriptor of the opened file during a spawn; else -1
   pid_t spawning;  // process in which a spawn uses it; 0 if none
   int flags;
   mode_t mode;
@@ -132,7 +132,7 @@ int add_open(posix_spawn_file_actions_t* list, int fd, const char* path, int fla
   const int closed = highest_closed(list);
   const int kept = own_descriptor(real::open("/dev/null", O_RDONLY | O_CLOEXEC, 0), closed);
   if (kept < 0) return errno;
-  if (kept <= closed) {  // the child would close it before using it
+  if (kept <= closed) {  // the child would close the descriptor before the dup2
     close_own_descriptor(kept);
     return next::addopen(list, fd, path, flags, mode);
   }
@@ -154,7 +154,8 @@ int open_for_spawn(Action& action) {
   return real::dup3(action.opened, action.number, O_CLOEXEC) < 0 ? errno : 0;
 }
 
-// Closes what this process holds of the file. Process locks stay, because the file was opened for the child.
+// Closes the file that was opened for the child. Keeps the process locks on that file, because the program
+// itself has not closed a descriptor.
 void close_after_spawn(Action& action) {
   const Inside inside;
   if (action.opened >= 0) {
@@ -168,13 +169,13 @@ void close_after_spawn(Action& action) {
   action.opened = -1;
 }
 
-// Returns whether the spawn now has exclusive use of the actions, in this process and against other
-// threads.
+// Reserves the actions of the list for one spawn and stores them in `taken`. Returns false if another thread
+// of this process uses the list.
 bool take(const posix_spawn_file_actions_t* list, std::vector<Action*>& taken) {
   bool free = true;
   each_of(list, [&](Action& action) {
     if (action.kind != Action::Kind::opens) return;
-    // The first action of a list represents the whole list.
+    // Only the first action of a list is checked; its state is that of the whole list.
     free = free && (!taken.empty() || action.spawning != getpid());
     if (!free) return;
     action.spawning = getpid();

@@ -1,7 +1,8 @@
-// streams/preload/entries/spawn_actions: files that posix_spawn file actions open in the child. The child
-// runs in the memory of its parent and executes no code of this library. The parent therefore opens files
-// with possibly captured names at the time of the spawn. It uses a descriptor that was reserved when the
-// action was added; the list holds a dup2 action for that descriptor instead of the open.
+// streams/preload/entries/spawn_actions: file actions of posix_spawn that open captured files. The child of
+// posix_spawn executes no code of this library, so the parent opens files with possibly captured names just
+// before the spawn. When such an open action is added, the library reserves a descriptor in the parent, and
+// adds an action dup2 of that descriptor to the list instead. The spawn puts the opened file on the reserved
+// descriptor.
 #pragma once
 
 #include <limits.h>
@@ -13,15 +14,15 @@ namespace sheaf::posix {
 
 struct Action;
 
-// Opens the files of the list for the duration of one spawn. Must not be used within an Inside
-// (streams/preload/inside.hpp). Another spawn with the same list waits.
+// Opens the files of a list of actions for the duration of one spawn. A second spawn with the same list waits
+// until the first has ended. Must not be used within an Inside (streams/preload/inside.hpp).
 class SpawnOpens {
  public:
   explicit SpawnOpens(const posix_spawn_file_actions_t* actions) noexcept;
   SpawnOpens(const SpawnOpens&) = delete;
   SpawnOpens& operator=(const SpawnOpens&) = delete;
   ~SpawnOpens();
-  // Returns 0, or the errno of the failed open, which is the result of the spawn.
+  // Returns 0, or the errno of an open that failed; the spawn must then fail with this errno.
   int error() const { return error_; }
 
  private:
@@ -29,8 +30,8 @@ class SpawnOpens {
   int error_ = 0;
 };
 
-// Stores `path` as the child resolves it, after the directory changes in the list, in `whole`. Returns false
-// if it is too long.
+// Stores in `whole` the path that the child uses for `path`, after the directory changes in the list. Returns
+// false if that path is too long.
 bool as_spawned(const posix_spawn_file_actions_t* list, const char* path, char (&whole)[PATH_MAX]);
 
 }  // namespace sheaf::posix

@@ -1,5 +1,5 @@
-// streams/preload/entries/status: the stat family, old and new, access, extended attributes, and file system
-// information.
+// streams/preload/entries/status: the entry points of the stat family, of access, and of calls for file
+// system information.
 #include <fcntl.h>
 #include <linux/stat.h>
 #include <string.h>
@@ -34,7 +34,8 @@ constinit Real<long(int, int)> fpathconf{"fpathconf"};
 
 enum class Found { nothing, yes, bad };
 
-// Finds the captured file of a name. bad: errno explains why it is not what the call requires.
+// Finds the captured file `path` and stores its place and status. Returns `bad` with errno if the file exists
+// but the call must fail.
 Found found_at(int at, const char* path, Place& place, std::optional<StreamStatus>& status) {
   if (!find_place(at, path, place)) return Found::nothing;
   const Inside inside;
@@ -44,7 +45,8 @@ Found found_at(int at, const char* path, Place& place, std::optional<StreamStatu
   return place.slash ? Found::bad : Found::yes;
 }
 
-// Like found_at, through a symbolic link, for a call that the kernel answered with ENOENT.
+// Finds the captured file that the symbolic link `path` refers to, and stores its place and status. Called
+// after the kernel has failed with an errno; returns false for any other errno than ENOENT.
 bool found_behind(int at, const char* path, Place& place, std::optional<StreamStatus>& status) {
   if (errno != ENOENT || !find_behind_link(at, path, place)) return false;
   const Inside inside;
@@ -125,7 +127,7 @@ int access_place(const Place& place, int mode) {
   return status ? allowed(*status, place.view(), mode) : hand_on;
 }
 
-// access(2) by a name of the descriptor.
+// Implements access(2) on a name of the captured descriptor `fd`.
 int access_open(int fd, int mode) {
   const Inside inside;
   const Use file(fd);
@@ -142,8 +144,8 @@ int access_name(int at, const char* path, bool follow, int mode, const Library& 
       [&](const Place& place) { return access_place(place, mode); }, library);
 }
 
-// Replaces a captured file by its directory, for queries about the file system: `place` then holds the name
-// of the directory. Returns false if it is no captured file.
+// If `path` is a captured file, stores the path of its directory in `place`, for a query about the file
+// system. Returns false for other files.
 bool directory_of(const char* path, Place& place) {
   std::optional<StreamStatus> status;
   if (found_at(AT_FDCWD, path, place, status) != Found::yes) return false;
@@ -157,7 +159,8 @@ int ask_directory(const char* path, const Ask& ask, Result* result) {
   return explained(AT_FDCWD, path, ask(directory_of(path, place) ? place.path : path, result));
 }
 
-// Answers a query on an open file for the directory of its set.
+// Answers a query about the file system of the descriptor `fd`. For a captured file, calls `ask` with the
+// directory of its set.
 template <class Ask, class AskOpen, class Result>
 int ask_set(int fd, const Ask& ask, const AskOpen& ask_open, Result* result) {
   if (!is_captured(fd)) return ask_open(fd, result);
@@ -182,7 +185,8 @@ SHEAF_ENTRY_AND(int, fstat, fstat64, int fd, struct stat* found) {
 SHEAF_ENTRY_AND(int, fstatat, fstatat64, int at, const char* path, struct stat* found, int flags) {
   return stat_name(at, path, found, flags);
 }
-// Called by programs built before glibc 2.33. The version argument has only one valid value.
+// The following functions are called by programs built before glibc 2.33. Their first argument, a version, is
+// ignored because it has only one valid value.
 SHEAF_ENTRY_AND(int, __xstat, __xstat64, int, const char* path, struct stat* found) {
   return stat_name(AT_FDCWD, path, found, 0);
 }

@@ -1,5 +1,5 @@
-// streams/preload/entries/stdio: calls that create streams. All other stdio calls work on these streams
-// unchanged.
+// streams/preload/entries/stdio: the entry points that create, reopen and close streams. Most other calls of
+// stdio work on streams of this library without an entry point.
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ FILE* on_descriptor(int fd, const StreamMode& mode) {
   return errno = error, nullptr;
 }
 
-// Creates a stream of the C library, for a file that is not captured.
+// Creates a stream of the C library on `fd`, which is not captured. Closes `fd` on failure.
 FILE* plain_on_descriptor(int fd, const char* words, const StreamMode& mode) {
   FILE* const made = next::fdopen(fd, words);
   const int error = errno;
@@ -50,10 +50,12 @@ FILE* plain_on_descriptor(int fd, const char* words, const StreamMode& mode) {
   return errno = error, made;
 }
 
-// fdopen ignores character sets, which follow a comma.
+// Returns whether fdopen(3) accepts all of the mode `words`. It ignores a character set, which follows a
+// comma.
 bool opens_as_descriptor(const char* words) { return !strchr(words, ','); }
 
-// `place`: place of the name, if known.
+// Opens `path` through the entry points and creates a stream on the descriptor. `place` is the place of
+// `path`; null if unknown.
 FILE* open_stream(const char* path, const char* words, const StreamMode& mode, const Place* place) {
   const int fd = place ? open_place(*place, AT_FDCWD, path, mode.flags, 0666)
                        : open_name(AT_FDCWD, path, mode.flags, 0666);
@@ -76,7 +78,8 @@ bool fits(int have, int want) {
   return mode == O_RDWR || mode == (want & O_ACCMODE);
 }
 
-// freopen(3) of the C library, which puts another file on the descriptor.
+// Calls freopen(3) of the C library, and drops stale state of the descriptor, because the C library puts
+// another file on it.
 FILE* reopen_by_library(const char* path, const char* words, FILE* stream) {
   FILE* const made = next::freopen(path, words, stream);
   if (made) new_descriptor(made->_fileno);
@@ -84,8 +87,8 @@ FILE* reopen_by_library(const char* path, const char* words, FILE* stream) {
   return made;
 }
 
-// A stream of the C library cannot be replaced by one of this library, because its address would change. The
-// file becomes a plain file instead.
+// Reopens a stream of the C library on a captured file. The stream cannot become one of this library, because
+// its address would change. Therefore the captured file becomes a plain file.
 FILE* reopen_plain(const Place& place, const char* path, const char* words, FILE* stream) {
   {
     const Inside inside;
@@ -104,7 +107,8 @@ SHEAF_ENTRY_AND(FILE*, fopen, fopen64, const char* path, const char* words) {
   const int named = descriptor_named(path);
   if (mode && named >= 0 && is_captured(named)) return open_stream(path, words, *mode, nullptr);
   if (mode && find_place(AT_FDCWD, path, place, true)) return open_stream(path, words, *mode, &place);
-  // A name that may be created can be a link to a captured file, which the C library's own open would miss.
+  // With O_CREAT, `path` may be a link to a captured file that does not exist for the kernel. The C library
+  // itself would create a plain file as the target of the link.
   if (mode && (mode->flags & O_CREAT) && opens_as_descriptor(words))
     return open_stream(path, words, *mode, nullptr);
   FILE* const plain = next::fopen(path, words);
@@ -145,7 +149,7 @@ SHEAF_ENTRY_AND(FILE*, freopen, freopen64, const char* path, const char* words, 
     close_descriptor(fd);
     return reopen_by_library(path, words, stream);
   }
-  if (fd != standard) {  // otherwise the stream's descriptor was closed before
+  if (fd != standard) {  // otherwise the descriptor of the stream was closed before
     fflush(stream);
     forget_buffering(stream);
     dup3(fd, standard, mode->flags & O_CLOEXEC);
@@ -154,7 +158,8 @@ SHEAF_ENTRY_AND(FILE*, freopen, freopen64, const char* path, const char* words, 
   return renew_stream(*shown[standard], *mode);
 }
 
-// A stream of the C library on a descriptor that became a captured file closes the descriptor itself.
+// Drops the state of the captured descriptor if `stream` is one of the C library, because the C library
+// closes the descriptor by an internal call.
 SHEAF_ENTRY(int, fclose, FILE* stream) {
   const int fd = stream->_flags & stream_of_file ? stream->_fileno : -1;
   if (is_captured(fd) && !is_ours(stream)) forget_captured(fd);
@@ -163,7 +168,8 @@ SHEAF_ENTRY(int, fclose, FILE* stream) {
 
 namespace {
 
-// Writes text that was printed to memory; dprintf of the C library would bypass the preload.
+// Writes `size` bytes of `text` to `fd` and frees `text`. dprintf(3) prints to memory first, because the C
+// library would bypass the preload.
 int write_printed(int fd, char* text, int size) {
   int done = 0;
   while (done < size) {

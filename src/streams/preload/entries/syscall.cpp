@@ -1,4 +1,5 @@
-// streams/preload/entries/syscall: syscall(2). Numbers of calls that have an entry point are forwarded to it.
+// streams/preload/entries/syscall: the entry point of syscall(2). Forwards each call that has an entry point
+// of its own to that entry point.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -33,11 +34,12 @@ Value as(long argument) {
 using Text = const char*;
 using Parts = const iovec*;
 
-struct OpenHow {  // open_how of linux/openat2.h
+struct OpenHow {  // same as open_how of linux/openat2.h
   unsigned long flags, mode, resolve;
 };
 
-// Returns nothing if it is no call on files by descriptor.
+// Performs the system call `number` if it uses a file by descriptor, and returns its result. Returns nullopt
+// for other calls.
 std::optional<long> by_descriptor(long number, const long* a) {
   const int fd = int(a[0]);
   switch (number) {

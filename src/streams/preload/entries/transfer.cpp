@@ -1,4 +1,4 @@
-// streams/preload/entries/transfer: read, write and their variants.
+// streams/preload/entries/transfer: the entry points of read, write and their variants.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -107,7 +107,7 @@ SHEAF_ENTRY_AND(int, fallocate, fallocate64, int fd, int mode, off64_t offset, o
   return is_captured(fd) ? allocate_captured(fd, mode, offset, length)
                          : next::fallocate(fd, mode, offset, length);
 }
-// Returns the error and preserves errno.
+// Returns 0 or an error number, and preserves errno.
 SHEAF_ENTRY_AND(int, posix_fallocate, posix_fallocate64, int fd, off64_t offset, off64_t length) {
   if (!is_captured(fd)) return next::posix_fallocate(fd, offset, length);
   const int kept = errno;

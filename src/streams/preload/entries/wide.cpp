@@ -1,4 +1,4 @@
-// streams/preload/entries/wide: wide-character calls on streams of captured files
+// streams/preload/entries/wide: the entry points of wide-character calls
 // (streams/preload/stdio/wide_streams).
 #include <errno.h>
 #include <stdarg.h>
@@ -29,8 +29,8 @@ constinit Real<int(FILE*, Text, va_list)> vfwprintf{"vfwprintf"}, vfwscanf{"vfws
 constinit Real<int(FILE*, int, Text, va_list)> vfwprintf_chk{"__vfwprintf_chk"};
 }  // namespace next
 
-// Returns the result of `ours` for a stream of this library, `refused` for a byte stream, otherwise that of
-// the C library.
+// Performs a wide-character call: returns ours() for a wide stream of this library, `refused` for a byte
+// stream of this library, and library() for all other streams.
 template <class Result, class Ours, class Library>
 Result answer(FILE* stream, Result refused, Ours&& ours, Library&& library) {
   switch (widen(stream)) {
@@ -92,7 +92,7 @@ int print_checked(FILE* stream, int flag, Text format, va_list arguments) {
   return print(stream, [&](FILE* to) { return next::vfwprintf_chk(to, flag, format, arguments); });
 }
 
-// For variadic calls.
+// Body of a variadic function: calls `call` with the list of arguments after `last`.
 #define SHEAF_WITH_ARGUMENTS(last, call) \
   va_list arguments;                     \
   va_start(arguments, last);             \
@@ -125,7 +125,7 @@ SHEAF_ENTRY(wchar_t*, fgetws, wchar_t* room, int n, FILE* stream) {
 SHEAF_ENTRY(wchar_t*, fgetws_unlocked, wchar_t* room, int n, FILE* stream) {
   return get_line(room, n, stream, [&] { return next::fgetws_unlocked(room, n, stream); });
 }
-// An overflow of `room` ends the program, in the C library.
+// If `n` exceeds the size of `room`, calls the C library, which ends the program.
 SHEAF_ENTRY(wchar_t*, __fgetws_chk, wchar_t* room, size_t size, int n, FILE* stream) {
   const auto library = [&] { return next::fgetws_chk(room, size, n, stream); };
   return n > 0 && size_t(n) > size ? library() : get_line(room, n, stream, library);

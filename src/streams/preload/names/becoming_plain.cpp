@@ -28,7 +28,7 @@ void tell_once(const Place& place, PlainFor what) {
        names ? "gets another name (a hard link)" : "is mapped to be written and shared");
 }
 
-// Stores the current place of the stream of an open file. Returns false if it has none.
+// Stores the place of the current name of an open file. Returns false if the file has no name.
 bool place_of(OpenFile& file, Place& place) {
   const std::string name = file.stream->name();
   if (name.empty()) return false;
@@ -37,9 +37,10 @@ bool place_of(OpenFile& file, Place& place) {
   return match_canonical(path, place) && std::string_view(place.match.set, place.match.set_size) == set;
 }
 
-// Returns the path of the plain file of an open file, after converting it if necessary; empty if it has none.
+// Converts the open file to a plain file, unless it is one already, and returns the path of the plain file.
+// Returns an empty path if the file has no name.
 std::string plain_path_of(OpenFile& file) {
-  file.stream->status();  // follows renames by other processes of this host
+  file.stream->status();  // makes the stream follow a rename by another process
   std::string path = file.stream->plain_path();
   if (!path.empty() || file.view) return path;
   Place place;
@@ -104,7 +105,7 @@ int make_descriptors_plain(int fd) noexcept {
     close_own_descriptor(plain);
   });
   if (failure != 0) return failure;
-  // Must be last: closing any descriptor of the plain file would release the locks.
+  // Must be the last step, because closing any descriptor of the plain file would release the locks.
   for (struct flock& lock : locks) real::fcntl(fd, F_SETLK, reinterpret_cast<long>(&lock));
   return error;
 }

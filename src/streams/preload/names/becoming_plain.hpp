@@ -1,6 +1,7 @@
-// streams/preload/names/becoming_plain: captured files used in ways that only file-system files support: with
-// several names, or with writable shared mappings. Such a file leaves its set and becomes a plain file for
-// all programs of this host that have it open. One message per job reports it.
+// streams/preload/names/becoming_plain: converts captured files to plain files when a program uses them in
+// ways that only plain files support: with several names, or with writable shared mappings. The file leaves
+// its set and becomes a plain file for all programs of this host that have it open. One message per job
+// reports the conversion.
 #pragma once
 
 #include "streams/preload/names/places.hpp"

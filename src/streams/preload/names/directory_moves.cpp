@@ -20,7 +20,8 @@ namespace {
 
 constinit Real<int(int, const char*, int, const char*, unsigned)> next_renameat2{"renameat2"};
 
-// Returns the canonical paths of the captured files below `directory`, without that prefix. Throws EXDEV.
+// Returns the paths of the captured files below `directory`: the rest of each canonical path after
+// `directory`. Throws EXDEV if the directory cannot be renamed together with them.
 std::vector<std::string> captured_below(const std::string& directory) {
   std::vector<std::string> found;
   each_captured_below(directory, [&](const Rule& rule, const ContainerSet& set, std::string_view path) {
@@ -30,7 +31,8 @@ std::vector<std::string> captured_below(const std::string& directory) {
   return found;
 }
 
-// Renames one file; a file that has taken the new name in the meantime is kept.
+// Renames one captured file. If another process has just created a file named `to`, keeps that file and gives
+// the captured file a temporary name.
 int move_one(const std::string& from, const std::string& to) {
   const auto source = std::make_unique<Place>(), target = std::make_unique<Place>();
   if (!match_canonical(from, *source)) return failed(ENAMETOOLONG);
@@ -40,7 +42,8 @@ int move_one(const std::string& from, const std::string& to) {
   return moved != 0 && errno == EEXIST ? move_one(from, temporary_name(to)) : moved;
 }
 
-// Renames all files; skips those removed in the meantime.
+// Renames all files, except those that another process has removed. `moved` counts the files that were
+// processed. Returns 0, or -1 with errno.
 int move_all(const std::vector<std::string>& names, const std::string& from, const std::string& to,
              size_t& moved) {
   for (moved = 0; moved < names.size(); ++moved)
@@ -67,7 +70,7 @@ int move_directory(int from_at, const char* from, int to_at, const char* to, uns
     size_t done = 0;
     if (move_all(names, old, now, done) == 0) return;
     const int why = errno;
-    // Files that are plain by now move back with their directory.
+    // This rename also moves the files back that have become plain.
     real::rename(now.c_str(), old.c_str());
     forget_directories();
     while (done-- > 0) move_one(now + names[done], old + names[done]);

@@ -24,7 +24,8 @@ constexpr int max_links = 40;  // as in Linux
 constinit Real<ssize_t(int, const char*, char*, size_t)> next_readlinkat{"readlinkat"};
 constinit Real<int(int, const char*, struct stat*, int)> next_fstatat{"fstatat64"};
 
-// Follows one link: stores its target, a captured file or the next link, in `path`.
+// Follows one symbolic link: replaces `path`, relative to `at`, by the target of the link. Returns false if
+// `path` is no link.
 bool step(char (&path)[PATH_MAX], int& at) {
   char target[PATH_MAX];
   const ssize_t n = next_readlinkat(at, path, target, sizeof target - 1);
@@ -48,7 +49,8 @@ const char* behind(const char* text, const char* begin) {
   return text && strncmp(text, begin, n) == 0 ? text + n : nullptr;
 }
 
-// Returns the rest after the name of this process in /proc; null if it names another process.
+// Returns the rest of `name` after the name of this process in /proc: its number, `self` or `thread-self`.
+// Returns null if `name` begins otherwise.
 const char* behind_this_process(const char* name) {
   if (*name >= '0' && *name <= '9') {
     char* end = nullptr;
@@ -76,8 +78,9 @@ bool is_directory(int at, char* path, size_t size) {
   return there;
 }
 
-// Returns whether `path` uses a captured file as a directory. This is possible only after the last existing
-// directory; for most names only the last component does not exist.
+// Returns whether `path` uses a captured file as a directory. Only the component after the last existing
+// directory can be that file. For most names only the last component does not exist, so this check comes
+// first.
 __attribute__((noinline)) bool is_below_file(int at, const char* path) {
   char name[PATH_MAX];
   strcpy(name, path);
@@ -146,8 +149,9 @@ int open_file_again(OpenFile& file, int flags) {
   return open_same(file, flags);
 }
 
-// Opens the file that all captured descriptors are open on, at the position of this descriptor, which
-// identifies its slot. Returns -1 if the descriptor is not captured or was closed.
+// Opens the file that all captured descriptors are open on, at the file position of the descriptor that
+// `path` names. This position identifies the slot. Returns a descriptor, or -1 if that descriptor is not
+// captured or was closed.
 int same_position(const char* path) {
   char own[64], text[PATH_MAX];
   capture_prefix(rules_identity(), own);
@@ -165,7 +169,8 @@ int same_position(const char* path) {
   return fd;
 }
 
-// Opens the stream of a slot again, keeping its file alive during the call.
+// Opens the stream of a slot again. Returns a descriptor, or -1 with errno. Consumes the caller's hold on
+// `slot`.
 int open_slot_again(Slot* slot, int flags) {
   OpenFile* const file = make_open_file();
   if (!file) return state::release(slot), failed(ENOMEM);

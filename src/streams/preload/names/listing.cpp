@@ -18,8 +18,8 @@ namespace sheaf::posix {
 
 namespace {
 
-// Returns a pattern for the names of the rule's sets for files in `directory`. Groups in the directory part
-// are known; other groups match any text.
+// Returns a pattern that matches the paths of all sets that the rule may use for files in `directory`. The
+// text of groups in the directory part of the rule's pattern is known; a star replaces every other group.
 std::string set_pattern(const Rule& rule, std::string_view directory) {
   const std::string_view above = rule.pattern.substr(0, rule.pattern.rfind('/'));
   const auto known = size_t(std::count(above.begin(), above.end(), '('));
@@ -39,8 +39,8 @@ std::string set_pattern(const Rule& rule, std::string_view directory) {
   return pattern;
 }
 
-// Visits the sets that a rule may use for files in `directory`: one, or all existing ones if the name has
-// groups.
+// Calls `visit` for the sets that a rule may use for files in `directory`. If the set's name contains groups,
+// these are all existing sets with a matching name.
 void each_set(const Rule& rule, std::string_view directory, const std::function<void(ContainerSet&)>& visit) {
   if (rule.view || rule.set.find('\\') == rule.set.npos) {
     if (const auto set = set_at(rule.view ? rule.pattern : rule.set, rule.view)) visit(*set);
@@ -93,7 +93,7 @@ void each_below(
       const std::string path = path_of(rule, set, name);
       Groups groups;
       if (!rule.view && !matches(rule.pattern, path, groups))
-        return;  // belongs to another rule with the same set
+        return;  // the file belongs to another rule with the same set
       if (path.size() > n && path[n] == '/' && path.starts_with(directory)) visit(set, path, status);
     });
   });

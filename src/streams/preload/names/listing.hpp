@@ -8,21 +8,23 @@
 
 namespace sheaf::posix {
 
-// Returns whether captured files are in or below that directory. It cannot be removed then, and a rename
-// includes them (names/directory_moves). Takes a few nanoseconds if no pattern matches.
+// Returns whether captured files are in or below the directory `path`. If so, the directory cannot be
+// removed, and a rename includes the captured files (names/directory_moves). Takes a few nanoseconds if no
+// pattern matches.
 bool holds_captured(int at, const char* path) noexcept;
 
-// Returns whether a set open for writing is in or below that directory. Equally cheap.
+// Returns whether a set open for writing is in or below the directory `path`. Takes a few nanoseconds if no
+// pattern matches.
 bool holds_set(int at, const char* path) noexcept;
 
+using Below = std::function<void(const Rule&, const ContainerSet&, std::string_view path)>;
 // Calls `visit` for each captured file below `directory`, a canonical path. Must be called within an Inside
 // (streams/preload/inside.hpp). Throws errors of reading sets.
-using Below = std::function<void(const Rule&, const ContainerSet&, std::string_view path)>;
 void each_captured_below(std::string_view directory, const Below& visit);
 
+using Entry = std::function<void(std::string_view last, uint64_t number)>;
 // Calls visit(last component, number) for each captured file directly in `directory`, a canonical path. Must
 // be called within an Inside.
-using Entry = std::function<void(std::string_view last, uint64_t number)>;
 void list_directory(std::string_view directory, const Entry& visit) noexcept;
 
 }  // namespace sheaf::posix

@@ -23,9 +23,9 @@ namespace sheaf::posix {
 namespace {
 
 constexpr size_t piece = size_t{1} << 20;  // bytes per copy step
-constexpr size_t max_in_temporary = 200;   // bytes of the file name, so that the whole stays below NAME_MAX
+constexpr size_t max_in_temporary = 200;   // bytes of the original name; keeps temporary names below NAME_MAX
 
-// Copies the data of a stream without its holes.
+// Copies all data of a stream to `put`, and skips holes.
 void copy(const ContainerSet::Leaving& from,
           const std::function<void(std::span<const std::byte>, int64_t)>& put) {
   std::vector<std::byte> room(piece);
@@ -48,8 +48,8 @@ void write_all(int fd, std::span<const std::byte> data, int64_t at) {
   if (moved.bytes < data.size()) throw os_error("cannot write", "copy of a captured file", moved.error);
 }
 
-// Copies the stream to a temporary plain file next to `to` (a canonical path) and renames it when complete.
-// Returns device and inode number.
+// Copies the stream to a temporary plain file next to `to`, a canonical path, and renames the complete file
+// to `to`. Returns the device and the inode number of the file.
 std::pair<uint64_t, uint64_t> copy_out(const ContainerSet::Leaving& from, const StreamStatus& status,
                                        const std::string& to) {
   const std::string temporary = temporary_name(to.substr(0, to.rfind('/') + 1 + max_in_temporary));
@@ -90,7 +90,8 @@ int rename_within(ContainerSet& set, const Place& from, const Place& to, int at,
   return error == 0 && !there ? ENOENT : error;
 }
 
-// Exchanges two names in three steps; `one` does not exist in between.
+// Exchanges the names of two streams by three renames. Between the renames, no stream has one of the two
+// names. Returns 0 or an errno.
 int exchange_within(ContainerSet& set, std::string_view one, std::string_view other) {
   return errno_of([&] {
     if (!set.status(other)) throw os_error("cannot exchange", std::string(other), ENOENT);
@@ -105,8 +106,8 @@ int exchange_within(ContainerSet& set, std::string_view one, std::string_view ot
   });
 }
 
-// Returns true if no other process on this host has the file open. Such a process would continue to use the
-// old file.
+// Returns whether a plain file has one name and is open only as `fd`, as far as this host can tell. Another
+// process that has the file open would continue to write to the old file.
 bool quiet(int fd, const struct stat& status) {
   if (!S_ISREG(status.st_mode) || status.st_nlink != 1) return false;
   if (real::fcntl(fd, F_SETLEASE, F_WRLCK) != 0) return false;
@@ -114,7 +115,7 @@ bool quiet(int fd, const struct stat& status) {
   return true;
 }
 
-// Returns whether the file is unmodified since `status` was taken and no process has it open.
+// Returns whether the file is quiet() and was not modified since `status` was taken.
 bool unchanged(int fd, const struct stat& status) {
   struct stat now;
   return quiet(fd, status) && fstat(fd, &now) == 0 && now.st_size == status.st_size &&
@@ -145,10 +146,10 @@ void fill_from(int fd, int64_t size, ContainerStream& stream) {
   if (stream.status().size < size) stream.truncate(size);
 }
 
-// Creates a stream with fill(stream), then gives it the name of `to`, so that the name has all bytes or none.
-// The last step of fill() removes the source. If it returns false, the source was not removed, and the new
-// stream is dropped. If it returns true, the new stream is the only copy; it keeps its temporary name if it
-// cannot get the new one.
+// Creates a stream with a temporary name, fills it with fill(stream), then renames it to `to`. The name `to`
+// therefore never denotes a partial copy. `fill` must remove the source as its last step, and return whether
+// it has done so. If it has not, the new stream is removed. If it has, the new stream is the only copy, and
+// keeps its temporary name if the rename fails. Returns 0 or an errno.
 int fill_new(ContainerSet& set, const Place& to, unsigned flags,
              const std::function<bool(ContainerStream&)>& fill) {
   return errno_of([&] {
@@ -168,8 +169,8 @@ int fill_new(ContainerSet& set, const Place& to, unsigned flags,
   });
 }
 
-// Moves a stream from one set to another. Creates the new stream before locking the old one, because a thread
-// that holds a stream must not wait for names.
+// Moves a stream from one set to another. Creates the new stream before it locks the old one, because a
+// thread that holds the lock of a stream must not wait for the lock of names.
 int move_across(ContainerSet& set, const Place& from, ContainerSet& other, const Place& to, unsigned flags) {
   return fill_new(other, to, flags, [&](ContainerStream& made) {
     return set.move_out(
@@ -183,7 +184,7 @@ int move_across(ContainerSet& set, const Place& from, ContainerSet& other, const
   });
 }
 
-// Moves a stream out of its set to the plain file `target`.
+// Moves a stream out of its set to the plain file `target`. Returns false if the stream does not exist.
 bool leave_set(ContainerSet& set, const Place& from, const std::string& target) {
   return set.move_out(from.match.name, target, [&](const auto& leaving, const StreamStatus& status) {
     return copy_out(leaving, status, target);

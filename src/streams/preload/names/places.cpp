@@ -23,17 +23,18 @@ namespace sheaf::posix {
 
 namespace {
 
-// Canonical path of a directory that this thread has used; saves three system calls for each name.
+// Cached canonical path of a directory that this thread has used in a name. A cache hit saves three system
+// calls per name.
 struct Known {
   uint32_t generation = 0;  // 0: empty entry
   uint16_t given_size = 0, canonical_size = 0;
   bool apart = false;           // hosts may cache the directory independently
   bool straight = false;        // the given path is canonical
-  std::atomic<int> folder{-1};  // descriptor of the directory; used with the members below
+  std::atomic<int> folder{-1};  // descriptor of the directory, only if `apart`; else -1
   int64_t walked = 0;           // time of the last path walk, in milliseconds
   dev_t device = 0;
   ino_t inode = 0;
-  uint64_t current = 0;  // hash_of_current() when the entry was filled; 0: the given path is absolute
+  uint64_t current = 0;  // for a relative path: hash_of_current() when the entry was made; else 0
   char given[200];
   char canonical[300];
 };
@@ -47,7 +48,8 @@ size_t hash_of(std::string_view text) {
   return hash;
 }
 
-// Like ask_system, but without opening a descriptor. Used if the process or the system has none left.
+// Does what ask_system() does, without opening a descriptor. ask_system() calls it if the limit of open
+// descriptors is reached.
 size_t walk(int at, const char* path, char* room, size_t size, struct stat& status) {
   char whole[PATH_MAX], found[PATH_MAX];
   const bool counts = path[0] != '/' && at != AT_FDCWD;
@@ -58,8 +60,9 @@ size_t walk(int at, const char* path, char* room, size_t size, struct stat& stat
   return snprintf(room, size, "%s", found) < int(size) ? strlen(room) : 0;
 }
 
-// Looks up a directory. Stores its canonical path in `room` and its attributes in `status`. Returns the
-// length of the path; 0 if the lookup fails or the directory has been removed.
+// Stores the canonical path of the directory `path` in `room` and its status in `status`. Both describe the
+// same directory, even if it is renamed during the call. Returns the length of the path, or 0 if `path` is no
+// directory or was removed.
 size_t ask_system(int at, const char* path, char* room, size_t size, struct stat& status) {
   const int fd = real::openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
   if (fd < 0) return errno == EMFILE || errno == ENFILE ? walk(at, path, room, size, status) : 0;
@@ -73,7 +76,8 @@ size_t ask_system(int at, const char* path, char* room, size_t size, struct stat
   return size_t(n);
 }
 
-// Returns a hash of the current directory's name, which another program may change by a rename.
+// Returns a hash of the path of the current directory. Not cached, because another program may rename the
+// directory.
 uint64_t hash_of_current() {
   char room[PATH_MAX];
   const long n = syscall(SYS_getcwd, room, sizeof room);
@@ -85,9 +89,9 @@ struct Directory {
   size_t size;
 };
 
-// Returns whether `path`, relative to `fd`, still names this directory; if `path` is empty, whether `fd` is a
-// descriptor of it. Requests no attributes from a file server (AT_STATX_DONT_SYNC), because device and inode
-// number of a directory never change.
+// Returns whether `path`, relative to `fd`, still names `directory`. If `path` is empty, checks the directory
+// that `fd` is open on. Compares only device and inode number, so the kernel need not query a file server for
+// size and times.
 bool is_directory(int fd, const char* path, const Known& directory) {
   struct statx now;
   const int flags = AT_STATX_DONT_SYNC | (*path ? 0 : AT_EMPTY_PATH);
@@ -95,15 +99,16 @@ bool is_directory(int fd, const char* path, const Known& directory) {
          makedev(now.stx_dev_major, now.stx_dev_minor) == directory.device && now.stx_ino == directory.inode;
 }
 
-// Closes the cached descriptors of an ending thread. Later destructors of the thread may open new ones.
+// Closes the cached descriptors of an ending thread. Destructors of the thread that run later may cache new
+// ones.
 void close_folders(void*) {
   for (Known& entry : known)
     if (const int fd = entry.folder.exchange(-1); fd >= 0) close_own_descriptor(fd);
 }
 constinit ThreadKey threads_with_folders(close_folders);
 
-// Caches `fd` until this thread ends or the entry is reused, and returns it. Closes it and returns -1 if no
-// memory is left to register close_folders for this thread.
+// Caches `fd` until this thread ends or the entry is reused, and returns `fd`. If memory is too short to
+// register the thread for close_folders(), closes `fd` and returns -1.
 int keep_folder(Known& entry, int fd) {
   if (fd >= 0 && !threads_with_folders.get() && !threads_with_folders.set(known)) {
     close_own_descriptor(fd);
@@ -119,9 +124,10 @@ int64_t milliseconds() {
   return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
 }
 
-// Returns whether the directory still has its name. The link in /proc shows renames and removals by this
-// host. To detect those of other hosts, returns false if the last path walk is older than `kept_for`
-// milliseconds, the time for which file system clients usually cache names.
+// Returns whether the directory that `fd` is open on still has the path of the entry. Reads that path from
+// the kernel, which updates it on renames and removals on this host. To detect changes by other hosts,
+// returns false if the path was last looked up more than one second ago. File system clients usually cache
+// names for as long.
 bool is_still_named(const Known& entry, int fd) {
   constexpr int64_t kept_for = 1000;
   if (!entry.straight || milliseconds() - entry.walked > kept_for) return false;
@@ -145,8 +151,9 @@ bool is_still(Known& entry, const char* path, int* folder) {
   return same;
 }
 
-// Looks up a directory like ask_system, with a cache. Before it uses a cached result, it checks that the path
-// still names the same directory, because another process may have changed a symbolic link.
+// Stores the canonical path of `given` in `room` and its device in `device`. Returns the length of the path,
+// or 0 if `given` is no directory. Uses a cached path only if `given` still names the same directory, because
+// another process may have changed a symbolic link.
 size_t canonical_of(int at, Directory given, char* room, size_t size, dev_t& device, int* folder) {
   const bool keep = at == AT_FDCWD && given.size < sizeof(Known::given);
   Known* const entry = keep ? &known[hash_of({given.path, given.size}) % known_directories] : nullptr;
@@ -162,7 +169,7 @@ size_t canonical_of(int at, Directory given, char* room, size_t size, dev_t& dev
   const size_t n = ask_system(at, given.path, room, size, status);
   device = status.st_dev;
   if (entry && n > 0 && n < sizeof entry->canonical) {
-    entry->generation = 0;  // invalid while a signal handler may read it
+    entry->generation = 0;  // invalid until complete, because a signal handler may read it
     std::atomic_signal_fence(std::memory_order_seq_cst);
     memcpy(entry->given, given.path, given.size + 1);
     entry->given_size = uint16_t(given.size);
@@ -183,7 +190,7 @@ size_t canonical_of(int at, Directory given, char* room, size_t size, dev_t& dev
 }
 
 bool join(Place& place, std::string_view last) {
-  if (place.size == 1) place.size = 0;  // the root
+  if (place.size == 1) place.size = 0;  // the path of the root is empty here
   if (place.size + 1 + last.size() >= sizeof place.path) return false;
   place.path[place.size++] = '/';
   memcpy(place.path + place.size, last.data(), last.size());

@@ -1,7 +1,7 @@
-// streams/preload/names/places: maps a name given by the program to a captured file. The decision uses the
-// canonical name: the directory as the system reports it, without symbolic links and `..`, plus the last
-// component. An existing plain file stays plain, so a place denotes a captured file that exists or could be
-// created.
+// streams/preload/names/places: maps a name given by the program to a captured file. Rules are matched
+// against the canonical name: the path of the directory without symbolic links and `..`, and the last
+// component. An existing plain file stays plain, even if its name matches. A place therefore denotes a
+// captured file that exists or could be created.
 #pragma once
 
 #include <sys/types.h>
@@ -18,8 +18,8 @@ namespace sheaf::posix {
 
 struct Place {
   size_t size = 0;     // length of `path`
-  dev_t device = 0;    // of its directory
-  int folder = -1;     // descriptor of the directory if a path walk is expensive; not owned
+  dev_t device = 0;    // device of the directory
+  int folder = -1;     // not owned: descriptor of the directory, if looking up its path is expensive; else -1
   bool slash = false;  // the given name ends in `/`
   Match match;
   char path[PATH_MAX + NAME_MAX + 2];  // canonical
@@ -39,16 +39,16 @@ inline bool find_place(int at, const char* path, Place& place, bool keep = false
 // Like find_place, for a canonical path.
 bool match_canonical(std::string_view path, Place& place) noexcept;
 
-// Stores the canonical path of a directory in `room` with a terminating NUL. Returns its length, or 0 if it
-// is not a directory.
+// Stores the canonical path of the directory `path`, with a terminating NUL, in `room`. Returns the length of
+// the canonical path, or 0 if `path` is not a directory.
 size_t canonical_directory(int at, const char* path, char* room, size_t size) noexcept;
 
-// Returns the canonical path that `name` has or would have, without trailing slashes. Returns an empty string
-// with errno if its directory does not exist.
+// Returns the canonical path of `name`, without trailing slashes. The file need not exist. Returns an empty
+// string with errno if the directory of `name` does not exist.
 std::string canonical_name(int at, std::string_view name);
 
-// Invalidates cached directory names, after the current directory has changed or a directory was renamed or
-// removed.
+// Invalidates cached directory names. Must be called after the current directory has changed, or after a
+// directory was renamed or removed.
 void forget_directories() noexcept;
 
 }  // namespace sheaf::posix

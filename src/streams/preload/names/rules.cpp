@@ -38,7 +38,7 @@ void complain(std::string_view entry, const char* why) {
     if (real::write(STDERR_FILENO, part.data(), part.size()) < 0) return;
 }
 
-// Returns space for `size` bytes of a rule; null if none is left.
+// Allocates `size` bytes of static memory for the text of a rule. Returns null if the memory is exhausted.
 char* take(size_t size) {
   if (table.used + size > max_text) return nullptr;
   char* const room = table.text.data() + table.used;
@@ -71,7 +71,7 @@ std::string_view absolute(std::string_view name, size_t fixed) {
   if (strlen(start) + name.size() >= PATH_MAX) return {};
   const size_t size = size_t(snprintf(full, sizeof full, "%s%.*s", start, int(name.size()), name.data()));
   size_t directory = strlen(start) + fixed;
-  while (directory > 0 && full[directory - 1] != '/') --directory;  // to just after the last `/`
+  while (directory > 0 && full[directory - 1] != '/') --directory;  // length including the last `/`
   if (directory == 0) return {};
   full[directory - 1] = '\0';
   char real_name[PATH_MAX];
@@ -108,7 +108,7 @@ void add(std::string_view entry, bool view) {
 }
 
 const char* const variables[] = {"SHEAF_CAPTURE=", "SHEAF_VIEW="};
-const char* settings[2] = {nullptr, nullptr};  // copies, because a program may overwrite its environment
+const char* settings[2] = {nullptr, nullptr};  // copied, because a program may overwrite its environment
 
 void read_variable(char* const* environment, bool view) {
   const size_t n = strlen(variables[view]);
@@ -179,7 +179,7 @@ bool may_capture(const char* path) noexcept {
   const char* last = slash ? slash + 1 : path;
   if (!*last) last = last_component(path).data();
   return std::ranges::any_of(all, [last](const Rule& rule) {
-    size_t same = 0;  // stops at the NUL of `last`, because patterns contain none
+    size_t same = 0;  // the loop stops at the NUL that ends `last`, because rule.last contains no NUL
     while (same < rule.last.size() && last[same] == rule.last[same]) ++same;
     return same == rule.last.size();
   });
@@ -187,7 +187,7 @@ bool may_capture(const char* path) noexcept {
 
 namespace {
 
-// Records the use of a rule; `sheaf run` reports unused patterns at its end.
+// Records that a name has matched the rule. `sheaf run` reports patterns without matches at its end.
 void note_use(const Rule& rule) {
   static std::array<std::atomic<bool>, max_rules> noted;
   std::atomic<bool>& known = noted[size_t(rule.number)];

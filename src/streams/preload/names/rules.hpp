@@ -12,8 +12,8 @@
 namespace sheaf::posix {
 
 struct Rule {
-  std::string_view pattern;  // absolute; for a view, its directory without a trailing `/`
-  std::string_view set;      // absolute; may contain \1 to \9
+  std::string_view pattern;  // absolute pattern, or directory of a view without a trailing `/`
+  std::string_view set;      // absolute path; may contain \1 to \9
   std::string_view begin;    // common prefix of all captured names
   std::string_view last;     // common prefix of the last components of all captured names
   bool view = false;         // read-only view of all files below `pattern`
@@ -26,7 +26,8 @@ struct Rule {
 std::span<const Rule> rules() noexcept;
 // Parses the rules from `environment`. For callers that may run before the C library has set `environ`.
 void read_rules(char* const* environment) noexcept;
-// Returns NAME=VALUE of SHEAF_CAPTURE or SHEAF_VIEW at process start; null if unset.
+// Returns the entry NAME=VALUE of SHEAF_CAPTURE, or with `view` of SHEAF_VIEW, as of process start. Returns
+// null if the variable was unset.
 const char* capture_variable(bool view) noexcept;
 
 // Returns a hash that distinguishes these rules from others, for names of shared memory.
@@ -35,11 +36,12 @@ uint64_t rules_identity() noexcept;
 // Result of matching a canonical name against all rules.
 struct Match {
   const Rule* rule = nullptr;
-  // Stream name, a part of `path`: relative to the directory of the set if the path is below that directory,
-  // otherwise the whole path.
+  // Name of the stream in the set; refers to the memory of the matched path. The name is relative to the
+  // directory of the set if the path is below that directory, otherwise it is the whole path.
   std::string_view name;
   size_t set_size = 0;
-  // Absolute path of the set, terminated by NUL. For a view, its directory, which several views may share.
+  // Absolute path of the set, terminated by NUL. For a view, the directory of the view; several views may
+  // have the same directory.
   char set[PATH_MAX];
 };
 bool match(std::string_view path, Match& found) noexcept;

@@ -18,7 +18,8 @@ namespace sheaf::posix {
 
 namespace {
 
-// Never destroyed: the C library flushes streams after all destructors.
+// The open sets of this process. Never destroyed, because the C library flushes streams after all destructors
+// have run.
 struct Sets {
   std::map<std::string, std::shared_ptr<ContainerSet>, std::less<>> by_path;
 };
@@ -26,7 +27,7 @@ struct Sets {
 constinit ForkMutex opening{Guards::sets};
 constinit Sets* all = nullptr;
 
-// Returns the paths shown by all views of that directory.
+// Returns the paths of the multifiles and sets that the views of `directory` show.
 std::vector<std::string> shown_in(std::string_view directory) {
   std::vector<std::string> paths;
   for (const Rule& rule : rules())
@@ -34,8 +35,8 @@ std::vector<std::string> shown_in(std::string_view directory) {
   return paths;
 }
 
-// Opens a set. On failure returns null and stores the message in `why`, to be printed after the lock is
-// released.
+// Opens a set. On failure, returns null and stores a message in `why`; the caller prints it after releasing
+// its lock.
 std::shared_ptr<ContainerSet> open_set(const std::string& path, bool view, std::string& why) {
   try {
     if (view) return open_view(posix_store(), path, shown_in(path));
@@ -61,7 +62,7 @@ std::shared_ptr<ContainerSet> set_at(std::string_view path, bool view) noexcept 
       at = all->by_path.emplace(name, open_set(name, view, why)).first;
     }
     if (at != all->by_path.end()) found = at->second;
-  } catch (const std::exception&) {  // memory exhausted
+  } catch (const std::exception&) {  // memory is exhausted; the result is null
   }
   opening.unlock();
   if (!why.empty())

@@ -1,5 +1,5 @@
-// streams/preload/names/sets: the sets of captured files, opened when the first of their names is used. Must
-// be called within an Inside (streams/preload/inside.hpp).
+// streams/preload/names/sets: the sets of captured files. A set is opened when one of its names is first
+// used. set_at() must be called within an Inside (streams/preload/inside.hpp).
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace sheaf::posix {
 
-// Returns the set at that absolute path, or for a view the content shown in that directory, which rejects
-// changes with EROFS. Returns null if it cannot be opened, with one message on stderr; its files are plain
-// then.
+// Returns the set at the absolute path `path`. With `view`, returns the content shown in the directory
+// `path`; changes of that content fail with EROFS. If the set cannot be opened, prints one message on stderr
+// and returns null. The names of such a set remain plain files.
 std::shared_ptr<ContainerSet> set_at(std::string_view path, bool view) noexcept;
 
 }  // namespace sheaf::posix

@@ -61,7 +61,7 @@ class ViewStream final : public ContainerStream {
   StreamStatus status() override { return status_of(*view_, node_); }
   void set(const StreamAttributes&) override { refuse(name()); }
   std::string name() override { return node_.streams->name(node_.stream); }
-  // Reports no holes; copying programs read zeros instead.
+  // Report all bytes as data, so that programs that copy the file read the zeros of holes.
   std::optional<int64_t> next_data(int64_t offset) override { return within(offset, offset); }
   std::optional<int64_t> next_hole(int64_t offset) override { return within(offset, reader_->size()); }
   void flush() override {}
@@ -105,7 +105,8 @@ class ViewSet final : public ContainerSet {
   bool move_out(std::string_view name, const std::string&, const CopyOut&) override {
     return refuse_if_there(name);
   }
-  // Omits sizes, which would require reading every stream; listing needs only names and numbers.
+  // Passes no sizes to `visit`, because finding them would mean reading every stream. Directory listings need
+  // only names and numbers.
   void list(std::string_view prefix, const Visit& visit) override {
     const size_t slash = prefix.rfind('/');
     const auto folder =
@@ -117,7 +118,7 @@ class ViewSet final : public ContainerSet {
   bool shared() override { return false; }
 
  private:
-  // Returns the file or folder of that name.
+  // Returns the file or folder with the path `name`; nullopt if it does not exist.
   std::optional<mount::Node> node(std::string_view name) const {
     std::optional<mount::Node> found = view_->tree.at(mount::Tree::root);
     while (found && found->is_folder() && !name.empty()) {
@@ -158,7 +159,7 @@ class ViewSet final : public ContainerSet {
 
 std::shared_ptr<ContainerSet> open_view(Store& store, const std::string& directory,
                                         const std::vector<std::string>& paths) {
-  const auto silent = [](const std::string&, const std::string&) {};  // `sheaf run` has printed it
+  const auto silent = [](const std::string&, const std::string&) {};  // `sheaf run` has printed the messages
   std::vector<mount::Source> all;
   std::vector<Look> looks;
   for (const std::string& path : paths) {

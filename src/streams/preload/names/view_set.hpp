@@ -11,7 +11,8 @@
 
 namespace sheaf::posix {
 
-// Opens the view. `directory` is the name of the set. Throws the errors of opening.
+// Opens the multifiles and sets at `paths` as one set with the path `directory`. Throws the errors of
+// opening.
 std::shared_ptr<ContainerSet> open_view(Store& store, const std::string& directory,
                                         const std::vector<std::string>& paths);
 

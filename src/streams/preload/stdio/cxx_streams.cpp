@@ -10,8 +10,9 @@ namespace sheaf::posix {
 
 namespace {
 
-// The streams belong to the libstdc++ of the program, not to the copy in this preload. Only the object
-// layout, part of its binary interface, is shared.
+// The standard streams of C++, with their symbols. They belong to the libstdc++ of the program, not to the
+// copy that is linked into this library. This file relies only on the object layout, which is part of the
+// binary interface of libstdc++.
 struct Shown {
   int fd;
   bool wide;
@@ -27,7 +28,7 @@ constexpr char wide_buffer[] = "_ZTVN9__gnu_cxx18stdio_sync_filebufIwSt11char_tr
 
 void* table_of(void* object) { return *static_cast<void**>(object); }
 
-// Returns the buffer of a constructed stream.
+// Returns the buffer of a C++ stream: an istream if `reads` is set, else an ostream.
 template <class Character>
 void* buffer_of(void* stream, bool reads) {
   if (reads) return static_cast<std::basic_istream<Character>*>(stream)->rdbuf();

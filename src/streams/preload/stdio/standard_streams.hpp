@@ -5,9 +5,10 @@
 
 namespace sheaf::posix {
 
-// Replaces the standard stream after `fd` has become a captured file; no effect for descriptors other than 0,
-// 1 and 2. Takes over the buffered data of the C library's stream, so it must not be called within an Inside
-// (streams/preload/inside.hpp).
+// show_standard_stream() replaces the standard stream of `fd` after `fd` has become a captured file. It has
+// no effect for descriptors other than 0, 1 and 2. The new stream takes over the output that the C library
+// has buffered. shown_standard_stream() does the same and returns `fd`. Neither may be called within an
+// Inside (streams/preload/inside.hpp).
 void show_standard_stream(int fd);
 inline int shown_standard_stream(int fd) {
   if (fd >= 0 && fd <= 2) show_standard_stream(fd);

@@ -22,7 +22,7 @@ namespace sheaf::posix {
 
 namespace {
 
-// Additional bits of FILE::_flags.
+// More bits of FILE::_flags, beside those in streams.hpp.
 constexpr int unbuffered = 0x2, by_lines = 0x200, no_reads = 0x4, no_writes = 0x8, putting = 0x800,
               appending = 0x1000;
 
@@ -46,7 +46,7 @@ Stream* find(FILE* file) {
   return at == all().end() ? nullptr : *at;
 }
 
-// Uses the program's entry points, because the descriptor may be a plain file by now.
+// Calls read() through the entry point, because the descriptor may have become that of a plain file.
 ssize_t read_stream(void* cookie, char* data, size_t size) {
   return read(static_cast<Stream*>(cookie)->fd, data, size);
 }
@@ -157,7 +157,7 @@ void give_back_unread() noexcept {
     for (const Stream* const one : all()) files.push_back(one->file);
   });
   for (FILE* const file : files) {
-    if (ftrylockfile(file) != 0) continue;  // a thread is blocked reading it
+    if (ftrylockfile(file) != 0) continue;  // skip a stream that a blocked reader has locked
     fflush_unlocked(file);
     funlockfile(file);
   }

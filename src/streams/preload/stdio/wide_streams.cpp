@@ -23,7 +23,7 @@ constinit Real<FILE*(int, const char*)> fdopen{"fdopen"};
 }
 
 constexpr size_t first_scanned = 4096;             // bytes passed to the first scan
-constexpr size_t max_scanned = size_t{256} << 20;  // upper bound
+constexpr size_t max_scanned = size_t{256} << 20;  // maximum bytes passed to a scan
 
 class Locked : private NonCopyable {
  public:
@@ -51,7 +51,7 @@ bool put_characters(const wchar_t* text, size_t n, FILE* stream) {
   return true;
 }
 
-// Returns a stream of the C library with these bytes; null with errno on failure.
+// Creates a stream of the C library that reads the first `n` of `bytes`. Returns null with errno on failure.
 FILE* stream_with(const std::vector<char>& bytes, size_t n) {
   const int fd = memfd_create("sheaf scan", MFD_CLOEXEC);
   if (fd < 0) return nullptr;
@@ -160,8 +160,8 @@ int print_wide(FILE* stream, const OnStream& print) {
   return good ? result : -1;
 }
 
-// Scans the bytes from the position on as a stream of the C library, with more bytes if they do not suffice.
-// Advances the position by the bytes consumed.
+// Calls `scan` on a stream of the C library that holds the bytes after the current position. If the scan
+// reaches their end, repeats it with more bytes. Then advances the position by the bytes consumed.
 int scan_wide(FILE* stream, const OnStream& scan) {
   const Locked lock(stream);
   const off64_t begin = ftello64(stream);

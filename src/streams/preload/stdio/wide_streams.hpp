@@ -1,7 +1,6 @@
 // streams/preload/stdio/wide_streams: wide characters on streams of captured files. The C library does not
-// support them on streams of fopencookie(3), so they are converted here to and from the bytes of the locale.
-// The
-// `_unlocked` calls equal the others: all lock the stream.
+// support wide characters on streams of fopencookie(3), so this file converts them to and from the bytes of
+// the locale. The `_unlocked` calls lock the stream, too.
 #pragma once
 
 #include <stdio.h>
@@ -11,9 +10,11 @@
 
 namespace sheaf::posix {
 
-// Returns how wide-character calls on the stream must be handled. A stream already used for bytes accepts no
-// wide characters. Any other stream of this library becomes wide.
 enum class Width { of_the_library, bytes, wide };
+
+// Returns how wide-character calls on the stream must be handled: by the C library if the stream is not one
+// of this library, else as on a byte stream or as on a wide one. A stream already used for bytes accepts no
+// wide characters. Any other stream of this library becomes wide.
 Width widen(FILE* stream);
 
 // All functions below require a widened stream.
@@ -24,8 +25,9 @@ wint_t put_back_wide(wint_t c, FILE* stream);
 wchar_t* get_wide_line(wchar_t* room, int n, FILE* stream);
 int put_wide_text(const wchar_t* text, FILE* stream);
 
-// Calls a function of the C library that prints to, or scans from, the given stream, and returns its result.
-// The function may be called again with the same bytes and more.
+// print_wide() and scan_wide() call `print` or `scan` with a stream of the C library instead of `stream`, and
+// return its result. `print` and `scan` call a function of the C library on the stream given to them.
+// scan_wide() may call `scan` again with the same bytes and more.
 using OnStream = std::function<int(FILE*)>;
 int print_wide(FILE* stream, const OnStream& print);
 int scan_wide(FILE* stream, const OnStream& scan);
