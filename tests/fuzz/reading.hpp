@@ -41,7 +41,7 @@ struct Outcome {
   Contents contents;
 };
 
-// All functions open "m" in `store`.
+// Each of these functions opens "m" in `store` and reads it in another way.
 Outcome read_serially(Store& store, const ReadSettings& settings);
 Outcome read_by_task(Store& store, int64_t ntasks,
                      const ReadSettings& settings);  // tasks 0..ntasks, one too many

@@ -33,9 +33,8 @@ void require(bool holds, const std::string& what) {
 constexpr int tasks = 13;
 int files = 3;
 int place_file(int task) { return (task * 5) % files; }
-// Returns the local rank of a task. The tasks of a file are in descending order, so that local ranks differ
-// from the order of tasks. In a single file they are in ascending order, because readers then use the local
-// rank as the task.
+// Returns the local rank of a task. The tasks of a file are in descending order, those of a single file in
+// ascending order, because readers of a single file use the local rank as the task.
 int place_lrank(int task) {
   int before = 0;
   for (int other = 0; other < tasks; ++other)
