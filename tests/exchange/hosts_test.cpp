@@ -32,7 +32,7 @@ std::vector<int> owners_of(const HostMap::Rules& rules) {
   return hosts;
 }
 
-// Returns the ranks of the window owners. Checks that all tasks know the same ranks.
+// Returns the ranks of the window owners. Checks that all tasks find the same ranks.
 std::vector<int64_t> owner_tasks_of(const HostMap::Rules& rules) {
   std::vector<std::vector<int64_t>> known(tasks);
   run_fibers({.ranks = tasks, .stack_bytes = 64 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {

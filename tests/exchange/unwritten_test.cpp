@@ -58,7 +58,7 @@ TEST(Unwritten, PiecesOfAnAccessAreMissingAndGapsAreNot) {
   EXPECT_EQ(told(bytes), "");
 }
 
-// Compares random extents with a set of single bytes.
+// Adds and removes random extents. The result must be the same as in a model, a set of single bytes.
 TEST(Unwritten, ExtentsAreThoseOfAModel) {
   UnwrittenBytes bytes;
   std::set<int64_t> model;

@@ -1,5 +1,5 @@
-// The C++ interfaces under a real MPI: sheaf::mpi and the class of SIONlib. Returns 0 if all checks pass,
-// otherwise prints the failed one and aborts.
+// Tests the C++ interfaces under a real MPI: sheaf::mpi and the class of SIONlib. Returns 0 if all checks
+// pass, and otherwise prints the failed check and aborts.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -59,7 +59,7 @@ void all_tasks_throw_or_none() {
   require(thrown == 1, "the same outcome on all tasks");
 }
 
-// The failing task leaves, and no task waits for it in a close that it never calls.
+// One task throws and never calls the collective close. No task may wait for it in the close.
 void an_exception_does_not_wait_for_others() {
   try {
     sheaf::mpi::MultifileWriter out(path, MPI_COMM_WORLD, {.chunk_size = 10});

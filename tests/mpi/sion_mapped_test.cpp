@@ -1,5 +1,4 @@
-// Tests the mapped calls of the interface under a real MPI. Returns 0 if all checks pass, and otherwise
-// prints the failed check and aborts.
+// Tests the mapped calls under MPI. Returns 0 if all checks pass, else prints the failed one and aborts.
 #include <mpi.h>
 #include <unistd.h>
 
