@@ -1,5 +1,4 @@
-// Two threads use one handle at the same time, which the interface forbids. The program must end with an
-// error.
+// Two threads use one handle at the same time, which the interface forbids. One of their calls must fail.
 #include <atomic>
 #include <chrono>
 #include <thread>

@@ -1,4 +1,4 @@
-"""Tests that `sheaf leftovers --finish` gives a name to the newest complete candidate, and never replaces a newer
+"""Tests that `sheaf leftovers --finish` gives a name to its newest candidate, and never replaces a newer
 file."""
 
 from __future__ import annotations

@@ -14,8 +14,7 @@ BIN = pathlib.Path(os.environ.get("SHEAF_BIN", "build/bin")).resolve()
 class FileSystem:
     """A shared file system.
 
-    `needs` lists the required programs. `fresh` states what a host must do before it sees files that other
-    hosts have closed."""
+    `needs` lists the required programs. fresh() lets all hosts see files that other hosts have closed."""
 
     name = ""
     needs: tuple[str, ...] = ()

@@ -77,7 +77,7 @@ TEST(Unwritten, ExtentsAreThoseOfAModel) {
     }
     ASSERT_EQ(told(bytes).empty(), model.empty()) << "round " << round;
   }
-  for (int64_t at = 0; at < 80; ++at) {  // one byte at a time: the set is empty only when the model is
+  for (int64_t at = 0; at < 80; ++at) {  // both sets must become empty with the same byte
     EXPECT_EQ(told(bytes).empty(), model.empty());
     bytes.remove(at, 1);
     model.erase(at);

@@ -1,5 +1,5 @@
-! Tests mapped access, duplicates and a changed chunk size under a real MPI. Uses the module with the communicators
-! of COMMUNICATORS or, with F77, the entry points of FORTRAN 77.
+! Tests mapped access, duplicates and a changed chunk size under a real MPI. Uses the module with the
+! communicators of COMMUNICATORS or, with F77, the entry points of FORTRAN 77.
 program mapped_test
   use COMMUNICATORS
 #ifndef F77

@@ -1,6 +1,6 @@
-! Calls the data routines by each of their names with data of the right type. Uses the module or, with F77, the
-! entry points of FORTRAN 77, which have no interface. WITH_MPI adds the collective routines. All names of one
-! routine must read and write the same bytes.
+! Calls the data routines by each of their names with data of the right type. Uses the module or, with F77,
+! the entry points of FORTRAN 77, which have no interface. WITH_MPI adds the collective routines. All names of
+! one routine must read and write the same bytes.
 #define MOVE(NAME, DATA, BYTES) call NAME(DATA, BYTES, 3_i8, sid, rc); call moved('NAME')
 
 program names_test

@@ -59,7 +59,7 @@ void all_tasks_throw_or_none() {
   require(thrown == 1, "the same outcome on all tasks");
 }
 
-// One task throws and never calls the collective close. No task may wait for it in the close.
+// An exception destroys the writer without a close. The destructor must not wait for other tasks.
 void an_exception_does_not_wait_for_others() {
   try {
     sheaf::mpi::MultifileWriter out(path, MPI_COMM_WORLD, {.chunk_size = 10});
