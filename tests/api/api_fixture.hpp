@@ -1,4 +1,5 @@
-// api_fixture: a scratch directory, no error messages on stderr, and a check that no test leaks a descriptor.
+// api_fixture: base class of the tests of the C interface. It makes a scratch directory, disables error
+// messages on stderr, and checks that no test leaks a descriptor.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +35,7 @@ class Api : public ::testing::Test {
 
   std::string path(std::string_view name) const { return directory_ / name; }
 
-  // Calls sion_open for writing. The global ranks are 100, 101, ...
+  // Calls sion_open for writing with the global ranks 100, 101, ... Returns the handle.
   static int create(const std::string& file, std::vector<long long> chunks, int fsblksize = 512,
                     FILE** fp = nullptr, const char* mode = "wb") {
     int ntasks = static_cast<int>(chunks.size());

@@ -1,4 +1,4 @@
-// Appending to a multifile through sion_open.
+// Tests appends to a multifile through sion_open.
 #include "api/keyval_fixture.hpp"
 
 namespace sheaf::test::append_test {

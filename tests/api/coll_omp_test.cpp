@@ -1,4 +1,4 @@
-// Collective calls of the threads of a team. OpenMP barriers separate the calls.
+// Tests collective calls of the threads of a team. OpenMP barriers separate the calls.
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -31,15 +31,16 @@ class CollOpenMP : public Api {
   static void meet() {
 #pragma omp barrier
   }
-  // Bytes of this thread in call c: none on thread c, `piece` on the others, and more on the last thread.
+  // Returns how many bytes this thread transfers in call `call`: none on one thread in turn, more than
+  // `piece` on the last thread, and `piece` on the others.
   static int64_t bytes(int64_t piece, int call) {
     const int me = omp_get_thread_num();
     return call % threads == me ? 0 : me == threads - 1 ? 2 * piece + 7 : piece;
   }
 };
 
-// Only the first thread of a process can be a collector. The other threads join its group, however large the
-// group becomes (docs/format.md, section 10).
+// Only the first thread of a process may become a collector. The other threads must join its group, however
+// large the group becomes (docs/format.md, section 10).
 TEST_F(CollOpenMP, OnlyTheFirstThreadCollects) {
   const std::string name = path("team");
 #pragma omp parallel num_threads(threads)

@@ -1,5 +1,5 @@
-// Mode words and environment variables that request collective I/O through the C interface, and their effect
-// on the layout of a file.
+// Tests the mode words and environment variables that request collective I/O through the C interface, and
+// their effect on the layout of a file.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -40,8 +40,8 @@ class CollectiveWords : public Api {
     Api::TearDown();
   }
 
-  // Opens the file on every task and calls body(rank, sid) where the open succeeded. Returns the number of
-  // those tasks.
+  // Opens the file on every task. Calls body(rank, sid) on each task whose open succeeded. Returns the number
+  // of these tasks.
   int on_tasks(const std::string& mode, const std::function<void(int, int)>& body) {
     const auto group = std::make_shared<PthreadGroup>(tasks);
     std::atomic<int> opened = 0;
@@ -61,7 +61,7 @@ class CollectiveWords : public Api {
     return opened;
   }
 
-  // Writes three pieces of 60 bytes per task in collective calls. Returns the file's chunk sizes, or nothing
+  // Writes three pieces of 60 bytes per task in collective calls. Returns the file's chunk sizes, or nullopt
   // if the open failed on all tasks.
   std::optional<Sizes> write(const std::string& mode) {
     const int opened = on_tasks(mode, [](int rank, int sid) {
@@ -86,7 +86,7 @@ class CollectiveWords : public Api {
     return found;
   }
 
-  // Checks that every task reads back what it wrote, in collective calls.
+  // Checks that every task reads back its data in collective calls.
   void check_reading() {
     const int opened = on_tasks("rb", [](int rank, int sid) {
       std::vector<std::byte> found(180);

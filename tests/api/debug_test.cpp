@@ -1,4 +1,4 @@
-// The debug log of a program, the debug log of the library, and messages with thread numbers.
+// Tests the debug log of a program, the debug log of the library, and messages with thread numbers.
 #define SION_DEBUG
 #include "sion_debug.h"
 
@@ -9,7 +9,7 @@
 #include "api/api_fixture.hpp"
 #include "support/environment.hpp"
 
-// Debug macros of a file that is compiled with SION_DEBUG. Including sion_common.h does not redefine them.
+// This file is compiled with SION_DEBUG. The include of sion_common.h must not redefine its debug macros.
 static_assert(sizeof(DPRINTF((1, "x"))) == sizeof(int));
 
 namespace sheaf::test::debug_test {

@@ -1,4 +1,4 @@
-// Threads of a program that changes its current directory while multifiles are open.
+// Tests the threads of a program that changes its current directory while multifiles are open.
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -70,7 +70,8 @@ TEST_F(OmpDirectories, EveryThreadWritesAndReadsWhatItHasOpened) {
   }
 }
 
-// Threads share an open file by its canonical path, not by the name that they passed.
+// Threads share an open file if they have the same canonical path, not the same name. Therefore one name in
+// two directories must give two files.
 TEST_F(OmpDirectories, OneNameInTwoDirectoriesIsTwoFiles) {
   const TwoDirectories places(path("directories"));
 #pragma omp parallel num_threads(2)

@@ -1,5 +1,5 @@
-// A program that changes its current directory while multifiles are open continues to work on the files that
-// it opened.
+// Tests programs that change their current directory while multifiles are open. All calls must still use the
+// files that were opened.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -146,8 +146,8 @@ TEST_F(Directories, NamesAreToldAsTheyWereGiven) {
   EXPECT_TRUE(last_error_has("'a': was removed or replaced")) << sheaf_last_error();
 }
 
-// The field of 1,024 bytes holds the name as given, so the length of the current directory's path does not
-// matter.
+// The header's name field of 1,024 bytes holds the name as the program passed it. A long path of the current
+// directory must therefore not make the name too long.
 TEST_F(Directories, LongDirectoriesDoNotMakeNamesTooLong) {
   for (int depth = 0; depth < 25; ++depth) {
     const std::string name(200, 'd');

@@ -1,5 +1,5 @@
-// Serial edge cases that have broken similar libraries. tests/mpi/sion_edge_cases_test.cpp has those of the
-// MPI calls.
+// Tests serial cases in which similar libraries have failed. tests/mpi/sion_edge_cases_test.cpp tests those
+// of the MPI calls.
 #include "api/api_fixture.hpp"
 
 namespace sheaf::test::edge_cases_test {
@@ -48,7 +48,7 @@ TEST_F(Api, ThousandsOfBlocksOfATaskBehindOneWithFewer) {
       EXPECT_EQ(back, data);
       EXPECT_EQ(sion_close(sid), 1);
     }
-    // A task with fewer blocks than another reports only its own blocks.
+    // A task with fewer blocks than another task must report only its own blocks.
     for (const int task : {0, 2}) {
       sid = open_rank(path("a"), task);
       int found = 0;

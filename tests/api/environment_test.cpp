@@ -1,4 +1,4 @@
-// Environment variables that change what the calls do or print.
+// Tests environment variables that change what the calls do or print.
 #include "support/environment.hpp"
 #include "api/api_fixture.hpp"
 

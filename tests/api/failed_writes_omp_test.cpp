@@ -1,5 +1,5 @@
-// A failed write of one thread makes the close fail on all threads of the team, unless that thread repeats
-// the write.
+// If a write of one thread fails, the close must fail on all threads of the team, unless this thread has
+// repeated the write.
 #include <omp.h>
 
 #include <array>

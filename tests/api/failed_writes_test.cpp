@@ -1,6 +1,6 @@
-// Programs on a disk that is full for a while. If a program ignores failed writes, its close fails, and with
-// `atomic` the old checkpoint keeps its name. If it repeats the failed writes, the file is complete. The
-// tests cover every call and stream that writes.
+// Programs write to a disk that is full for a while. If a program ignores failed writes, its close must fail,
+// and with `atomic` the old checkpoint must keep its name. If it repeats the failed writes, the file must be
+// complete. The tests cover every call and stream that writes.
 #include <unistd.h>
 
 #include "api/api_fixture.hpp"
@@ -26,7 +26,7 @@ class FailedWrites : public Api {
     Api::TearDown();
   }
 
-  // Fills the disk with another file and leaves `leave` bytes free.
+  // Fills the disk with another file, except for `leave` bytes.
   void fill(int64_t leave) {
     std::ofstream ballast(ballast_, std::ios::binary);
     const std::string piece(64 << 10, 'x');
@@ -119,7 +119,7 @@ TEST_F(FailedWrites, ARetryMakesTheFileComplete) {
     EXPECT_FALSE(write(sid, call)) << "there is no room yet";
     EXPECT_EQ(sion_flush(sid), 0);
     make_room();
-    // Pieces this small go through a buffer, which must not bypass the handle's memory of the failed write.
+    // Such small pieces go through a buffer. The handle must remember the failed write of a buffer too.
     const auto data = bytes_of_call(call);
     for (size_t at = 0; at < data.size(); at += 8) EXPECT_EQ(sion_fwrite(&data[at], 1, 8, sid), 8u);
     EXPECT_EQ(sion_flush(sid), 1) << sheaf_last_error();
@@ -233,7 +233,7 @@ TEST_F(FailedWrites, TheErrorMarkOfAStreamOfThePhysicalFileFailsTheClose) {
   }
 }
 
-// A failed flush makes stdio discard its buffer.
+// A failed flush makes stdio discard its buffer, so the close must fail.
 TEST_F(FailedWrites, BytesThatStdioCouldNotFlushFailTheClose) {
   save_old();
   FILE* fp = nullptr;
@@ -263,7 +263,7 @@ TEST_F(FailedWrites, AProgramThatClearsTheMarkHasRepeatedItsBytes) {
   EXPECT_EQ(found(), data);
 }
 
-// If the switch to another task fails, no bytes of the new task end up in the stream of the old one.
+// If the switch to another task fails, no bytes of the new task may get into the stream of the old one.
 TEST_F(FailedWrites, ATaskThatCouldNotBeSelectedGetsItsBytesOrTheCloseFails) {
   for (const bool looks : {false, true}) {
     SCOPED_TRACE(looks);

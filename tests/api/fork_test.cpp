@@ -1,6 +1,6 @@
-// Programs that fork while they write. The child may write to a file of its own and to inherited multifiles,
-// and no process hangs. As with any stream, parent and child must not both write to a shared multifile after
-// the fork. If one has finished, the other may continue.
+// Tests programs that fork while they write. The child may write to a file of its own and to inherited
+// multifiles, and no process may hang. As with any FILE*, parent and child must not both write to an
+// inherited multifile at the same time. When one has finished, the other may continue.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,7 +66,7 @@ TEST_F(Forks, TheParentGoesOnAsIfNothingWere) {
   }
 }
 
-// The first process to close completes the file. The second process cannot add to it and gets an error.
+// The first process that closes the file completes it. The other process must get an error if it writes more.
 TEST_F(Forks, AChildMayCloseWhatItHasInherited) {
   for (const char* const way : ways)
     for (const size_t more : {100, 500'000}) {

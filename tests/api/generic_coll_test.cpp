@@ -1,4 +1,5 @@
-// Collective calls of the generic interface over pthreads, with and without the callbacks that move data.
+// Tests collective calls of the generic interface over pthreads, with and without the callbacks that move
+// data.
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -57,9 +58,9 @@ class GenericColl : public Api {
     });
   }
 
-  // Tasks of different files write different amounts in the same number of calls, and no bytes in some of
-  // them. The program synchronizes between the calls. In every fourth call, task 1 writes a part of its bytes
-  // individually.
+  // Writes the streams of all tasks in the same number of collective calls. The amounts differ between tasks,
+  // and some calls have no bytes. The program synchronizes between the calls. In every fourth call, task 1
+  // writes a part of its bytes individually.
   void write(const Task& task, const std::string& name, const char* mode, int64_t piece, int calls) const {
     const int sid = task.open(aid_, name, mode, 2 * piece + 30);
     ASSERT_GE(sid, 0) << sheaf_last_error();
@@ -184,8 +185,8 @@ TEST_F(GenericColl, TasksOfNoCapabilityMoveTheirBytesThemselves) {
   });
 }
 
-// If a mover fails on one task, collector or sender, the call fails on all tasks. The close fails as well,
-// because no task repeats the call.
+// If a callback that moves data fails on one task, a collector or a sender, the call must fail on all tasks.
+// The close must fail as well, because no task repeats the call.
 TEST_F(GenericColl, AFailingMoverIsAnErrorOfAll) {
   register_movers();
   for (const int failing : {0, 1, 3})

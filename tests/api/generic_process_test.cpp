@@ -1,5 +1,5 @@
-// The generic calls over callbacks that connect processes by sockets: plain and mapped opens, failing
-// callbacks, and processes that die in the middle of a callback.
+// Tests the generic calls with callbacks that connect processes by sockets. Tests plain and mapped opens,
+// failing callbacks, and processes that die in the middle of a callback.
 #include <gtest/gtest.h>
 
 #include "api/api_fixture.hpp"
@@ -190,8 +190,8 @@ TEST_F(GenericProcesses, AFailingCallbackHangsNobody) {
     }
 }
 
-// One process dies in a callback; the callbacks of the other processes then fail at different times. Each of
-// these processes must return an error, unless the multifile is complete.
+// One process dies in a callback. The callbacks of the other processes then fail, at different times. Each of
+// the other processes must return an error, unless the multifile is complete.
 TEST_F(GenericProcesses, ADyingProcessHangsNobody) {
   for (const int dying : {0, 2})
     for (int at = 0; at < 400; at += 7) {

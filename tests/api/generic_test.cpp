@@ -1,4 +1,4 @@
-// The generic calls over callbacks that are implemented with plain pthreads.
+// Tests the generic calls with callbacks that are implemented with pthreads.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// Queries on an open multifile, and byte order.
+// Tests queries on an open multifile, and byte order.
 #include "api/api_fixture.hpp"
 #include "support/programs.hpp"
 
@@ -71,7 +71,7 @@ TEST_F(Api, LocationsWhileWriting) {
   EXPECT_EQ(sion_close(sid), 1);
 }
 
-// A set of files needs parallel tasks to write it. Here they are fibers.
+// Only parallel tasks can write a set of files. In this test the tasks are fibers.
 TEST_F(Api, ASetOfFiles) {
   Program p;
   p.nfiles = 2;

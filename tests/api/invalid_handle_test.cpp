@@ -1,4 +1,4 @@
-// The result of every call on an invalid handle, and on a handle of the wrong kind.
+// Tests the result of every call on an invalid handle, and on a handle of the wrong kind.
 #include "api/api_fixture.hpp"
 
 // The library exports this function, but no header declares it.

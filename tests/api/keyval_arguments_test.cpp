@@ -1,4 +1,4 @@
-// The key-value calls with invalid arguments, on handles of other kinds, and on files without records.
+// Tests the key-value calls with invalid arguments, on handles of other kinds, and on files without records.
 #include "api/keyval_fixture.hpp"
 
 namespace sheaf::test::keyval_arguments_test {

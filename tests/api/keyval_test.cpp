@@ -1,4 +1,4 @@
-// Key-value records through the C interface: reading by key, and the position after each read.
+// Tests key-value records through the C interface: reading by key, and the position after each read.
 #include "api/keyval_fixture.hpp"
 
 namespace sheaf::test::keyval_test {

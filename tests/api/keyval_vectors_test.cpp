@@ -1,4 +1,4 @@
-// Key-value multifiles of another implementation, in both byte orders, read by key. They are in
+// Reads key-value multifiles of another implementation, in both byte orders, by key. The multifiles are in
 // $SHEAF_VECTORS, by default ../shared/vectors beside the repository. The file siondump.txt beside each
 // multifile lists its records.
 #include <cstdlib>

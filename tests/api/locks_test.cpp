@@ -1,5 +1,5 @@
-// The lock that a program may register for the handle table. The registration holds for the life of the
-// process, so this is one test.
+// Tests the lock that a program may register for the handle table. The registration lasts until the process
+// ends, so there is only one test.
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -33,14 +33,14 @@ int unlock(void* data) {
 
 class Locks : public Api {
  protected:
-  // Whether the call takes the lock once, and has released it when it returns.
+  // Checks that the call `body` acquires the lock `times` times and has released it when it returns.
   static void takes(const Lock& own, const char* call, const std::function<void()>& body, int times = 1) {
     const int before = own.locked;
     body();
     EXPECT_EQ(own.locked - before, times) << call;
     EXPECT_EQ(own.locked, own.unlocked) << call;
   }
-  // Every call that adds a handle to the table or removes one, in a group of one task.
+  // Checks every call that adds a handle to the table or removes one, in a group of one task.
   void changes_of_the_table(const Lock& own) {
     const std::string file = path("generic");
     sion_int64 chunk = 100;

@@ -1,4 +1,4 @@
-// The OpenMP calls: one stream per thread of a team.
+// Tests the OpenMP calls, in which each thread of a team has a stream.
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -140,8 +140,8 @@ TEST_F(OpenMP, EachThreadHasAStreamOfItsOwn) {
   read(file, 0);
 }
 
-// With streams on the physical file and with streams through the library, a successful close means that no
-// byte is missing.
+// Threads print to a FILE* on the physical file, or to one that writes through the library, beyond their
+// chunks. If the close succeeds, no byte may be missing.
 TEST_F(OpenMP, ThreadsPrintBeyondTheirChunks) {
   const std::string file = path("a");
   for (const std::string mode : {"wb,fileptr=stream", "wb"}) {

@@ -1,4 +1,5 @@
-// When an allocation fails, the call reports the error and the program can continue.
+// Lets allocations fail inside calls of the library. Each call must report the error, and the program must be
+// able to continue.
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -12,7 +13,7 @@
 
 namespace {
 
-// Allocations of this thread that fail inside a call of the library.
+// Which allocations of this thread fail inside a call of the library.
 struct Plan {
   bool in_call = false;
   int64_t first = -1;  // allocations before the first failing one; negative: none fails
@@ -34,7 +35,8 @@ bool fails_now() {
 }  // namespace
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// The C library uses calloc() for pthreads and for destructors of thread-local objects, for example.
+// calloc() is replaced as well, because the C library uses it for threads and for destructors of thread-local
+// objects.
 extern "C" void* __libc_calloc(std::size_t, std::size_t);
 extern "C" void* calloc(std::size_t count, std::size_t bytes) {
   if (!fails_now()) return __libc_calloc(count, bytes);
@@ -73,7 +75,7 @@ class OutOfMemory : public Api {
     return in_call(
         [&] { return sion_open(name_.data(), mode, &ntasks, &nfiles, &chunks, &block, &ranks, nullptr); });
   }
-  // Returns true on success, false if a call failed.
+  // Writes a file. Returns false if a call failed.
   bool write_file() {
     const int sid = open_to_write();
     if (sid < 0) return false;
@@ -81,7 +83,8 @@ class OutOfMemory : public Api {
         in_call([&] { return sion_fwrite(data_.data(), 1, data_.size(), sid); }) == data_.size();
     return in_call([&] { return sion_close(sid); }) == 1 && written;
   }
-  // Lets allocations fail only in the write, which is not repeated. Returns false if the write failed.
+  // Writes a file and lets allocations fail in the write only. A failed write is not repeated, so the close
+  // must fail too. Returns whether the write succeeded.
   bool write_badly(const char* mode) {
     const Plan meant = plan;
     plan = {};
@@ -104,7 +107,8 @@ class OutOfMemory : public Api {
   }
   static constexpr int64_t all = std::numeric_limits<int64_t>::max();
 
-  // Runs `act` with 1, 3, 10, 1000 or all allocations failing, starting at each allocation in turn.
+  // Runs `act` many times. In each run, 1, 3, 10, 1000 or all allocations fail, from another allocation on.
+  // Then calls `check` with the result of `act`.
   template <class Act, class Check>
   void sweep(Act act, Check check) {
     for (const int64_t in_a_row : {int64_t{1}, int64_t{3}, int64_t{10}, int64_t{1000}, all}) {
@@ -144,7 +148,8 @@ TEST_F(OutOfMemory, WhileWritingEndsNoProgramAndLosesNothing) {
         });
 }
 
-// The first call of a thread allocates the storage for its messages and warnings.
+// The first call of a thread allocates the thread's storage for messages. If this allocation fails, the call
+// must still report that memory is exhausted.
 TEST_F(OutOfMemory, FromTheFirstCallOfAThreadOn) {
   ASSERT_TRUE(write_file());
   sweep(
@@ -170,7 +175,8 @@ TEST_F(OutOfMemory, InAWriteThatIsNotRepeatedTheCloseFails) {
     sweep([&] { return write_badly(mode); }, [](bool) {});
 }
 
-// The bytes that follow a change of tasks that failed would go to another task.
+// If a seek to another task fails, the next write and the close must fail too. Otherwise the bytes would be
+// in the stream of the old task.
 TEST_F(OutOfMemory, InAChangeOfTasksTheNextWriteFails) {
   const std::string file = path("two");
   const std::vector<std::byte> first = content(0, 0, 100), second = content(1, 0, 100);

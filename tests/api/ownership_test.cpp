@@ -1,5 +1,5 @@
-// Two writers of one name, and files that change while they are open. If the close succeeds, the file holds
-// everything that the calls accepted. Otherwise the close fails.
+// Tests two writers of one name, and files that change while they are open. If a close succeeds, the file
+// must hold all bytes that the writer's calls accepted. If it cannot hold them, the close must fail.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -83,7 +83,8 @@ TEST_F(WritersOfOneName, OfTwoAppendsInOneProcessTheLaterOneCounts) {
   EXPECT_EQ(read(file), std::string(3000, 'a') + std::string(3000, 'c'));
 }
 
-// The new owner writes to the file at the same places as the old one.
+// The new owner writes at the same offsets as the old owner, so no task of the old owner may write after the
+// takeover.
 TEST_F(WritersOfOneName, NoTaskOfAnAppendWritesAfterATakeOver) {
   char api_name[] = "processes";
   const int api = sion_generic_create_api(api_name);
@@ -300,7 +301,8 @@ TEST_F(ReadersOfAChangedFile, ReadOnWhileAnAppendLeavesTheirBlocksAlone) {
   EXPECT_EQ(read(file), std::string(bytes, 'a') + std::string(3000, 'b'));
 }
 
-// The appended block overwrites the area of the old checksums.
+// The appended block overwrites the old checksums. The reader must report the change and return no wrong
+// bytes.
 TEST_F(ReadersOfAChangedFile, AreToldOfAnAppendWhereItHasTakenTheirChecksums) {
   const std::string file = path("a");
   int sid = create(file, {100'000});

@@ -1,5 +1,5 @@
-// Tests formatted printing, and the FILE* that goes through the library (fileptr=stream). Both must cross
-// chunk boundaries and keep the program order with other calls.
+// Tests formatted printing, and the FILE* that writes through the library (fileptr=stream). Both must write
+// across chunk boundaries, and keep the order of the program's calls.
 #include <cstdarg>
 #include <cstring>
 
@@ -243,7 +243,8 @@ TEST_F(ProgramStreams, CompressedMultifilesHaveNoDescriptorAndSayWhatToDo) {
   EXPECT_EQ(sion_close(sid), 1);
 }
 
-// With stdio buffering, the program's writes succeed before the library refuses the bytes.
+// With stdio buffering, the program's writes succeed before the library refuses the bytes. Then the close
+// must fail.
 TEST_F(ProgramStreams, BytesThatTheLibraryRefusesFailTheClose) {
   FILE* fp = nullptr;
   int sid = create(path("a"), {0, 64}, 64, &fp, "wb,fileptr=stream");

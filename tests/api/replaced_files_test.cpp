@@ -1,5 +1,5 @@
-// Opening for writing on a name that exists. With `atomic` a new file replaces the old one and keeps its
-// mode, owner and links. Names of pipes, devices and directories are refused.
+// Tests opens for writing of a name that exists. With `atomic`, a new file must replace the old one and keep
+// its mode, owner and links. Opens of pipes, devices and directories must fail.
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -109,7 +109,8 @@ TEST_F(ReplacedFiles, OthersOfTheirNamesKeepWhatTheyHad) {
   EXPECT_EQ(std::filesystem::file_size(path("second")), 3u);
 }
 
-// Replacing a file requires write permission on its directory, not on the file.
+// Replacing a file requires write permission on its directory, not on the file. Therefore an ordinary user
+// must be able to replace a read-only file.
 TEST_F(ReplacedFiles, ReadOnlyOnesOfAnOrdinaryUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   const std::string where = path("own");

@@ -1,4 +1,4 @@
-// A serial program that writes several physical files.
+// Tests serial programs that write several physical files.
 #include "api/keyval_fixture.hpp"
 #include "support/programs.hpp"
 
@@ -12,8 +12,8 @@ std::string bytes_of(const std::string& file) {
 
 class SerialFiles : public Keyval {
  protected:
-  // Opens `file` for writing with global ranks first_rank, first_rank + 1, ... `nfiles` receives the number
-  // of files from the call.
+  // Opens `file` for writing with the global ranks first_rank, first_rank + 1, ... The call stores the number
+  // of files in `nfiles`.
   static int create(const std::string& file, std::vector<long long> chunks, int& nfiles, int fsblksize,
                     const char* mode, int first_rank = 100, FILE** stream = nullptr) {
     int ntasks = static_cast<int>(chunks.size());

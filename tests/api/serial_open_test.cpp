@@ -1,4 +1,5 @@
-// sion_open, sion_open_rank and sion_close: arguments, results, and all arguments that must be refused.
+// Tests sion_open, sion_open_rank and sion_close: their arguments and results, and all arguments that they
+// must refuse.
 #include <sys/resource.h>
 
 #include <csignal>
@@ -160,7 +161,7 @@ TEST_F(Api, UnknownWordsAreReportedOnce) {
   EXPECT_EQ(sion_close(sid), 1);
 }
 
-// SIONlib ignores words with blanks, so this open gives a FILE*.
+// SIONlib ignores words that contain blanks. The library must do so too, with a warning, and give a FILE*.
 TEST_F(Api, ClassicWordsWithBlanksAreIgnoredAndReported) {
   sheaf_print_errors(1);
   ::testing::internal::CaptureStderr();
@@ -215,7 +216,7 @@ TEST_F(Api, NoTasksAtAll) {
   EXPECT_EQ(sion_close(sid), 1);
 }
 
-// A limit on the file size of this process simulates a full disk.
+// Simulates a full disk by a limit on the size of files that this process writes.
 class FullDisk : public Api {
  protected:
   void SetUp() override {

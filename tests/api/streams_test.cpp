@@ -1,4 +1,4 @@
-// FILE*, descriptors and the library's own calls, mixed on one open file as a program may do.
+// Tests programs that mix FILE*, descriptors and the library's own calls on one open file.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -338,7 +338,7 @@ TEST_F(Api, ASecondStreamThatTheProgramCloses) {
   EXPECT_EQ(sion_close(sid), 1);
 }
 
-// A task that seeks back in its stream and writes again does not shrink its block.
+// A task that seeks back in its stream and writes again must not shrink its block.
 TEST_F(Api, SeekingBackInTheStream) {
   FILE* fp = nullptr;
   int sid = create(path("a"), {64}, 64, &fp);

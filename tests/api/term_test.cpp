@@ -1,5 +1,5 @@
-// Programs that get SIGTERM with term=flush. Readers find everything that the program had written, and the
-// program's own action for the signal follows.
+// Sends SIGTERM to programs with term=flush. Readers must find everything that the program had written, and
+// the program's own action for the signal must follow.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -128,7 +128,8 @@ TEST_F(Term, WhatAProgramThatWritesHadWrittenIsThere) {
     }
 }
 
-// The bytes are in a buffer of stdio: of a stream on the physical file, and of one through the library.
+// The program's bytes are still in a buffer of stdio when the signal arrives: of a FILE* on the physical
+// file, or of one that writes through the library. Readers must find these bytes as well.
 TEST_F(Term, WhatIsInTheBufferOfTheProgramsStreamIsThere) {
   for (const char* const way :
        {"wb,term=flush", "wb,term=flush,fileptr=stream", "wb,term=flush,fileptr=stream,compress=zstd"}) {
@@ -233,7 +234,8 @@ void chain(int signal, siginfo_t* info, void* context) {
   ::_exit(7);
 }
 
-// The program's handler calls the library's handler. When that returns, all bytes are flushed.
+// The program's handler calls the library's handler. All bytes must be flushed when the library's handler
+// returns.
 TEST_F(Term, AHandlerInstalledLaterMayCallOurs) {
   const int status = run([&] {
     const int sid = create(path("a"), {5000}, 512, nullptr, "wb,term=flush,compress=zstd");
@@ -289,8 +291,8 @@ TEST_F(Term, WithoutTheWordTheActionIsTheProgramsAlone) {
   expect_written(path("a"), 0);
 }
 
-// Only the child gets the signal. It ends without a change to the parent's multifile, and the parent
-// continues.
+// Only the child gets the signal. The child must end without a change to the parent's multifile, and the
+// parent must continue to write.
 TEST_F(Term, AForkedChildDoesNotSpeakForItsParent) {
   const int status = run([&] {
     const int sid = create(path("a"), {5000}, 512, nullptr, "wb,term=flush");

@@ -1,4 +1,4 @@
-// Reading, writing and seeking with the library's own calls.
+// Tests reading, writing and seeking with the library's own calls.
 #include "api/api_fixture.hpp"
 
 namespace sheaf::test::transfer_test {

@@ -1,4 +1,4 @@
-// Two threads that use one handle at the same time, which the interface forbids.
+// Two threads use one handle at the same time, which the interface forbids. One of their calls must fail.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -10,8 +10,7 @@ namespace {
 
 using TwoThreads = Api;
 
-// Both threads call until one call overlaps with one of the other thread. On a busy host this can take a
-// while.
+// Both threads make calls until two calls overlap. This can take long on a busy host.
 TEST_F(TwoThreads, OnOneHandleEndWithAnError) {
   const int sid = create(path("a"), {1 << 20}, 512, nullptr, "wb,buffer=0");
   ASSERT_GE(sid, 0);

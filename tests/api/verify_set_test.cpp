@@ -1,4 +1,4 @@
-// sheaf_verify on sets of containers, as the command `sheaf verify` checks them.
+// Tests sheaf_verify on sets of containers. It must find the same damage as the command `sheaf verify`.
 #include "api/api_fixture.hpp"
 #include "sheaf_tools.h"
 
@@ -56,7 +56,7 @@ TEST_F(VerifySet, BesideAMultifileChecksBoth) {
   EXPECT_EQ(findings.size(), 2u);
 }
 
-// The callback cancels the verification, which is not a finding.
+// The callback cancels the verification. The call must not report this as damage.
 TEST_F(VerifySet, CanBeEndedByTheProgress) {
   Findings findings;
   const auto stop = [](void*, long long done, long long) { return done > 0 ? 1 : 0; };

@@ -1,4 +1,4 @@
-// Overflow-checked arithmetic, byte order, and the vocabulary of errors.
+// Tests overflow-checked arithmetic, byte order, and the names of error codes.
 #include "base/checked.hpp"
 
 #include <gtest/gtest.h>

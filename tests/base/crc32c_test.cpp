@@ -1,5 +1,5 @@
-// CRC32C: the test vectors of RFC 3720, and every implementation against the definition for all lengths and
-// alignments.
+// Tests CRC32C with the test vectors of RFC 3720. Compares every implementation with the definition for all
+// lengths and alignments.
 #include "base/crc32c.hpp"
 
 #include <gtest/gtest.h>

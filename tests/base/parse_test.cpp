@@ -46,7 +46,7 @@ TEST(Parse, WordsThatFit) {
   EXPECT_EQ(whole_words("", 2), "");
 }
 
-// An unrecognized value is reported once, with the values that are accepted.
+// An unrecognized value must be ignored and reported once, with the values that are accepted.
 TEST(Setting, ANumberThatIsNoneIsIgnoredAndToldOnce) {
   take_warnings();
   setenv("SHEAF_TEST_SETTING", "foo", 1);

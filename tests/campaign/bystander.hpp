@@ -1,4 +1,4 @@
-// bystander: a file beside those of a program, which no call may change.
+// bystander: a file beside the files of a program. No call of the program may change it.
 #pragma once
 
 #include <filesystem>

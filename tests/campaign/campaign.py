@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The fault campaign (docs/testing.md, "Fault campaign"): random programs over every interface, each with
-one failure, and one oracle.
+"""Runs the fault campaign (docs/testing.md, "Fault campaign"): random programs over every interface, each with
+one failure. One oracle checks the files of all programs.
 
-Interfaces that run on fibers in one process are tests of test_campaign. The others are programs of this
-directory. They run as real processes with failing system calls (tests/crash/failing_calls.c). Finally,
-images.py checks copies of disks that were taken while programs write.
+Interfaces that run on fibers in one process are tests of test_campaign. The other interfaces have programs in
+this directory, which run as real processes with failing system calls (tests/crash/failing_calls.c). Finally,
+images.py checks copies of disks that are taken while programs write.
 
-The state file records the finished cases, so they do not run again. Exit code 1 if any case has a
+The state file records the finished cases, so that they do not run again. The exit code is 1 if any case has a
 violation."""
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ def count_of(options: argparse.Namespace, name: str) -> int:
 
 
 def take_turns(work: dict[str, list[list[int]]]) -> list[tuple[str, list[int]]]:
-    """Takes one chunk of each interface in turn, so an interrupted campaign has covered all interfaces."""
+    """Returns all chunks, one of each interface in turn, so that an interrupted campaign has covered all
+    interfaces."""
     order = []
     for turn in range(max(map(len, work.values()), default=0)):
         order += [(name, parts[turn]) for name, parts in work.items() if turn < len(parts)]

@@ -1,7 +1,7 @@
-// campaign_captured TURN DIR LEDGERS SEED: a case of the campaign over captured files (sheaf run --capture
-// 'cap.*:set.sion' in DIR/SEED/TURN). The program calls only open, write, pwrite, fsync and close, and is
-// linked without Sheaf. TURN is undisturbed, which writes the number of calls to LEDGERS/SEED.calls, or
-// disturbed.
+// campaign_captured TURN DIR LEDGERS SEED: runs a case of the campaign over captured files (sheaf run
+// --capture 'cap.*:set.sion' in DIR/SEED/TURN). The program calls only open, write, pwrite, fsync and close,
+// and is linked without Sheaf. TURN is "undisturbed" or "disturbed". The undisturbed run writes the number of
+// its calls to LEDGERS/SEED.calls.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -63,7 +63,8 @@ class OpenFile {
   int64_t end_ = 0;
 };
 
-// Draws no failing allocations, because a captured program allocates without the library, and no second job.
+// Draws the failure of a case. Draws no second job, and no failing allocations, because the program does not
+// mark its calls of the library.
 ProcessInjection draw_injection(uint64_t seed) {
   for (uint64_t draw = seed;; draw += 1'000'000'007) {
     const ProcessInjection drawn = draw_process_injection(draw);

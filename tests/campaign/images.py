@@ -1,9 +1,9 @@
-"""Copies of disk images, taken while programs write multifiles. They simulate a loss of power on ext4, xfs
-and btrfs. Requires root.
+"""Simulates losses of power on ext4, xfs and btrfs by copies of disk images, taken while programs write
+multifiles. Requires root.
 
 A program writes one multifile after another (campaign/process.cpp, "write") on a loop device and keeps
-ledgers on another file system. At random moments it is stopped, and the backing file of the device is
-copied with the ledgers. Each copy is mounted, and campaign_check compares it with the ledgers."""
+ledgers on another file system. At random moments this script stops the program, and copies the backing file of
+the device and the ledgers. It mounts each copy, and campaign_check compares the multifiles with the ledgers."""
 from __future__ import annotations
 
 import os
@@ -19,7 +19,7 @@ from processes import BIN, Skipped, run_quietly
 
 KINDS = {"ext4": (["-q", "-F"], 64, ""), "xfs": (["-q"], 320, "nouuid"), "btrfs": (["-q", "--mixed"], 128, "")}  # mkfs options, MiB, mount options
 CASES = 1500  # more than a program writes during one run
-CHECKED = 200  # only the latest ones
+CHECKED = 200  # number of latest cases that are checked
 KEPT = BIN.parent / "campaign-images"
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
@@ -60,7 +60,8 @@ def is_stopped(pid: int) -> bool:
 
 
 def copy_at_rest(disk: Disk, image: pathlib.Path, copy: pathlib.Path) -> None:
-    """Copies the image of one moment. Repeats the copy until no write reaches the device during it."""
+    """Copies the image. Repeats the copy until no write reaches the device meanwhile, so that the copy has the
+    state of one moment."""
     while True:
         before = disk.written()
         subprocess.run(["cp", "--sparse=auto", image, copy], check=True)
@@ -69,7 +70,8 @@ def copy_at_rest(disk: Disk, image: pathlib.Path, copy: pathlib.Path) -> None:
 
 
 def take_images(kind: str, seeds: list[int], root: pathlib.Path) -> None:
-    """Writes root/SEED.img and root/SEED.ledgers for each seed."""
+    """Runs a program, and copies the image and the ledgers to root/SEED.img and root/SEED.ledgers for each
+    seed."""
     make, size, _ = KINDS[kind]
     image, where, ledgers = root / "image", root / "on", root / "ledgers"
     with open(image, "wb") as file:
@@ -141,7 +143,7 @@ def check_image(kind: str, seed: int, first: int, root: pathlib.Path) -> str | N
 
 
 def run(kind: str, seeds: list[int]) -> dict[int, str]:
-    """Runs one program, takes these images during the run, and returns their violations."""
+    """Runs one program, takes an image for each seed during the run, and returns the violations by seed."""
     if os.geteuid() != 0:
         raise Skipped("mounting needs root")
     if not shutil.which(f"mkfs.{kind}", path=PATH):

@@ -36,8 +36,8 @@ struct Injection {
   std::string describe() const;
 };
 
-// Draws the failure of case `seed`. An undisturbed run of the program made `operations` operations of the
-// store and `calls` calls.
+// Draws one of the failures `kinds` and its time for case `seed`. `operations` and `calls` are the numbers of
+// operations of the store and of calls in a run of the program without failures.
 Injection draw_injection(uint64_t seed, std::initializer_list<Failure> kinds, int64_t operations,
                          int64_t calls);
 

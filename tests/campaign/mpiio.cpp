@@ -1,6 +1,7 @@
-// campaign_mpiio run DIR LEDGERS FIRST COUNT: cases of the campaign over MPI-IO, with the drop-in library in
-// LD_PRELOAD. The programs make random writes through two views that do not overlap: independent and
-// collective, blocking and nonblocking. Linked only with the MPI. Otherwise like campaign/process.cpp.
+// campaign_mpiio run DIR LEDGERS FIRST COUNT: runs cases of the campaign over MPI-IO, with the drop-in
+// library in LD_PRELOAD. The programs write at random through two views that do not overlap, by independent,
+// collective, blocking and nonblocking calls. This program is linked with the MPI alone. Its arguments and
+// ledgers are as in campaign/process.cpp.
 #include <mpi.h>
 
 #include <cstring>

@@ -1,7 +1,7 @@
 // campaign_INTERFACE run DIR LEDGERS FIRST COUNT: runs cases of the campaign as real processes. Each case
 // runs in DIR/SEED, first undisturbed, then with its failure. The processes record their calls in
-// LEDGERS/SEED.undisturbed.RANK and LEDGERS/SEED.RANK, outside of the directory that fails. The program ends
-// before COUNT cases if the failure of a case ends it. Requires libfailing_calls.so in LD_PRELOAD, and
+// LEDGERS/SEED.undisturbed.RANK and LEDGERS/SEED.RANK. Calls on files in LEDGERS never fail. If the failure
+// of a case ends the program, the remaining cases do not run. Requires libfailing_calls.so in LD_PRELOAD, and
 // libfailing_allocations.so for failing allocations. campaign_check compares the results with the ledgers.
 // campaign_INTERFACE write DIR LEDGERS FIRST COUNT: runs the same programs without failures in existing
 // directories DIR/SEED, every second one with the word durable (images.py).
@@ -24,7 +24,7 @@ namespace {
 constexpr int threads = 2;
 constexpr uint64_t next_draw = 1'000'000'007;
 
-// Draws programs for the seed until this interface can run one.
+// Draws programs from `seed` until it has one that this interface can run.
 SionProgram draw_fitting_program(uint64_t seed, int members) {
   using Open = SionProgram::Open;
   for (uint64_t draw = seed;; draw += next_draw) {
@@ -52,7 +52,7 @@ SionProgram draw_fitting_program(uint64_t seed, int members) {
   }
 }
 
-// Returns whether the library refuses a second process that opens the file for writing.
+// Lets a second process open the file for writing. Returns whether the library refuses the open.
 bool second_job_is_refused(const std::string& path) {
   const std::string program =
       std::filesystem::read_symlink("/proc/self/exe").parent_path() / "campaign_check";

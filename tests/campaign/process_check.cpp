@@ -1,7 +1,7 @@
 // campaign_check check DIR LEDGERS FIRST COUNT: checks the results of campaign programs
 // (campaign/process.cpp). Prints a line for each case: SEED right, SEED absent, or SEED and the violation.
-// Exit code 1 if there is a violation.
-// campaign_check second PATH: a second job, which opens PATH for writing. Exit code 0 if the open is refused.
+// The exit code is 1 if there is a violation. campaign_check second PATH: opens PATH for writing as a second
+// job. The exit code is 0 if the open is refused.
 #include <cstdio>
 #include <cstring>
 #include <filesystem>

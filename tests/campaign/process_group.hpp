@@ -1,6 +1,6 @@
-// process_group: the members of a program that runs as real processes. With CAMPAIGN_MPI each member is an
-// MPI process. With CAMPAIGN_OMP each member is a thread of a team, and with both, a thread of one of the
-// processes' teams. Otherwise there is one member.
+// process_group: the members of a program that runs as real processes. With CAMPAIGN_MPI, each member is an
+// MPI process. With CAMPAIGN_OMP, each member is a thread of a team. With both, each process has a team, and
+// the members are the threads of all teams. With neither, there is one member.
 #pragma once
 
 #include <cstdlib>
@@ -83,8 +83,8 @@ class ProcessGroup final : public Group {
   int rank() const override { return team_.processes.rank * team_.threads + thread_; }
   const Processes& processes() const { return team_.processes; }
   int members() const { return team_.processes.count * team_.threads; }
-  // A task that runs out of memory in a collective call may leave the others waiting. Therefore allocations
-  // in collective calls fail only in programs of one task, or if CAMPAIGN_MEMORY_TOGETHER is set.
+  // If a task runs out of memory in a collective call, the other tasks may wait for ever. Therefore
+  // allocations in collective calls fail only in programs of one task, or if CAMPAIGN_MEMORY_TOGETHER is set.
   void inside(bool now, bool together) override {
     if (!together || members() == 1 || std::getenv("CAMPAIGN_MEMORY_TOGETHER")) team_.failing.inside(now);
   }

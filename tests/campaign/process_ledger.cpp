@@ -37,7 +37,7 @@ CaseFacts facts_in(const std::string& text) {
   return facts;
 }
 
-// The records of all processes.
+// The contents of the ledgers of all processes.
 struct Noted {
   CaseFacts facts;
   std::optional<Accepted> accepted;
@@ -91,8 +91,8 @@ void read_ledger(const std::string& path, int rank, Noted& noted) {
     }
   }
   noted.ended += ended;
-  // Any part of the bytes of an unfinished call may be in the file. Merged bytes are recorded by the first
-  // process only.
+  // Any part of the bytes of an unfinished call may be in the file. Only the first process records the bytes
+  // of merged calls.
   if (pending && !ended && (rank == 0 || !noted.facts.merged))
     noted.accepted->lack(std::vector<std::byte>(1));
 }
@@ -158,7 +158,7 @@ bool check_case(const std::string& ledgers, const std::string& multifile) {
     require(closed || !facts.must_succeed, "a program without failing calls did not close");
     require_bystander(std::filesystem::path(multifile).parent_path());
     Promise promise = facts.promise;
-    // Chunks that a failed call completed may be found in an unclosed file.
+    // An unclosed file may hold chunks that a failed call has completed.
     promise.frames |= noted.accepted->lacks_bytes();
     check_streams(posix_store(), multifile, closed ? Ending::closed : Ending::not_closed, promise, noted.old,
                   *noted.accepted);

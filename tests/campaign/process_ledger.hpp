@@ -1,5 +1,5 @@
-// process_ledger: the calls of a campaign process, recorded in a file of its own that survives the process.
-// Each record is one write().
+// process_ledger: records the calls of a campaign process. Each process has a ledger, a file that survives
+// the process, and appends each record by one write().
 #pragma once
 
 #include <string>
@@ -24,7 +24,8 @@ CaseFacts facts_of(const SionProgram& program);
 
 class ProcessLedger {
  public:
-  // Creates the file. Then note_old() records the earlier streams of this process.
+  // Creates the ledger. If the multifile has an old generation, the caller then records its streams by
+  // note_old().
   ProcessLedger(const std::string& path, const CaseFacts& facts);
   void note_old(int64_t task, std::span<const std::byte> stream) { note('o', task, stream); }
   // Records all later events of `accepted`.
@@ -38,11 +39,11 @@ class ProcessLedger {
   Descriptor file_;
 };
 
-// Reads the ledgers PATH.0, PATH.1, ... of a case and checks `multifile`. Throws std::runtime_error with the
-// violation. Returns false if no process has begun.
+// Reads the ledgers PATH.0, PATH.1, ... of a case, where PATH is `ledgers`, and checks `multifile`. Throws
+// std::runtime_error with the first violation. Returns false if no process has begun.
 bool check_case(const std::string& ledgers, const std::string& multifile);
-// Like check_case, after a loss of power. Without `durable`, readers may refuse the file or report it as
-// unclosed; if verify finds no damage, the bytes that they read are right.
+// Checks like check_case(), but after a loss of power. Without `durable`, readers may refuse the file or
+// report it as unclosed. If verify finds no damage, the bytes that readers return must be right.
 bool check_image(const std::string& ledgers, const std::string& multifile);
 
 }  // namespace sheaf::test::campaign

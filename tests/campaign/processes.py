@@ -1,4 +1,4 @@
-"""Interfaces of the campaign that run as real processes, with the ways to start and check their cases."""
+"""Starts and checks the cases of those interfaces of the campaign that run as real processes."""
 from __future__ import annotations
 
 import dataclasses
@@ -15,7 +15,7 @@ BIN = pathlib.Path(os.environ.get("SHEAF_BIN", "build/bin")).resolve()
 LIB = BIN.parent / "lib"
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-SECONDS_PER_CASE = 20  # far more than a case needs: only a hang takes this long
+SECONDS_PER_CASE = 20  # far more than a case needs, so a case that takes longer hangs
 
 
 class Skipped(Exception):
@@ -34,8 +34,8 @@ def end_of(done: Done) -> str:
 
 
 def run_quietly(command: list, environment: dict[str, str], seconds: float, progress: Callable[[], object] | None = None) -> Done:
-    """Runs a command and returns its result. Kills it after `seconds`, or with `progress`, after `seconds`
-    without progress."""
+    """Runs a command and returns its result. Kills the command after `seconds`. With `progress`, kills it only
+    after `seconds` without progress."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("SHEAF_", "FAILING_"))}
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         job = subprocess.Popen([str(word) for word in command], env=variables | environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -52,7 +52,7 @@ def run_quietly(command: list, environment: dict[str, str], seconds: float, prog
                 before = now
         if code is None:
             end_job(job)
-        # Also kills processes that a launcher has left.
+        # This also kills processes that a launcher has left.
         try:
             os.killpg(job.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -63,8 +63,8 @@ def run_quietly(command: list, environment: dict[str, str], seconds: float, prog
 
 
 def end_job(job: subprocess.Popen) -> None:
-    """Asks a launcher of MPI to end, because only the launcher ends its processes, which are in other process
-    groups."""
+    """Asks a launcher of MPI to end. Its processes are in other process groups, so only the launcher can end
+    all of them."""
     job.terminate()
     try:
         job.wait(timeout=10)
@@ -73,7 +73,8 @@ def end_job(job: subprocess.Popen) -> None:
 
 
 def preloaded(*libraries: pathlib.Path) -> list[str]:
-    """Returns words for launchers, so only the started program loads the libraries."""
+    """Returns words that precede the program in a launcher's command. With them only the program, and not the
+    launcher, loads the libraries."""
     return ["env", "LD_PRELOAD=" + " ".join(map(str, libraries))]
 
 
@@ -81,7 +82,7 @@ FAILING = [BIN / "libfailing_allocations.so", BIN / "libfailing_calls.so"]
 
 
 class Scratch:
-    """The directories of some cases: the one that fails, and the one of the ledgers."""
+    """Two directories for some cases: `cases`, in which calls fail, and `ledgers`, in which no call fails."""
 
     def __init__(self) -> None:
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-campaign-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))

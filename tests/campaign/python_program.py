@@ -1,13 +1,13 @@
-"""Cases of the campaign over the Python package, like campaign/process.cpp.
+"""Runs and checks cases of the campaign over the Python package, as campaign/process.cpp does for C interfaces.
 
     python_program.py KIND run|check DIR LEDGERS FIRST COUNT
 
-KIND streams: a writer with several tasks. Its ledgers have the format of the C++ programs
+KIND streams writes multifiles with several tasks. Its ledgers have the format of the C++ programs
 (process_ledger.hpp), and campaign_check reads them.
-KIND archive: put_many(), delete() and compact() of an archive.
-KIND torch: checkpoints.
-The ledgers of archive and torch have one line for each event. Readers must find a state that calls have
-left."""
+KIND archive calls put_many(), delete() and compact() of an archive.
+KIND torch saves checkpoints.
+The ledgers of archive and torch have one line for each event. Readers must find a state that the recorded calls
+may have left."""
 from __future__ import annotations
 
 import ctypes
@@ -34,7 +34,7 @@ TRIES = 4
 
 
 class Plan(ctypes.Structure):
-    """The plan of failing_calls.h."""
+    """The struct failing_calls_plan of failing_calls.h."""
     _fields_ = [("directory", ctypes.c_char_p), ("at", ctypes.c_long * 8), ("count", ctypes.c_int), ("from_then_on", ctypes.c_int),
                 ("error", ctypes.c_int), ("only_names", ctypes.c_int), ("shortens", ctypes.c_int), ("kills_with", ctypes.c_int),
                 ("clock_set_back", ctypes.c_long)]
@@ -163,8 +163,8 @@ def run_streams(seed: int, directory: pathlib.Path, ledger: pathlib.Path, failur
 
 
 class StateLedger:
-    """One line before each call, with the state that the call will produce, and one line after it, with its
-    outcome."""
+    """A ledger of archive or torch. It has a line before each call, with the state that the call will produce,
+    and a line after the call, with its outcome."""
 
     def __init__(self, path: pathlib.Path, failure: str | None) -> None:
         self.fd = os.open(f"{path}.0", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)

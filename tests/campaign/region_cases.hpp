@@ -1,5 +1,5 @@
-// region_cases: cases of the campaign with tasks that are MPI processes and write one file at offsets. Each
-// case runs first undisturbed, then with a failure, each time with a ledger (region_ledger.hpp).
+// region_cases: runs cases of the campaign in which MPI processes write one file at offsets. Each case runs
+// first undisturbed and then with a failure. Each run has its own ledgers (region_ledger.hpp).
 #pragma once
 
 #include <mpi.h>
@@ -19,12 +19,12 @@ namespace sheaf::test::campaign {
 struct RegionCase {
   RegionFacts facts;
   int64_t old = 0;  // bytes in the file before the program
-  // Collective: writes and closes. Returns whether the close succeeded.
+  // Writes and closes the file. Returns whether the close succeeded. Collective.
   std::function<bool(const std::string& path, const RegionLedger& ledger)> body;
 };
 
-// Draws no second job, because MPI-IO and SFIO allow one. Draws no failing allocations, because these
-// programs do not mark their calls.
+// Draws the failure of a case. Draws no second job, because MPI-IO and SFIO allow a second job to write the
+// file. Draws no failing allocations, because these programs do not mark their calls of the library.
 inline ProcessInjection draw_region_injection(uint64_t seed) {
   for (uint64_t draw = seed;; draw += 1'000'000'007) {
     const ProcessInjection drawn = draw_process_injection(draw);
@@ -42,7 +42,7 @@ class RegionRunner {
 
   int rank() const { return rank_; }
   int tasks() const { return tasks_; }
-  // Runs the case undisturbed and disturbed. Returns whether this program may run further cases.
+  // Runs the case undisturbed and then with its failure. Returns whether this program may run further cases.
   bool run(const RegionCase& one, uint64_t seed) const {
     const std::string name = "/" + std::to_string(seed);
     RegionCase undisturbed = one;
@@ -92,8 +92,8 @@ class RegionRunner {
   int rank_ = 0, tasks_ = 1;
 };
 
-// Runs the cases of `words`: DIR LEDGERS FIRST COUNT. Called between MPI_Init and MPI_Finalize. Returns an
-// exit code.
+// Runs the cases that the command line `words` selects: DIR LEDGERS FIRST COUNT. The caller must have
+// initialized MPI. Returns an exit code.
 template <class MakeCase>
 int run_region_cases(char** words, MakeCase&& make_case) {
   const FailingCalls failing;

@@ -5,8 +5,9 @@
 
 namespace sheaf::test::campaign {
 
-// Reads the ledgers PATH.0, PATH.1, ... of a case and checks the file, its stripes NAME.0, ..., or the files
-// NAME.0, ... of the tasks. Throws std::runtime_error with the violation. Returns false if no task has begun.
+// Reads the ledgers PATH.0, PATH.1, ... of a case, where PATH is `ledgers`. Checks the file `name`, its
+// subfiles NAME.0, NAME.1, ..., or the tasks' own files NAME.0, NAME.1, ... Throws std::runtime_error with
+// the first violation. Returns false if no task has begun.
 bool check_regions(const std::string& ledgers, const std::string& name);
 
 }  // namespace sheaf::test::campaign

@@ -1,6 +1,6 @@
-// region_ledger: the writes of a task at offsets of a file, recorded in a ledger of its own that survives the
-// task. Each record is one write(). This header includes no header of Sheaf, because programs of MPI-IO are
-// linked only with the MPI.
+// region_ledger: records the writes of a task at offsets of a file. Each task has a ledger, a file that
+// survives the task, and appends each record by one write(). This header includes no header of Sheaf, because
+// programs of MPI-IO are linked with the MPI alone.
 #pragma once
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// region_oracle: the possible contents of a file that is written at offsets, after a program has ended: a
-// shared file of MPI-IO, or a striped one.
+// region_oracle: checks the contents of a file after a program that wrote it at offsets has ended. The file
+// is a shared file of MPI-IO or a striped file.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace sheaf::test::campaign {
 
-// Bytes of a file of at most `size` bytes. Not thread-safe.
+// The possible values of each byte of a file of at most `size` bytes. Not thread-safe.
 class Regions {
  public:
   // `old` is the content before the program, at most `size` bytes.
@@ -22,13 +22,14 @@ class Regions {
   void accept(int64_t offset, std::span<const std::byte> data);
   // Records that the call failed and the program continues without these bytes.
   void lack(int64_t offset, std::span<const std::byte> data);
-  // Records a successful sync: from now on, all accepted bytes of the file are safe.
+  // Records a successful sync, after which all bytes accepted so far are safe.
   void commit();
   // Records that the program has died. Later calls have no effect.
   void stop() { stopped_ = true; }
 
-  // Checks the content `found` of the file. Throws std::runtime_error with the violation. `safe`: the bytes
-  // of successful syncs must be in the file even after a failed close.
+  // Checks the content `found` of the file. Throws std::runtime_error with the first violation. `closed` is
+  // true if the close succeeded. If `safe`, the bytes of successful syncs must be in the file even after a
+  // failed close.
   void check(std::span<const std::byte> found, bool closed, bool safe = true) const;
 
  private:

@@ -1,6 +1,6 @@
-// campaign_sfio run DIR LEDGERS FIRST COUNT: cases of the campaign over striped files (sfio.h). Every task
-// runs an I/O listener with a failing disk in a thread. Each task writes to its own part of the file, by all
-// calls that write. Otherwise like campaign/process.cpp.
+// campaign_sfio run DIR LEDGERS FIRST COUNT: runs cases of the campaign over striped files (sfio.h). Every
+// task runs an I/O listener with a failing disk in a thread. Each task writes to its own part of the file by
+// all calls that write. Arguments and ledgers are as in campaign/process.cpp.
 #include <cstring>
 
 #include "campaign/region_cases.hpp"
@@ -70,7 +70,7 @@ class StripedTask {
     return blocks;
   }
 
-  // Makes one call of the kind `how`. Returns whether it succeeded.
+  // Makes one call of the kind `how`. Returns whether the call succeeded.
   bool once(int64_t how, const std::vector<Block>& blocks) {
     const Block& first = blocks.front();
     std::vector<int64_t> offsets;

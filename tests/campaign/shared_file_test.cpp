@@ -1,5 +1,6 @@
-// The campaign over shared files, the engine of MPI-IO, with tasks that are fibers. It covers collective and
-// independent writes, and a second sequence, which nonblocking collective calls use.
+// Runs the campaign over shared files, on which the MPI-IO functions are built. The tasks are fibers. The
+// programs write collectively and independently, and through the second sequence that nonblocking collective
+// calls use.
 #include <gtest/gtest.h>
 
 #include "campaign/injection.hpp"
@@ -85,7 +86,7 @@ class Task {
   }
 
  private:
-  // A successful sync covers the bytes of all tasks.
+  // Syncs the file. If the sync succeeds, the bytes of all tasks are safe.
   void commit() {
     comm_.barrier();
     if (comm_.rank() == 0) regions_.commit();

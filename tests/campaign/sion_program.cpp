@@ -14,7 +14,7 @@ void require_accepted(bool accepted) {
   if (!accepted) throw Error(Code::io, "the call was refused");
 }
 
-// Marks a call of the library for the group during the object's lifetime.
+// Tells the group that this process is in a call of the library while the object exists.
 class Inside {
  public:
   explicit Inside(Group& group, bool together = false) : group_(group), together_(together) {
@@ -63,7 +63,7 @@ class Process {
   void select_some_task() {
     if (program_.tasks_each == 1) return;
     task_ = first_task() + own_.below(program_.tasks_each);
-    // A failure is ignored: the library refuses calls until a selection succeeds.
+    // The program ignores a failure, because the library refuses further calls until a selection succeeds.
     const Inside call(group_);
     sion_seek(sid_, static_cast<int>(task_), SION_CURRENT_BLK, SION_CURRENT_POS);
   }
@@ -100,7 +100,8 @@ class Process {
     return sion_coll_fwrite(data.data(), 1, data.size(), sid_) == data.size();
   }
 
-  // Repeats the call until it succeeds on all tasks. Tasks with accepted bytes repeat it without data.
+  // Writes collectively. Repeats the call until it succeeds on all tasks. Tasks whose bytes were accepted
+  // repeat the call without data.
   void write_collectively() {
     auto data = ledger_.next(task_, common_.chance(3) ? 0 : own_.below(program_.largest));
     for (int tries = 1;; ++tries) {

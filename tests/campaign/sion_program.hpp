@@ -1,5 +1,5 @@
-// sion_program: random programs over the C interface of multifiles. The same programs run with tasks that are
-// fibers, MPI processes or OpenMP threads. A Group defines how they open, close and agree.
+// sion_program: random programs over the C interface of multifiles. The tasks of a program are fibers, MPI
+// processes or OpenMP threads. A Group defines how these tasks open, close and agree.
 #pragma once
 
 #include <functional>
@@ -32,16 +32,16 @@ struct SionProgram {
 
   int ntasks() const { return processes * tasks_each; }
   std::string mode() const { return (promise.appends ? "append" : "wb") + words; }
-  // Returns the program without failures that creates the previous generation, which `this` program appends
-  // to or replaces.
+  // Returns a program without failures. It creates the generation that `this` program then appends to or
+  // replaces.
   SionProgram before() const;
   std::string describe() const;
 };
 
-// Draws a program. `processes` is the number of processes; 0 draws the number from the seed.
+// Draws a program from `seed`. `processes` is its number of processes; if 0, the number is drawn as well.
 SionProgram draw_program(Interface interface, uint64_t seed, int processes = 0);
 
-// The processes of a program, as seen by one process.
+// Collective operations of the processes of a program. Each process has its own Group.
 class Group {
  public:
   virtual ~Group() = default;
@@ -53,8 +53,8 @@ class Group {
   // bytes of process `from`.
   virtual bool any(bool mine) = 0;
   virtual std::vector<std::byte> from(int from, const std::vector<std::byte>& mine) = 0;
-  // Called when this process enters or leaves a call of the library between open and close. `together` means
-  // a collective call.
+  // run_program() calls this function before and after each library call between open and close. `now` is
+  // true before the call. `together` is true if the call is collective.
   virtual void inside(bool /*now*/, bool /*together*/) {}
 };
 
@@ -63,9 +63,9 @@ struct Ended {
   bool closed = false;  // on this process
 };
 
-// Opens, writes, flushes and closes. Collective. `ledger` receives the bytes that this process accepts;
-// process 0 records the bytes of all processes for merged calls. Calls before_call(k) on process 0 before
-// call k.
+// Opens, writes, flushes and closes the multifile. Collective. `ledger` receives the bytes that the library
+// accepted from this process. For merged calls, process 0 records the bytes of all processes. Process 0 calls
+// before_call(k) before its k-th call.
 Ended run_program(Group& group, const SionProgram& program, const std::string& path, Accepted& ledger,
                   const std::function<void(int call)>& before_call = {});
 

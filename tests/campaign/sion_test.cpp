@@ -1,5 +1,5 @@
-// The campaign over the C interface of multifiles, with tasks that are fibers and a store in memory. To run
-// one case:
+// Runs the campaign over the C interface of multifiles. The tasks are fibers, and the store is in memory. To
+// run one case:
 //
 //     SHEAF_CAMPAIGN_SEED=17 build/bin/test_campaign --gtest_filter='*Campaign.*/keyval'
 //
@@ -23,7 +23,7 @@
 namespace sheaf::test::campaign {
 namespace {
 
-// With names of striped files, the C interface uses the store that the test has set.
+// These are names of striped files, because for such names the C interface uses the store that the test sets.
 const std::string multifile = "sfio:h,/a;";
 const std::string bystander = "sfio:h,/b;";
 
@@ -211,7 +211,7 @@ class Case {
 
   std::string describe() const { return program_.describe() + "; " + injection_.describe(); }
 
-  // Runs the case. Throws std::runtime_error with the violation.
+  // Runs the case. Throws std::runtime_error if the file violates a promise.
   void run() {
     const int64_t operations = run_undisturbed();
     const bool survives_power =
@@ -288,7 +288,7 @@ class Case {
     // The job died after its last operation.
     if (injection_.ends_job() && outcome.ending == Ending::closed) return;
     Promise promise = program_.promise;
-    // Chunks that a failed call completed may be found in an unclosed file.
+    // An unclosed file may hold chunks that a failed call has completed.
     promise.frames |= !injection_.ends_job() && ledger.lacks_bytes();
     check_streams(store, multifile, ending, promise, old, ledger);
   }

@@ -16,7 +16,7 @@ int64_t first_difference(std::span<const std::byte> found, std::span<const std::
   return at.first == found.begin() + static_cast<ptrdiff_t>(common) ? -1 : at.first - found.begin();
 }
 
-// Returns the streams of a file with all accepted bytes.
+// Returns the streams that a file with all accepted bytes has.
 Streams complete_streams(const Promise& promise, const std::optional<Streams>& old,
                          const Accepted& accepted) {
   Streams wanted(static_cast<size_t>(accepted.ntasks()));

@@ -1,8 +1,8 @@
-// stream_oracle: the possible contents of a multifile after a program has ended.
+// stream_oracle: checks the contents of a multifile after a program has ended.
 //
-// If the close succeeds, every accepted byte is in the file and nothing else has changed. If the close fails
-// or the program dies, readers find the old generation, or a file that they report as unclosed and that holds
-// all flushed bytes.
+// If the close succeeded, every accepted byte must be in the file, and nothing else may have changed. If the
+// close failed or the program died, readers must find the old generation or an unclosed file. They must
+// report that the file is unclosed, and it must have all flushed bytes.
 #pragma once
 
 #include <optional>
@@ -30,13 +30,13 @@ struct Promise {
   bool frames = false;   // after flushed bytes, an unclosed file may hold bytes of a failed call
 };
 
-// Checks the file. Throws std::runtime_error with the violation. `old` is the complete generation before the
-// program, if there was one.
+// Checks the multifile `path`. Throws std::runtime_error with the first violation. `old` is the generation
+// that was complete before the program started, if any.
 void check_streams(Store& store, const std::string& path, Ending ending, const Promise& promise,
                    const std::optional<Streams>& old, const Accepted& accepted);
 
-// Returns all streams of a multifile. Throws the errors of Reader. If `unclosed` is not null, it receives the
-// state.
+// Returns all streams of a multifile. Throws the errors of Reader. If `unclosed` is not null, `*unclosed` is
+// set to true if the file is unclosed, and to false otherwise.
 Streams read_streams(Store& store, const std::string& path, bool* unclosed = nullptr);
 
 }  // namespace sheaf::test::campaign

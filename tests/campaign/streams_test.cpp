@@ -1,5 +1,5 @@
-// The campaign over named streams in containers. Programs of several hosts share a set, and each has its own
-// streams.
+// Runs the campaign over named streams in containers. Programs of several hosts write to one set, each to
+// streams of its own.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -22,7 +22,7 @@ const std::string set_name = "dir/set";
 struct Known {
   Bytes accepted;       // bytes appended by calls that returned a count
   bool lacks = false;   // a failed call was not repeated
-  bool unsure = false;  // a failed call may have removed, renamed or truncated it
+  bool unsure = false;  // a failed call may have removed, renamed or truncated the stream
   bool exists = false;
 };
 
@@ -30,7 +30,7 @@ class StreamProgram {
  public:
   StreamProgram(uint64_t seed, int hosts) : seed_(seed), random_(seed * 613 + 5), hosts_(hosts) {}
 
-  // Runs the program and returns the number of calls. Throws std::runtime_error with a violation.
+  // Runs the program and returns the number of its calls. Throws std::runtime_error with the first violation.
   int run(Store& store, const std::string& run_name) {
     for (int h = 0; h < hosts_; ++h) {
       std::shared_ptr<ContainerSet> set;
@@ -48,7 +48,7 @@ class StreamProgram {
   }
   void die() { died_ = true; }
 
-  // Checks what readers find in the containers alone.
+  // Checks the streams that readers find in the containers, without a multifile.
   void check(Store& store) const {
     std::shared_ptr<const NamedStreams> seen;
     const auto problem = attempt([&] { seen = NamedStreams::open(store, set_name); });
@@ -63,8 +63,8 @@ class StreamProgram {
         if (known.accepted.empty()) continue;
         throw std::runtime_error(name + " is not there");
       }
-      // If the program was killed in a write, a part of the bytes of that write may be there and fail the
-      // checksum.
+      // If the program was killed in a write, the container may have a part of its bytes, which then do not
+      // match the checksum.
       const int64_t size = seen->streams()[*number].size;
       Bytes found(died_ ? std::min(known.accepted.size(), static_cast<size_t>(size))
                         : static_cast<size_t>(size) + 1);
@@ -79,8 +79,8 @@ class StreamProgram {
     }
   }
 
-  // Turns the containers into a multifile. A container that lacks bytes must stay, and the multifile must
-  // have all accepted bytes. can_record: a container is able to record that bytes are missing.
+  // Gathers the containers into a multifile. gather() must keep containers that lack bytes, and the multifile
+  // must have all accepted bytes. `can_record` is false if a container cannot record that bytes are missing.
   void gather_and_check(Store& store, bool can_record) const {
     WorkProgress quiet;
     bool keeps = true;  // stays true if gather() fails
@@ -133,7 +133,7 @@ class StreamProgram {
     found->second.accepted = std::move(then);
     found->second.exists = !removes;
     if (found->second.accepted.empty()) found->second.lacks = false;
-    // If bytes were missing, the cut may be before or after them.
+    // If bytes were missing, the stream may be truncated before or after the missing bytes.
     found->second.unsure = found->second.lacks;
   }
 

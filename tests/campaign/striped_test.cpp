@@ -1,6 +1,6 @@
-// The campaign over striped files, the engine of SFIO. Compute tasks and I/O listeners are fibers, and the
-// disks of the listeners fail. The C interface (api/sfio) tracks failed writes. Its campaign runs as
-// processes (tests/campaign/campaign.py).
+// Runs the campaign over striped files, on which SFIO is built. Compute tasks and I/O listeners are fibers,
+// and the disks of the listeners fail. campaign/sfio.cpp tests the C interface of SFIO, which tracks failed
+// writes, with real processes.
 #include <gtest/gtest.h>
 
 #include "campaign/injection.hpp"
@@ -30,7 +30,7 @@ StripedProgram draw_striped(uint64_t seed) {
   return p;
 }
 
-// Writes to the t-th part of the file on task t, in blocks that do not overlap.
+// Writes blocks that do not overlap to the part of the file that belongs to `task`.
 void write_blocks(const StripedProgram& p, StripedFile& file, int task, Regions& regions) {
   Random random(p.seed * 57 + static_cast<uint64_t>(task));
   const int64_t part = striped_size / p.tasks;

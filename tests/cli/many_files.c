@@ -1,10 +1,10 @@
 /* many_files write FILE MODE COUNT [unclosed]: one process writes a multifile of COUNT physical files with
- * one task each, and closes it. With "unclosed" it flushes and ends without a close.
+ * one task each, and closes it. With "unclosed", it flushes and ends without a close.
  *
- * many_files read FILE COUNT: reads the multifile as a serial program, each task from first to last, and
- * again from last to first.
+ * many_files read FILE COUNT: reads the multifile as a serial program, first with the tasks in ascending
+ * order, then in descending order.
  *
- * Exit status 0, or 1 with a message (test_many_files.py). */
+ * The exit status is 0, or 1 with a message on failure. test_many_files.py runs the program. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

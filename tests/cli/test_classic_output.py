@@ -1,4 +1,5 @@
-"""The exact output of siondump, sionsplit and siondefrag, and the files that they and sioncat overwrite."""
+"""Checks the exact output of siondump, sionsplit and siondefrag, and which files these tools and sioncat
+overwrite."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ class Dump(ToolCase):
         return whole[len(header):]
 
     def write_blocks(self, blocks: int) -> None:
-        """Writes two tasks with chunks of 256 KiB. Task 0 fills its blocks except half of the last one, task
-        1 fills a third of its first."""
+        """Writes two tasks with chunks of 256 KiB. Task 0 fills its `blocks` blocks, the last one only to the
+        half. Task 1 fills a third of its first block."""
         chunk = 256 << 10
         used = fill(bytes(chunk * blocks - chunk // 2), chunk)
         tasks = [TaskSpec(chunk, 30, used), TaskSpec(chunk, 4, [bytes(87381)])]

@@ -1,5 +1,5 @@
-"""`sheaf defrag --compress` and back: streams, ranks and records do not change, the stored data get smaller,
-and the rules for other outputs apply."""
+"""Compresses multifiles by `sheaf defrag --compress`, and decompresses them. Streams, ranks and records must not
+change, the stored data must get smaller, and the rules for outputs of other tools must apply."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ METHODS = (["--compress", "lz4"], ["--compress=gzip:4"], ["--compress=zstd"], ["
 
 
 def make_large(path: Path) -> list[bytes]:
-    """Writes compressible data, incompressible data and zeros, and a task without data."""
+    """Writes a multifile with compressible data, incompressible data, zeros, and a task without data."""
     noise = random.Random(1)
     streams = [b"particle " * 60_000, noise.randbytes(400_000), bytes(300_000), b"", b"x" + noise.randbytes(7) * 9_000]
     write(MultifileSpec(path.name, [TaskSpec(100_000, rank, fill(stream, 100_352), file=rank % 2) for rank, stream in enumerate(streams)],

@@ -1,5 +1,5 @@
-"""`sheaf defrag -n` and `siondefrag -n`: a multifile of one or several physical files becomes one of
-several."""
+"""Tests `sheaf defrag -n` and `siondefrag -n`, which convert a multifile of any number of physical files to one of
+several physical files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DefragFiles(ToolCase):
         return sorted(path.name for path in self.dir.iterdir() if path.name.startswith(name))
 
     def expect_streams(self, path: Path, nfiles: int, streams: list[bytes], first_rank: int = 10) -> None:
-        """Checks the streams with the tools and with the independent reader."""
+        """Checks that the tools and the independent reader find the streams."""
         self.succeed("sheaf", "verify", path)
         self.assertEqual(json.loads(self.succeed("sheaf", "info", "--json", path))["physical_files"], nfiles)
         self.assertEqual(self.succeed("sioncat", path), b"".join(streams))

@@ -1,7 +1,7 @@
-"""`sheaf doctor`: the traits of a directory's file system, tests between two mounts of one directory, and the
-removal of test files.
+"""Tests `sheaf doctor`: the traits that it finds for a directory's file system, its tests between two mounts of
+one directory, and the removal of its test files.
 
-Tests with mounts need root and a kernel that permits mount namespaces. Otherwise they are skipped.
+Tests with mounts are skipped unless they run as root and the kernel permits mount namespaces.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tool_case import BIN, SECONDS, ToolCase
 
 
 def mounted(commands: str, cwd: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Runs the shell commands, then `sheaf doctor`, in a temporary mount namespace."""
+    """Runs the shell commands and then `sheaf doctor` in a temporary mount namespace."""
     script = f'{commands} || exit 77; exec "$0" doctor "$@"'
     return subprocess.run(["unshare", "-m", "sh", "-c", script, BIN / "sheaf", *arguments], capture_output=True,
                           timeout=SECONDS, cwd=cwd)
@@ -136,8 +136,8 @@ class Doctor(ToolCase):
         pair = json.loads(result.stdout)["pair"]
         self.assertEqual((pair["one_mount"], pair["coherence"], pair["locks"]), (True, "coherent", "global"))
 
-    # Files of an overlay and the lower files have separate locks. Whether new names on both sides agree is
-    # not defined.
+    # A file of an overlay and its lower file have separate locks. It is undefined whether names that are created
+    # on one side appear on the other side.
     @unittest.skipUnless(may_mount(), "needs to mount")
     def test_locks_that_do_not_reach_the_other_side_are_a_problem(self) -> None:
         for name in ("lower", "upper", "work", "all"):
@@ -154,8 +154,8 @@ class Doctor(ToolCase):
         found = json.loads(mounted(overlay, self.dir, "--json", "all").stdout)
         self.assertEqual((found["file_system"], found["coherence"]), ("overlay", "local"))
 
-    # Two FUSE mounts of a directory cache pages of open files. SHEAF_FS simulates a wrong entry in the table
-    # of file systems.
+    # Two FUSE mounts of a directory cache pages of open files. SHEAF_FS simulates a wrong entry in the library's
+    # table of file systems, which the results of doctor's tests must override.
     @unittest.skipUnless(may_mount() and (BIN / "passthrough_ll").exists() and os.path.exists("/dev/fuse"), "needs FUSE")
     def test_what_is_tried_decides(self) -> None:
         for name in ("store", "one", "two"):

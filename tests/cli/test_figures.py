@@ -1,4 +1,4 @@
-"""sheaf-figures: the driver, the modelled machine, and the trace tool of the examples."""
+"""Tests sheaf-figures: the driver, the modelled machine, and the trace tool of the examples."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def simulate(program: str, *words: str) -> dict:
 
 
 class Machine(unittest.TestCase):
-    """The cost of a block follows from the numbers of the machine: here, a second in each direction."""
+    """The cost of a block must follow from the numbers of the modelled machine. In these tests, a block takes one
+    second in each direction."""
 
     def test_whole_blocks_cost_their_bytes(self):
         found = simulate("task-files", "tasks=3", "bytes=2M")
@@ -136,7 +137,7 @@ class Driver(unittest.TestCase):
 
 @unittest.skipUnless((BIN / "trace_record").exists(), "no MPI or no zlib")
 class Trace(unittest.TestCase):
-    """The waiting time follows from the rules for the traced program's clock."""
+    """The waiting time must follow from the rules for the traced program's clock."""
 
     @staticmethod
     def waiting(tasks: int, threads: int, events: int) -> int:

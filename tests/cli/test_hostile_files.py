@@ -1,7 +1,7 @@
-"""The memory and time of the tools for files that claim to be far larger than they are, and for large valid
-files.
+"""Limits the memory and time that the tools take for files that claim to be far larger than they are, and for
+large valid files.
 
-The claims are in holes, so a few kilobytes on disk represent tables of terabytes.
+The claimed tables are in holes, so a few kilobytes on disk represent tables of terabytes.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def sparse(path: Path, pieces: list[tuple[int, bytes | Iterable[bytes]]], size: 
 
 
 def numbers(value: int, count: int) -> Iterator[bytes]:
-    """Yields `count` times the value as 8 bytes, in pieces, because the memory of this process counts for its
-    children."""
+    """Yields `count` times the value as 8 bytes. Yields them in pieces, because the kernel adds the memory of
+    this process to the peak of its children."""
     for begin in range(0, count, 1 << 12):
         yield struct.pack("<q", value) * min(1 << 12, count - begin)
 
@@ -64,8 +64,8 @@ def unclosed(path: Path, ntasks: int, flags: int = 2, frame: int = 0) -> Path:
 
 def complete(path: Path, tasks: int, count: int, maxblocks: int, chunk: int = 0, size: int = 0,
              data: list[tuple[int, bytes | Iterable[bytes]]] | None = None, mapping: int = 0, **header: int) -> Path:
-    """Writes a file in which all tasks are alike, with `size` bytes in round 0. Offsets in `data` are
-    relative to the first chunk. `mapping` is the number of mapping entries, which are in a hole."""
+    """Writes a file in which every task has `size` bytes in round 0. Offsets in `data` are relative to the first
+    chunk. `mapping` is the number of mapping entries, which are in a hole."""
     start = up(1088 + 16 * tasks)
     table = start + maxblocks * tasks * chunk
     end = table + 8 * tasks * (1 + maxblocks)
@@ -79,8 +79,8 @@ def complete(path: Path, tasks: int, count: int, maxblocks: int, chunk: int = 0,
 
 
 def measure(tool: str, *arguments: object) -> tuple[int, int, float, bytes]:
-    """Returns exit status, peak memory in KiB, seconds, and the start of the output. The kernel's peak
-    includes the memory of this process before exec."""
+    """Runs a tool. Returns its exit status, peak memory in KiB, seconds, and the start of its output. The peak
+    includes the memory of this process, which the child has until it calls exec."""
     process = subprocess.Popen([str(BIN / tool), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     begun = time.monotonic()
     said = b""

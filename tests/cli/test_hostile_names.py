@@ -1,5 +1,5 @@
-"""Names with control sequences for terminals: stored in files, of files, and on the command line. Text output
-shows them escaped."""
+"""Tests names with control sequences for terminals: names stored in files, names of files, and names on the command
+line. Text output must show them escaped."""
 
 from __future__ import annotations
 

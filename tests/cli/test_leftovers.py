@@ -1,4 +1,5 @@
-"""`sheaf leftovers --finish` gives a name to its newest candidate, and never replaces a newer file."""
+"""Tests that `sheaf leftovers --finish` gives a name to its newest candidate, and never replaces a newer
+file."""
 
 from __future__ import annotations
 

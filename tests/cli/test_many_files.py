@@ -1,5 +1,5 @@
-"""Multifiles of 1,500 physical files (SHEAF_MANY_FILES; `make soak`: 5,000) in a process with 256
-descriptors: every tool that opens multifiles, and the serial reader."""
+"""Tests multifiles of 1,500 physical files (SHEAF_MANY_FILES; `make soak`: 5,000) in processes with 256
+descriptors. Runs every tool that opens multifiles, and the serial reader."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Named streams: containers of the library and of an independent writer, read by the tools and by an
-independent reader."""
+"""Tests named streams. The tools and an independent reader read containers of the library and of an independent
+writer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Named streams in a damaged container or next to a damaged multifile: the tools report the damage and never
-remove unreadable data."""
+"""Tests named streams in a damaged container or beside a damaged multifile. The tools must report the damage, and
+must never remove unreadable data."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class DamagedContainers(ToolCase):
 
 
 class MultifileBeside(ToolCase):
-    """A container beside a multifile does not hide damage to the multifile."""
+    """A container beside a multifile must not hide damage to the multifile."""
 
     def setUp(self) -> None:
         super().setUp()

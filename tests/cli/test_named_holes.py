@@ -1,4 +1,4 @@
-"""Named streams that have holes, or claim an impossible size."""
+"""Tests named streams that have holes, or claim an impossible size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sheaf-partest under every MPI: all test types, the output, and the behaviour after an error."""
+"""Tests sheaf-partest under every MPI: all test types, the output, and the behaviour after an error."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("SHEAF_BIN", ROOT / "build" / "bin")).resolve()
-# Only two tasks under MPICH, because its waiting tasks never yield.
+# MPICH gets only two tasks, because its waiting tasks never yield their cores.
 MPIS = {mpi: count for mpi, count in (("openmpi", 4), ("mpich", 2)) if (BIN / mpi / "sheaf-partest").exists()}
 NAMES = ["multifile", "multifile, open_rank", "MPI-IO", "one file per task", "one task for all", "one shared POSIX file"]
 SECONDS = 100
-# The environment without variables that change how the library writes.
+# The environment of the programs, without variables that change how the library writes.
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("SION_") and k != "SHEAF_FLAGS"}
 
 
@@ -41,7 +41,7 @@ class PartestCase(unittest.TestCase):
         return json.loads(done.stdout)
 
     def refused(self, status: int, *options: object, says: str, count: int | None = None) -> None:
-        """Checks that the run prints one message on stderr, which states the error."""
+        """Checks that the run fails with `status` and prints one message on stderr, which states the error."""
         done = self.start(*options, count=count)
         self.assertEqual(done.returncode, status, (options, done.stderr))
         said = [line for line in done.stderr.splitlines() if line.startswith("sheaf-partest: ")]
@@ -165,7 +165,7 @@ class Damage(PartestCase):
             self.run_json("-T", kind, "-R", 0, "-s", "10k", "-f", "data", "-q", 512, "-r", -1)
             damaged = self.dir / (f"data.{count - 1:06d}" if kind == 3 else "data")
             content = bytearray(damaged.read_bytes())
-            # An offset within the data of the last task, which metadata may follow.
+            # This offset is in the data of the last task. Metadata may follow the data.
             at = len(content) - 3000
             content[at] ^= 1
             damaged.write_bytes(content)

@@ -1,4 +1,4 @@
-"""partest accepts the short and the long form of every option in the list of the public interface."""
+"""Tests that partest accepts the short and the long form of every option in the list of the public interface."""
 
 from __future__ import annotations
 

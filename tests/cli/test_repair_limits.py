@@ -1,4 +1,4 @@
-"""`sheaf repair` without a journal: memory and time depend on the data on disk, not on the length of the
+"""Tests that memory and time of `sheaf repair` without a journal depend on the data on disk, not on the length of the
 file."""
 
 from __future__ import annotations

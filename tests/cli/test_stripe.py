@@ -1,4 +1,4 @@
-"""`sheaf stripe` on striped files with hosts that are directories."""
+"""Tests `sheaf stripe` on striped files. Directories stand for the hosts."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Stripe(StripeCase):
 
 
 class Foreign(StripeCase):
-    """Files that are not subfiles, and names that lead out of the root."""
+    """The tool must refuse files that are not subfiles, and names that lead out of the root directory."""
 
     def setUp(self):
         super().setUp()

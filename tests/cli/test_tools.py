@@ -1,4 +1,4 @@
-"""The `sheaf` command and the classic tools on multifiles of an independent writer."""
+"""Tests the `sheaf` command and the classic tools on multifiles of an independent writer."""
 
 from __future__ import annotations
 

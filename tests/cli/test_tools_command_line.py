@@ -1,4 +1,4 @@
-"""Wrong options, help and obstacles: the messages of the tools and their exit codes."""
+"""Tests the messages and exit codes of the tools for wrong options, for help, and for outputs that exist."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The `sheaf` command and the classic tools on the golden files, compared with the manifests and recorded
-output."""
+"""Runs the `sheaf` command and the classic tools on the golden files, and compares the results with the manifests
+and recorded output."""
 
 from __future__ import annotations
 

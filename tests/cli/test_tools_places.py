@@ -1,5 +1,5 @@
-"""What the tools preserve: mode, owner and attributes of files that they replace or copy, and symbolic links.
-What they refuse: files that are not regular. What they do on signals."""
+"""Checks that the tools preserve symbolic links, and mode, owner and attributes of files that they replace or
+copy. Also checks that they refuse files that are not regular, and that they end on signals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def access_list(rights: int) -> bytes:
 
 
 class Likeness(ToolCase):
-    """A replacement or copy of a file has the mode, owner and attributes of the original."""
+    """A replacement or copy of a file must have the mode, owner and attributes of the original."""
 
     def mark(self, path: Path, mode: int, owner: int = 1234) -> tuple:
         if ROOT:
@@ -128,7 +128,7 @@ class Likeness(ToolCase):
                 (far / "old").unlink()
             link.unlink()
         self.assertEqual(list(far.iterdir()), [])
-        # In place, through a symbolic link.
+        # Replaces the file in place, through a symbolic link.
         (self.dir / "packed").symlink_to("far/packed")
         self.succeed("sheaf", "defrag", path, far / "packed")
         self.succeed("sheaf", "defrag", "--force", "-q", 1, self.dir / "packed", self.dir / "packed")
@@ -145,8 +145,8 @@ class Likeness(ToolCase):
 
 
 class NoRegularFiles(ToolCase):
-    """Every tool refuses pipes, sockets, directories and devices without waiting. No process has the other
-    end of the pipe open."""
+    """Every tool must refuse pipes, sockets, directories and devices without waiting. No process has the other
+    end of the pipe open, so an ordinary open would wait."""
 
     def places(self) -> dict[str, str]:
         pipe, where, name = self.dir / "pipe", self.dir / "directory", self.dir / "socket"
@@ -203,7 +203,7 @@ class NoRegularFiles(ToolCase):
 
 
 class Signals(ToolCase):
-    """A signal ends a tool in any phase, and the tool leaves no incomplete output."""
+    """A signal must end a tool in any phase, and the tool must leave no incomplete output."""
 
     NUMBERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -233,8 +233,8 @@ class Signals(ToolCase):
 
     @staticmethod
     def sleeps_not(process: subprocess.Popen) -> bool:
-        """Returns whether the process still runs without waiting for a full pipe. The output of cat is too
-        short to fill one."""
+        """Returns whether the process still runs and is not blocked in a write to a full pipe. The output of cat
+        is too short to fill a pipe."""
         if process.poll() is not None:
             return False
         place = Path(f"/proc/{process.pid}/wchan")
@@ -252,7 +252,7 @@ class Signals(ToolCase):
                     self.interrupt(tool, number)
 
     def interrupt(self, tool: list, number: int) -> None:
-        """Sends a signal during the work. Tries again if the work was done before the signal."""
+        """Sends a signal while the tool works. Tries again if the tool was done before the signal."""
         for _ in range(300):
             process = subprocess.Popen([str(BIN / "sheaf"), *map(str, tool)], stderr=subprocess.PIPE)
             deadline = time.monotonic() + SECONDS
@@ -269,7 +269,8 @@ class Signals(ToolCase):
         self.fail("the tool was always faster")
 
     def test_a_second_one_ends_it_at_once(self) -> None:
-        """A second signal ends the tool at once when the first is pending. Here the process is stopped."""
+        """A second signal must end the tool at once if the tool has not yet reacted to the first. The test stops
+        the process, so that it cannot react."""
         process = subprocess.Popen([str(BIN / "sheaf"), "split", str(self.many()), str(self.dir / "out")], stderr=subprocess.PIPE)
         while len(self.names()) < 20 and process.poll() is None:
             time.sleep(0.001)

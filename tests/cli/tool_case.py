@@ -1,10 +1,10 @@
-"""Shared by the tests of the tools: programs, multifiles and expectations.
+"""Base class and multifiles of the tests of the tools.
 
-Environment:
+Environment variables:
 SHEAF_BIN: directory of the programs.
-SHEAF_VECTORS: golden files (default ../shared/vectors beside the repository). Without them, only files that
-the tests write are used.
-SHEAF_TOOL_SECONDS: time limit of a tool (10).
+SHEAF_VECTORS: directory of the golden files (default ../shared/vectors beside the repository). Without golden
+files, the tests use only files that they write.
+SHEAF_TOOL_SECONDS: time limit of a tool in seconds (default 10).
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def make_plain(path: Path, byte_order: str = "little", tasks: int = 5) -> list[b
 
 
 def make_keyval(path: Path, byte_order: str = "little") -> list[list[tuple[int, bytes]]]:
-    """Writes records across chunk borders, repeated keys, an empty value, a key beyond 2^63, and a task
-    without records. Returns the records of every task."""
+    """Writes a multifile with records across chunk borders, repeated keys, an empty value, a key beyond 2^63, and
+    a task without records. Returns the records of every task."""
     records = [[(7, payload(1, 10)), (2**64 - 16, payload(2, 300)), (7, payload(3, 70)), (9, b"")], [],
                [(key, payload(key, key)) for key in range(40)]]
     specs = [TaskSpec(64, rank, fill(encode_records(mine, byte_order), 64)) for rank, mine in enumerate(records)]
@@ -90,7 +90,8 @@ class ToolCase(unittest.TestCase):
         return result.stdout
 
     def fail_on(self, name: str, tool: str, *arguments: object, status: int = 1) -> str:
-        """Checks the exit status of a failing tool and returns its message, which must contain `name`."""
+        """Runs a tool that must fail. Checks its exit status and that its message contains `name`. Returns the
+        message."""
         result = run(tool, *arguments)
         self.assertEqual(result.returncode, status, (tool, arguments, result.stderr))
         said = (result.stdout + result.stderr).decode(errors="replace")

@@ -1,5 +1,6 @@
-"""Cases of captured files. Programs on several hosts take turns with the same names and close their files
-before the next turn. Each finds what the others have closed. Then the containers become one multifile."""
+"""Cases of captured files. Programs on several hosts use the same names in turn and close their files before the
+next turn. Each program must find the bytes that the others have closed. Then the containers are gathered into one
+multifile."""
 
 import json
 import subprocess
@@ -69,7 +70,7 @@ def expect(agent: Agent, step: int, what: str, found: object, wanted: object) ->
 
 
 def turn(agent: Agent, step: int, where: str, model: dict[str, str], random) -> None:
-    """Makes one change with a program."""
+    """Makes one random change through a program."""
     name = f"f.{random.randrange(6)}"
     text = f"{step} " * random.choice((1, 40, 3000))
     what = random.choice(("wb", "wb", "ab", "keep", "keep", "rename", "remove"))
@@ -89,9 +90,9 @@ def turn(agent: Agent, step: int, where: str, model: dict[str, str], random) -> 
 
 @case("capture/turns")
 def turns(context: Context) -> None:
-    """Checks that all hosts find what one host has closed, whatever they knew before."""
+    """Checks that all hosts find the files that one host has closed, whatever the other hosts have cached."""
     if context.fs.name == "ext4":
-        return  # a file system of one host checks only now and then for containers of others
+        return  # on a file system of one host, the library rarely checks for containers of other hosts
     where = context.directory()
     random = seeded("capture/turns")
     context.rack.on("h1", f"mkdir {where}/out")

@@ -1,5 +1,5 @@
-"""The cases: what programs do on several hosts, and what must be found. A failed case raises Wrong with
-figures."""
+"""The cases: each runs programs on several hosts and checks the files that they leave. A failed case raises
+Wrong with figures."""
 
 import functools
 import hashlib
@@ -58,7 +58,8 @@ def written_and_read(mode: str, placement: str, context: Context) -> None:
 
 
 def appended(mode: str, placement: str, context: Context) -> None:
-    """Writes one half, appends the other half with tasks on other hosts, and reads all on yet other hosts."""
+    """Writes one half and appends the other half with tasks on other hosts. Then a third run, with each task on
+    yet another host, must read every byte."""
     file = context.directory() / "data"
     shift = 1 if placement == "round" else 2
     for what, by in (("half", 0), ("append", shift)):
@@ -68,7 +69,8 @@ def appended(mode: str, placement: str, context: Context) -> None:
 
 
 def read_by_the_same_run(mode: str, context: Context) -> None:
-    """Reads in the run that has written, after the close, unless the kernel trusts its cached sizes."""
+    """Writes and closes, and then reads in the same run. Skips file systems where the kernel trusts its cached
+    sizes."""
     if context.fs.name == "fuse2":
         return
     context.must(TASKS, [MODES, "both", mode, context.directory() / "data", 0])
@@ -86,7 +88,7 @@ for mode_name in ("plain", "collective", "merged", "mapped", "compress"):
 
 @case("names/remade")
 def remade(context: Context) -> None:
-    """Removes a name on one host, and writes it again by all tasks, in several runs."""
+    """Removes a multifile on one host and writes its name again by all tasks, in several runs."""
     file = context.directory() / "data"
     for number in range(4):
         context.must(TASKS, [MODES, "write", "plain", file, number])
@@ -97,8 +99,8 @@ def remade(context: Context) -> None:
 
 @case("names/known")
 def known_before(context: Context) -> None:
-    """Reads a multifile on every host before others change it in place. An open after the change sees the
-    change, whatever the host has cached."""
+    """Reads a multifile on every host before other hosts change it in place. An open after the change must see
+    the change, whatever the host has cached."""
     if believes_itself(context):
         return
     file = context.directory() / "data"
@@ -114,7 +116,7 @@ def known_before(context: Context) -> None:
 
 @case("names/replaced")
 def replaced(context: Context) -> None:
-    """Writes a name again and again, from changing hosts, in place or as a replacement file."""
+    """Writes the same name several times, from different hosts, in place or as a replacement file."""
     file = context.directory() / "data"
     for number, mode in enumerate(("plain", "atomic", "collective", "atomic", "compress")):
         context.must(TASKS, [MODES, "write", mode, file, number])
@@ -157,7 +159,7 @@ def content(task: int, size: int) -> bytes:
 
 
 def tools(mode: str, placement: str, context: Context) -> None:
-    """Runs the tools on hosts that wrote no part, or only a part, of a multifile."""
+    """Runs the tools on hosts that wrote nothing or only a part of a multifile."""
     where = context.directory()
     file = where / "data"
     context.must(TASKS, [MODES, "write", mode, file, 0], placement)
@@ -191,7 +193,8 @@ def believes_itself(context: Context) -> bool:
 
 
 def generated(tasks: int, seed: int, first: int, count: int, timeout: float, context: Context) -> None:
-    """Makes random MPI-IO calls. Every host must find what the model finds on a local directory."""
+    """Makes random MPI-IO calls on the shared file system. Every host must get the results that the same calls
+    get on a local directory."""
     if believes_itself(context):
         return
     program = BIN / "mpiio_differential_openmpi"
@@ -233,7 +236,7 @@ for begin in range(0, 100, 20):
 
 
 def add_long(first: int, count: int) -> list[str]:
-    """Adds a series of such cases, from number `first` on, in parts. Returns their names."""
+    """Adds random MPI-IO cases, from number `first` on, 40 of them under one name. Returns the names."""
     part = 40
     names = []
     for begin in range(first, first + count, part):
@@ -277,8 +280,9 @@ def await_ready(job: subprocess.Popen, rack: Rack) -> None:
 
 
 def lost_host(words: str, how: str, number: int, context: Context) -> None:
-    """Kills all tasks and the launcher on one host, or cuts its network, while the other hosts write. They
-    end in time. Another host finds what any task had flushed, before and after a repair there."""
+    """Kills all tasks and the launcher on one host, or cuts its network, while the other hosts write. The tasks
+    of the other hosts must end in time. A surviving host must find all flushed bytes, both before and after it
+    repairs the files."""
     rng = seeded(f"{words} {how} {number}")
     tasks, where, rack = 4, context.directory(), context.rack
     books = rack.state / f"ledgers-{where.name}"
@@ -325,7 +329,7 @@ def lost_host(words: str, how: str, number: int, context: Context) -> None:
             rack.cut_off(victim, False)
     context.fs.fresh()
     reader = rng.choice([host for host in rack.hosts if host != victim])
-    said = ""  # by the repairs
+    said = ""  # output of the repairs
     for when in ("unrepaired", "repaired"):
         check = f"{BIN}/kill_check {where} {tasks} {when}"
         command = [*rack.enter(), str(rack.state / "rsh"), reader, check]
@@ -344,8 +348,8 @@ def lost_host(words: str, how: str, number: int, context: Context) -> None:
 
 
 def add_rounds(first: int, count: int) -> list[str]:
-    """Adds `count` kills of a host, from number `first` on, for each way of writing in turn. Returns their
-    names."""
+    """Adds `count` cases in which a host is killed, from number `first` on, for each way of writing in turn.
+    Returns the names of the cases."""
     names = []
     for number in range(first, first + count):
         for words in ("", "durable", "collective", "collective,durable", "compress=zstd"):
@@ -360,8 +364,8 @@ for kill_words in ("", "durable"):
 
 
 def full(mode: str, context: Context) -> None:
-    """Writes to a nearly full volume. The run reports a clear error, or another run reads every byte. The
-    ballast is text, because zeros may take no space."""
+    """Writes to a nearly full volume. The run must report a clear error, or another run must read every byte.
+    The file that fills the volume is text, because a file system may store zeros without using space."""
     small = Context.of(context.fs.name, 96)
     try:
         where = small.directory()

@@ -30,7 +30,7 @@ from filesystems import ALL  # noqa: E402
 from known import KNOWN  # noqa: E402
 from rack import Rack, TimedOut  # noqa: E402
 
-# The most important cases come first, in case time runs out.
+# The most important cases come first, because a run with --seconds may end before the last ones.
 QUICK = {
     "fuse2": [
         "modes/plain/round",
@@ -84,8 +84,8 @@ def known(fs: str, name: str) -> tuple[str, str] | None:
 
 
 def one(context: Context, name: str) -> dict:
-    """Runs a case. Its result is passed, failed, expected (a known failure) or mended (passed, but listed in
-    known.py)."""
+    """Runs a case and records its result: passed, failed, expected (failed as listed in known.py) or mended
+    (passed, although known.py lists it)."""
     began = time.time()
     problem = ""
     try:

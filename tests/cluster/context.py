@@ -1,4 +1,4 @@
-"""The context of a case: a rack with a file system, and the ways to start programs there."""
+"""The context of a case: a rack with a file system, and functions that start programs on its hosts."""
 
 import dataclasses
 import os
@@ -19,7 +19,7 @@ MCA = (
 
 
 class Wrong(Exception):
-    """A case has failed; the text has the findings in figures."""
+    """A case has failed. The text states the findings in figures."""
 
 
 @dataclasses.dataclass
@@ -125,8 +125,8 @@ class Context:
 
 
 def brief(output: str) -> str:
-    """Returns the lines of a failed run that state the reason, sums first, without the messages of the MPI
-    about it."""
+    """Returns the lines of a failed run that state the reason, lines with sums first. Leaves out the messages of
+    the MPI about the failure."""
     skip = (
         "----",
         "[rack:",

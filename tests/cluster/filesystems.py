@@ -14,14 +14,14 @@ BIN = pathlib.Path(os.environ.get("SHEAF_BIN", "build/bin")).resolve()
 class FileSystem:
     """A shared file system.
 
-    `needs`: required programs. `fresh`: what hosts must do before they see what others have closed."""
+    `needs` lists the required programs. fresh() lets all hosts see files that other hosts have closed."""
 
     name = ""
     needs: tuple[str, ...] = ()
 
     def __init__(self, rack: Rack, full: int = 0):
         self.rack = rack
-        self.full = full  # size in MiB, for tests of full volumes; 0: plenty
+        self.full = full  # size in MiB, for tests of full volumes; 0: no limit
 
     @classmethod
     def missing(cls) -> str:
@@ -56,8 +56,8 @@ class FileSystem:
         self.rack.ready()
 
     def store(self) -> pathlib.Path:
-        """Returns a local directory for the stored data; a small file system if the volume is to fill up
-        soon."""
+        """Returns a local directory for the stored data. If `full` is set, the directory is a file system of
+        this size."""
         where = self.rack.state / "store"
         where.mkdir(exist_ok=True)
         if self.full:
@@ -66,7 +66,7 @@ class FileSystem:
 
 
 class Ext4(FileSystem):
-    """One directory with one page cache, like a single machine with many tasks."""
+    """A local directory that all hosts mount. They share one page cache, like the tasks of a single host."""
 
     name = "ext4"
 
@@ -80,11 +80,11 @@ class Ext4(FileSystem):
 
 
 class Fuse(FileSystem):
-    """The same directory through a FUSE mount on each host. Each host has its own page cache, and locks are
-    local to a host.
+    """One local directory that each host reaches through its own FUSE mount. Each host has its own page cache,
+    and locks are local to a host.
 
-    With writeback,cache=always the kernel trusts its cached data and sizes whatever other hosts do. Hosts
-    must mount again before they see what others have closed."""
+    With writeback,cache=always the kernel trusts its cached data and sizes, whatever other hosts do. A host
+    must mount again before it sees files that other hosts have closed."""
 
     name = "fuse2"
     options = "writeback,cache=always,timeout=0"
@@ -98,7 +98,7 @@ class Fuse(FileSystem):
 
     def up(self) -> None:
         where = self.store()
-        if self.full:  # mounts of the rack do not reach the existing hosts
+        if self.full:  # a mount in the rack's namespace does not appear in hosts that already exist
             for host in self.rack.hosts:
                 inner = (self.rack.state / host / "pid").read_text().strip()
                 self.rack.rack(f"kill -0 {inner}")
@@ -109,7 +109,7 @@ class Fuse(FileSystem):
             self.wait_mounted(host)
 
     def share_store(self, where: pathlib.Path) -> None:
-        """Mounts a small file system in a file; all hosts mount the same superblock."""
+        """Mounts a small file system that is stored in a file. All hosts mount the same superblock."""
         self.rack.rack(f"umount {where}")
         image = self.rack.state / "image"
         subprocess.run(["truncate", "-s", f"{self.full}M", image], check=True)
@@ -135,8 +135,8 @@ class Fuse(FileSystem):
 
 
 class FuseThrough(Fuse):
-    """FUSE with write-through and reads that are cached until the next open: close-to-open consistency as in
-    NFS."""
+    """FUSE that writes through and caches reads until the next open, which gives close-to-open consistency as
+    in NFS."""
 
     name = "fuse2-through"
     options = "cache=auto,timeout=0"
@@ -213,7 +213,7 @@ class Gluster(FileSystem):
 
 
 class GlusterStrict(Gluster):
-    """GlusterFS with changes that other hosts see at once: no attribute cache, no caching translators."""
+    """GlusterFS without attribute cache and caching translators, so that hosts see changes at once."""
 
     name = "gluster-strict"
     settings = tuple(
@@ -226,9 +226,9 @@ class GlusterStrict(Gluster):
 class MooseFS(FileSystem):
     """MooseFS: a master on h1, a chunk server on every host.
 
-    If a chunk server has no space, a client retries for minutes (mfsioretries, 30) and then reports EIO. A
-    server with less than 64 MiB of free space gets no new chunks, and the master reports ENOSPC. Therefore
-    full volumes keep more than that free, and clients do not wait."""
+    If a chunk server has no space, a client retries for minutes (mfsioretries, 30) and then reports EIO. If all
+    servers have less than 64 MiB of free space, the master reports ENOSPC at once. Therefore a full volume
+    keeps `kept_free` MiB free, so that clients get ENOSPC and do not retry."""
 
     name = "moosefs"
     needs = ("mfsmaster", "mfschunkserver", "mfsmount")
@@ -287,7 +287,7 @@ class Ceph(FileSystem):
     """CephFS by ceph-fuse: a monitor, a manager, a metadata server and an in-memory store on h1, a client on
     every host.
 
-    A full volume is one with a quota. Clients enforce it, and no other part is full."""
+    The size of a full volume is a quota. The clients enforce the quota; the store itself never fills up."""
 
     name = "ceph"
     needs = ("ceph-mon", "ceph-mgr", "ceph-osd", "ceph-mds", "ceph-fuse", "ceph-authtool", "monmaptool")

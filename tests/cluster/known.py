@@ -1,6 +1,6 @@
-"""Cases that fail today, one line each: (file system, case, kind, reason), with patterns as of fnmatch.
+"""Lists the cases that fail today, one line each: (file system, case, kind, reason), with patterns as in fnmatch.
 
-Kind `always`: an error as soon as the case passes, because the entry must then be removed. Kind `often`: a
-race decides. The list is to become empty."""
+A case of kind `always` that passes is an error, because its entry must then be removed. A case of kind `often`
+fails or passes depending on a race. The list should become empty."""
 
 KNOWN: list[tuple[str, str, str, str]] = []

@@ -1,11 +1,11 @@
 // modes write|append|read|both CASE FILE TASK_SHIFT: writes a multifile in one way, and reads back every
 // byte.
 //
-// Task t of a run is rank (t + TASK_SHIFT) of MPI_COMM_WORLD, so another run can place every task on another
-// host. `both` reads in the run that has written. Without arguments, the program prints the cases.
+// Task t of a run is rank (t + TASK_SHIFT) of MPI_COMM_WORLD, so a run with another shift can place every
+// task on another host. `both` writes and reads in one run. Without arguments, the program prints the cases.
 //
-// Exit code: 0 if all is right, 1 if bytes are wrong or missing, 2 if a call has failed, with its name. The
-// first line that task 0 prints has the figures.
+// The exit code is 0 if all bytes are right, 1 if bytes are wrong or missing, and 2 if a call failed. Task 0
+// first prints a line with the figures and the name of the failed call.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,7 +109,7 @@ static int close_multifile(int sid) {
   return ok == SION_SUCCESS ? 1 : failed("close");
 }
 
-// Writes the records from `first` to before `end` of each task. Returns 1 if every call has succeeded.
+// Writes the records [first, end) of this task. Returns 1 if every call has succeeded.
 static int put(int sid, int first, int end) {
   unsigned char* const data = malloc((size_t)c->bytes);
   int fine = 1;
@@ -138,8 +138,8 @@ static long differing(const unsigned char* data, int of, long at, size_t got, lo
   return wrong;
 }
 
-// Reads in merged mode. The stream of a collector has the records of its group in an unspecified order, and
-// each must be there once.
+// Reads in merged mode. The stream of a collector must have each record of its group exactly once, in any
+// order.
 static int get_merged(int sid, long* missing, long* wrong) {
   const size_t bytes = (size_t)c->bytes;
   const int count = tasks * c->records;
@@ -190,7 +190,8 @@ static int get(int sid, long* missing, long* wrong, long* first) {
   return 1;
 }
 
-// Reduces to one outcome on all tasks. Task 0 prints it; it is also the exit code.
+// Combines the results of all tasks. Task 0 prints them. Returns the program's exit code, the same on every
+// task.
 static int outcome(const char* what, int fine, long missing, long wrong, long first) {
   long sums[3] = {missing, wrong, fine ? 0 : 1}, all[3];
   MPI_Allreduce(sums, all, 3, MPI_LONG, MPI_SUM, tasks_comm);

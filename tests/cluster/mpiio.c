@@ -1,6 +1,6 @@
-// mpiio CASE DIRECTORY: small cases of what MPI guarantees for a shared file of tasks on several hosts.
-// Without arguments, the program prints the cases. Exit code: 0 if all is right, 1 if bytes or sizes are
-// wrong, 2 if a call has failed.
+// mpiio CASE DIRECTORY: checks one guarantee of MPI for a file that tasks on several hosts share. Without
+// arguments, the program prints the cases. The exit code is 0 if all is right, 1 if bytes or sizes are wrong,
+// and 2 if a call has failed.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static MPI_File opened(int mode, int round) {
   return file;
 }
 
-// Write, sync, barrier, sync, read of another task's bytes (MPI 4.1, 14.6.1).
+// After a write, a sync, a barrier and a sync, every task must read another task's bytes (MPI 4.1, 14.6.1).
 static void sync_read(void) {
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR, 0);
   char data[block];
@@ -58,7 +58,7 @@ static void sync_read(void) {
   if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", rounds);
 }
 
-// After a collective set_size, every task finds that size.
+// After a collective set_size, every task must find the new size.
 static void set_size(void) {
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR, 0);
   for (int r = 0; r < rounds * 4 && file != MPI_FILE_NULL; ++r) {
@@ -71,7 +71,7 @@ static void set_size(void) {
   if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", rounds);
 }
 
-// All tasks create a name again that another task has removed.
+// One task removes a file, and all tasks create a file with the same name. They must find only the new bytes.
 static void remade(void) {
   char data[block];
   for (int r = 0; r < rounds; ++r) {
@@ -94,8 +94,8 @@ static void remade(void) {
   }
 }
 
-// Tasks of several hosts share pages. They write them individually and collectively, and read them after a
-// close.
+// Tasks of several hosts write to the same pages, individually and collectively. After a close they must read
+// all bytes.
 static void shared_pages(void) {
   char data[block];
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_WRONLY, 0);
@@ -120,9 +120,9 @@ static void shared_pages(void) {
   if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", 1);
 }
 
-// All tasks write records collectively. In every other round, the last task writes one more record in the
-// gap, through another handle at the same time. Neither write may overwrite the bytes of the other, even
-// where data sieving fills gaps.
+// All tasks write records collectively and leave a gap. In every other round, the last task writes a record
+// in the gap at the same time through another handle. Neither write may overwrite the bytes of the other,
+// even if the library fills gaps by data sieving.
 static void gaps(void) {
   enum { record = 100 };
   char data[block];
@@ -161,7 +161,7 @@ static void gaps(void) {
   MPI_Type_free(&part);
 }
 
-// Each record written through the shared file pointer has its own offset.
+// All records written through the shared file pointer must have different offsets.
 static void shared_pointer(void) {
   char data[block];
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR, 0);
@@ -182,8 +182,8 @@ static void shared_pointer(void) {
   if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", 1);
 }
 
-// In atomic mode, a read never returns a mixture of concurrent writes. Where locks do not reach other hosts,
-// all tasks get an error instead.
+// In atomic mode, a read must never return a mixture of concurrent writes. If locks of the file system do not
+// exclude other hosts, all tasks must get an error instead.
 static void atomic(void) {
   static char data[20000];
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR, 0);
@@ -203,8 +203,9 @@ static void atomic(void) {
   check(MPI_File_close(&file), "close", rounds);
 }
 
-// Small interleaved rows of all tasks, one collective call for each, as for a chunked dataset. With
-// independent calls, the hosts would hand the locks of such pages back and forth (docs/tuning.md, GlusterFS).
+// All tasks write small interleaved rows as for a chunked dataset, with one collective call for each row.
+// With independent calls, the hosts would take the locks of the shared pages from each other for each row
+// (docs/tuning.md, GlusterFS).
 static void interleaved_rows(void) {
   enum { row = 124, rows = 300 };
   char data[block];

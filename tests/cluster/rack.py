@@ -1,9 +1,9 @@
-"""Several hosts on one machine, made of namespaces: network addresses, names, processes, mounts.
+"""Simulates several hosts on one machine by namespaces for network addresses, names, processes and mounts.
 
-A Rack is one set of namespaces, which has the switch and runs mpirun. Each host is a nested set of namespaces.
-All processes are descendants of the first process of the rack. When it ends, by down() or because its creator
-was killed, the kernel ends its descendants and removes the mounts and networks. The directory remains, and
-the next rack removes it.
+A Rack is one set of namespaces, which has the network switch and runs mpirun. Each host is a nested set of
+namespaces. All processes are descendants of the first process of the rack. That process ends in down() or when
+its creator is killed. The kernel then ends its descendants and removes the mounts and networks. The rack's
+directory remains until another rack is created.
 
 Requires root, iproute2 and util-linux."""
 
@@ -29,8 +29,8 @@ def die_with_parent() -> None:
 
 
 def begun(pid: int) -> str:
-    """Returns the start time of a process, which identifies it together with its number; empty if there is no
-    such process."""
+    """Returns the start time of a process, or an empty string if there is no such process. Start time and number
+    together identify a process."""
     try:
         text = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -56,7 +56,7 @@ class TimedOut(Exception):
 
 
 class Rack:
-    """A set of `hosts` hosts named h1, h2, ... With `keep` they outlive this process, until down()."""
+    """A set of `hosts` hosts named h1, h2, ... With `keep` the hosts outlive this process, until down()."""
 
     def __init__(self, hosts: int = 3, keep: bool = False, name: str = ""):
         remove_stale()
@@ -70,7 +70,7 @@ class Rack:
 
     @staticmethod
     def kept(name: str) -> "Rack":
-        """Returns a rack that `up` has left."""
+        """Returns a running rack that an earlier process created with `keep`."""
         rack = Rack(0, True, name)
         rack.init = int((rack.state / "init").read_text().split()[0])
         rack.hosts = (rack.state / "names").read_text().split()
@@ -178,7 +178,7 @@ class Rack:
         return output
 
     def outcome(self, command: Sequence[str], timeout: float) -> tuple[int, str]:
-        """Returns exit code and output of a command. On a timeout, kills all programs of the rack."""
+        """Runs a command and returns its exit code and output. On a timeout, kills all programs of the rack."""
         job = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -199,7 +199,8 @@ class Rack:
         return job.returncode, output
 
     def processes(self) -> dict[int, int]:
-        """Returns the processes of the rack and its hosts: their number here, and the number in the rack."""
+        """Returns the processes of the rack and its hosts: a map from their number in this process's namespace
+        to their number in their own namespace."""
         namespace = os.stat(f"/proc/{self.init}/ns/pid").st_ino
         found = {}
         for entry in os.scandir("/proc"):
@@ -224,7 +225,7 @@ class Rack:
         return False
 
     def ready(self) -> None:
-        """Declares the processes that run now part of the cluster; sweep() ends only later ones."""
+        """Declares all running processes part of the cluster. sweep() ends only processes that start later."""
         self.infrastructure = set(self.processes())
         (self.state / "infrastructure").write_text(" ".join(map(str, self.infrastructure)))
 
@@ -267,7 +268,7 @@ class Rack:
 
 
 def remove_stale() -> None:
-    """Removes racks of killed runs: those without an owner, unless they were created to be kept."""
+    """Removes the racks of killed runs, which have no owner. Racks that were created with `keep` stay."""
     for state in ROOT.glob("*"):
         keeps = (state / "kept").exists()
         if alive(state / "owner") or (keeps and alive(state / "init")):

@@ -1,5 +1,5 @@
-// The protocol of the shared-memory barrier, explored over all interleavings of three tasks. No task sleeps
-// for ever, and no contribution is overwritten while a task may still read it.
+// Explores all interleavings of three tasks in the protocol of the shared-memory barrier. No task may sleep
+// for ever, and no contribution may be overwritten while a task may still read it.
 #include "comm/barrier_protocol.hpp"
 
 #include <gtest/gtest.h>

@@ -37,7 +37,7 @@ void on(const CommCallbacks& these, int tasks, const std::function<void(Comm&, P
   });
 }
 
-// Calls body(comm, end) on `tasks` tasks, first without and then with an allgather callback.
+// Calls body(comm, end) on `tasks` tasks, first without and then with the allgather callback.
 void on_callbacks(int tasks, const std::function<void(Comm&, PthreadEnd&)>& body) {
   on(callbacks, tasks, body);
   on(with_allgather(), tasks, body);
@@ -77,7 +77,7 @@ TEST(CallbackComm, TopologyMakesNodesOfConsecutiveTasks) {
   on_callbacks(3, [](Comm& comm, PthreadEnd&) { EXPECT_EQ(comm.split_by_node()->size(), 3); });
 }
 
-// If any callback fails on any task, all tasks get the error in the same call or in the next one.
+// If any callback fails on any task, all tasks must get the error in the same call or in the next one.
 TEST(CallbackComm, AFailingCallbackIsAnErrorOfAll) {
   for (const char* callback : {"bcastr", "gatherr", "scatterr", "allgather"})
     for (int failing = 0; failing < 3; ++failing)
@@ -133,8 +133,8 @@ void move_long_messages(Comm& comm, PthreadEnd&) {
   }
 }
 
-// Callbacks that abort when they are called in a way that existing programs have never seen. The test sends
-// messages of many rounds through them.
+// These callbacks abort if the library calls them in a way in which existing programs were never called. A
+// test sends messages of many rounds through them.
 int never_v(void*, void*, void*, int, int*, int, int) { std::abort(); }
 int only_numbers(void* in, void* out, void* group, int dtype, int n, int root,
                  decltype(test::pt_gatherr)* pass_on) {
@@ -159,7 +159,7 @@ TEST(CallbackComm, AnAllgatherMovesMessagesOfAnyLength) {
   for (const int tasks : {2, 3}) on(with_allgather(), tasks, move_long_messages);
 }
 
-// Every small collective calls allgather twice.
+// Every small collective call must call the allgather callback exactly twice.
 TEST(CallbackComm, AnAllgatherIsCalledTwiceForACollective) {
   on(with_allgather(), 3, [](Comm& comm, PthreadEnd& end) {
     std::array<int64_t, 2> values{comm.rank(), 1};
@@ -170,7 +170,7 @@ TEST(CallbackComm, AnAllgatherIsCalledTwiceForACollective) {
   });
 }
 
-// If one task receives other bytes than a task sent, all tasks get an error.
+// If a callback delivers other bytes than a task sent, all tasks must get an error.
 TEST(CallbackComm, AnAllgatherThatChangesBytesIsAnErrorOfAll) {
   CommCallbacks changing = with_allgather();
   changing.allgather = [](const void* mine, void* all, void* cg, long long nbytes) {
@@ -184,7 +184,7 @@ TEST(CallbackComm, AnAllgatherThatChangesBytesIsAnErrorOfAll) {
   });
 }
 
-// A group of one task makes no callbacks: it copies its data itself.
+// In a group of one task, the library must copy the data itself and call no callback.
 TEST(CallbackComm, AGroupOfOneCallsNobody) {
   CommCallbacks none;
   none.create_group = [](void** local, void* group, int, int, int, int, int, int) {
@@ -198,7 +198,7 @@ TEST(CallbackComm, AGroupOfOneCallsNobody) {
   EXPECT_EQ(local_group_of(*comm), &group);
 }
 
-// A scatterr that delivers zeros causes an error instead of a hang.
+// If scatterr delivers zeros, all tasks must get an error, and no task may hang.
 TEST(CallbackComm, AnImpossibleReplyIsAnErrorOfAll) {
   CommCallbacks broken = callbacks;
   broken.scatterr = [](void*, void* own, void* g, int t, int n, int) {

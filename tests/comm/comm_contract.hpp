@@ -1,5 +1,6 @@
-// comm_contract: the contract of every kind of Comm, as one collective function. It throws std::logic_error
-// on the task that detects a violation, so it runs under GoogleTest, in fibers and in plain MPI programs.
+// comm_contract: checks the contract of every kind of Comm by one collective function. The function throws
+// std::logic_error on the task that detects a violation, so GoogleTest, fibers and plain MPI programs can use
+// it.
 #pragma once
 
 #include "comm/agree.hpp"
@@ -36,7 +37,7 @@ inline void check_prefix_sum_and_total(Comm& comm, size_t count) {
   }
 }
 
-// Checks reductions of many lengths. A transport may use another algorithm for long contributions.
+// Checks reductions of many lengths, because a Comm may use another algorithm for long contributions.
 inline void check_long_and_short(Comm& comm) {
   for (const size_t count : {0, 1, 3, 16, 17, 128, 129, 200}) {
     check_prefix_sum_and_total(comm, count);
@@ -78,7 +79,7 @@ inline void check_broadcast(Comm& comm) {
     }
 }
 
-// Checks gather and scatter; length_of(rank) is the contribution of a task in bytes.
+// Checks gather and scatter. length_of(rank) is the length of a task's contribution in bytes.
 template <typename LengthOf>
 void check_gather_and_scatter(Comm& comm, int root, LengthOf length_of) {
   const std::vector<std::byte> mine = pattern(comm.rank(), length_of(comm.rank()));
@@ -214,7 +215,7 @@ inline void check_exchanges(Comm& comm) {
       *part, 2, [](int from, int to) { return (2 * from + to) % 3; }, 0);
 }
 
-// Checks the whole contract, and `steps` random calls on random groups for each seed.
+// Checks the whole contract. Then makes `steps` random calls on random groups for each seed.
 inline void check_comm_contract(Comm& comm, int steps = 40, std::initializer_list<uint64_t> seeds = {1, 2}) {
   require(comm.rank() >= 0 && comm.rank() < comm.size(), "rank is in the group");
   comm.barrier();

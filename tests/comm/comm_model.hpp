@@ -1,7 +1,7 @@
-// comm_model: random sequences of calls on a Comm and its splits, compared with a model that computes the
-// result on every task.
+// comm_model: makes random sequences of calls on a Comm and its splits, and compares the results on every
+// task with those of a model.
 //
-// All tasks draw the same calls from one seed. A task knows the members of its groups (as ranks of the first
+// All tasks draw the same calls from one seed. A task knows the members of its groups (as ranks in the first
 // group) and the contribution of each member, so it can compute the result of every call.
 #pragma once
 
@@ -61,8 +61,8 @@ class RandomCalls {
     groups_.push_back({&comm, nullptr, std::move(all)});
   }
 
-  // Makes the call with this number. All tasks draw the same operation and the same depth of splitting, and
-  // each task calls on its own group at this depth.
+  // Makes call number `number` of the sequence. All tasks draw the same operation and the same number of
+  // splits. Each task makes the call on its group after so many splits.
   void step(uint64_t number) {
     number_ = number;
     const uint64_t draw = mix(seed_ * 1000003 + number);

@@ -1,4 +1,4 @@
-// Reports of a fiber run with tasks that hang, disagree or throw.
+// Tests what a fiber run reports if tasks hang, disagree or throw.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace sheaf::fiber_failures_test {
 namespace {
 
-// Returns the message of the exception that a body threw, or "" if it returned.
+// Returns the message of the exception that a body threw, or "" if the body returned.
 std::string text_of(const std::exception_ptr& outcome) {
   if (!outcome) return "";
   try {
@@ -79,7 +79,8 @@ TEST(Fibers, DeadlockNamesTheExceptionBeforeIt) {
   EXPECT_EQ(text, "deadlock: tasks 0-1 in barrier; before that, task 2 threw: disk on fire");
 }
 
-// Checks that all ranks get an error if one rank makes another call, for several orders of arrival.
+// Checks that all ranks get an error if one rank makes a different call than the others. Tries several orders
+// of arrival.
 void expect_mismatch(const std::function<void(Comm&, bool odd_one)>& body) {
   for (const uint64_t seed : {0, 1, 2, 3})
     for (const int odd_one : {0, 2}) {

@@ -1,5 +1,5 @@
-// Messages between fibers: matching, gathering and scattering, times in the modelled network, and the death
-// of a task.
+// Tests messages between fibers: matching, gathering and scattering, times in the modelled network, and the
+// death of a task.
 #include "support/fibers/fiber_messages.hpp"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST(FiberMessages, TakeLatencyAndTheTimeOfTheirBytes) {
       arrivals.push_back(network.now());
     }
   });
-  // Both messages are sent at once. The receiving port takes them one after the other.
+  // Both messages are sent at the same time. The receiving port transfers them one after the other.
   EXPECT_EQ(arrivals, (std::vector<double>{3, 5}));
 }
 
@@ -76,8 +76,8 @@ TEST(FiberMessages, TagsAndSendersAreKeptApart) {
   });
 }
 
-// The order of arrival counts, not the order of sending: a message that waits for another message of its
-// sender arrives later.
+// A task must receive messages in the order of their arrival, not of their sending. A message that waits for
+// an earlier message of its sender arrives later.
 TEST(FiberMessages, AreTakenInTheOrderInWhichTheyArrive) {
   FiberNetwork network(4, model);
   std::vector<int> peers;

@@ -39,7 +39,8 @@ TEST(HybridComm, GroupsOfWholeProcessesStayRegular) {
   });
 }
 
-// Groups that contain parts of processes may make different numbers of calls, as the files of a set do.
+// Groups that contain only some threads of a process must be able to make different numbers of calls, as the
+// groups of a set's files do.
 TEST(HybridComm, GroupsAcrossProcessesNeedNotBeInStep) {
   on_hybrid({2, 3}, [](Comm& comm) {
     const int color = comm.rank() >= 2;
@@ -94,7 +95,7 @@ TEST(HybridComm, TeamsOfDifferentSizesAreRefusedByAll) {
   EXPECT_EQ(refused, 3);
 }
 
-// Fails if a thread other than thread 0 of a process calls MPI.
+// A Comm that fails if a thread other than thread 0 of a process calls it.
 class OneThreadOnly final : public Comm {
  public:
   explicit OneThreadOnly(std::unique_ptr<Comm> comm)

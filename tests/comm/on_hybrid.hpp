@@ -1,4 +1,4 @@
-// on_hybrid: runs a body on hybrid tasks. Threads play the processes as well.
+// on_hybrid: runs a body on hybrid tasks. Threads simulate the processes as well.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace sheaf::test {
 
-using Shape = std::pair<int, int>;  // processes, threads of each
+using Shape = std::pair<int, int>;  // number of processes, number of threads of each process
 
 // Calls body(comm) on processes x threads tasks.
 inline void on_hybrid(Shape shape, const std::function<void(Comm&)>& body) {

@@ -1,4 +1,4 @@
-// Memory that the tasks of a group share.
+// Tests memory that the tasks of a group share.
 #include "comm/shared_memory.hpp"
 
 #include <gtest/gtest.h>

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Makes frozen multifiles with the current library, in frozen/GENERATION.
+"""Makes frozen multifiles in frozen/GENERATION with the current library.
 
     freeze.py GENERATION [NAME ...]
 
-Run it by hand, once, before the way of writing changes. Every later version reads the result (test_frozen.py).
+Run it by hand, once, before a change of the written bytes. Every later version must read the result
+(test_frozen.py).
 Requires $SHEAF_BIN, the directory of the built programs, including those for Open MPI.
 
-Existing files are never written again. Without names, it makes the files of frozen_cases.py that no generation
-has. With names, it makes these, and fails if the generation already has one. A file is kept only if the
-independent reader finds the intended content in it.
+The script never changes existing files. Without names, it makes those files of frozen_cases.py that no generation
+has. With names, it makes the named files, and fails if the generation already has one of them. It keeps a file
+only if the independent reader finds the intended content in it.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def tool(*arguments: object, root: Path | None = None) -> bytes:
 
 
 def write(frozen: Frozen, folder: Path) -> list[str]:
-    """Runs the writer programs of all cases in a folder. Returns the descriptions that they got."""
+    """Runs the writer programs of all cases in a folder. Returns the descriptions that the programs got."""
     scripts = []
     for case in frozen.cases:
         scripts.append(case.script())
@@ -96,7 +97,7 @@ def described(frozen: Frozen, folder: Path, scripts: list[str]) -> dict[str, Any
 
 
 def freeze(frozen: Frozen, target: Path) -> None:
-    frozen.expected()  # informs the appending cases about the existing content
+    frozen.expected()  # sets the existing content of the appending cases
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
         manifest = described(frozen, folder, write(frozen, folder))

@@ -1,5 +1,5 @@
-"""The contents of the frozen multifiles, derived without the library: the descriptions for the writer
-programs, and the resulting streams. `freeze.py` makes the files."""
+"""Defines the frozen multifiles: the descriptions for the writer programs, and the resulting streams, computed
+without the library. `freeze.py` makes the files."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Tool = Callable[..., None]
 
 @dataclass
 class Frozen:
-    """One multifile.
+    """One frozen multifile.
 
-    `cases` run one after another; all except the first one append. `flags` has words for all cases. `writer`
-    is "serial", "mpi" or "mapped".
+    The writer runs `cases` one after another; all except the first one append. `flags` has mode words for all
+    cases. `writer` is "serial", "mpi" or "mapped".
 
-    `then` is called with the folder and a function that runs `sheaf`. It turns the result of the cases into
-    the files to be frozen, and `main` is then the file to open. `state` is "complete", "unclosed", or
-    "refused" if no reader may accept the file. `repairable` means that a repair gives exactly the same
-    streams.
+    freeze.py calls `then` with the folder and a function that runs `sheaf`. `then` turns the files that the
+    cases wrote into the files to be frozen. `main` is the file that readers open. `state` is "complete",
+    "unclosed", or "refused" if no reader may accept the file. `repairable` means that a repair must give
+    exactly the same streams.
     """
 
     name: str
@@ -46,10 +46,10 @@ class Frozen:
         self.main = self.main or self.cases[0].name
 
     def expected(self, byte_order: str = "little") -> Expected:
-        """Returns what readers must find: all written data, or the flushed data if the program has died.
+        """Returns the data that readers must find: all written data, or the flushed data if the program has died.
 
-        Informs the appending cases about the existing content. `byte_order` is that of the writing host,
-        because heads of records use it."""
+        Sets the existing content of the appending cases. `byte_order` is the byte order of the writing host, in
+        which the heads of records are stored."""
         found = Expected(self.cases[0].ntasks, byte_order)
         for number, case in enumerate(self.cases):
             if number > 0:
@@ -59,7 +59,7 @@ class Frozen:
 
 
 class Expected:
-    """Streams and records of all tasks during the operations."""
+    """The streams and records of all tasks, which grow with every operation."""
 
     def __init__(self, ntasks: int, byte_order: str) -> None:
         self.byte_order = byte_order
@@ -96,7 +96,7 @@ class Expected:
 
 
 def turns(ntasks: int, sizes: Sequence[int], flush: bool = False) -> list[Operation]:
-    """Writes these sizes in turn on every task except task 1, which has no data."""
+    """Returns operations that write these sizes in turn on every task except task 1, which has no data."""
     operations: list[Operation] = []
     for size in sizes:
         for rank in range(ntasks):
@@ -108,7 +108,7 @@ def turns(ntasks: int, sizes: Sequence[int], flush: bool = False) -> list[Operat
 
 
 def lost(ntasks: int) -> list[Operation]:
-    """Writes data that are never flushed."""
+    """Returns operations that write data without a flush and then end the program."""
     return [*(("write", rank, 5) for rank in range(0, ntasks, 2)), DIE]
 
 
@@ -260,8 +260,8 @@ def unclosed_files() -> list[Frozen]:
 
 
 def left(change: Callable[[Path], None], keep_journal: bool = True) -> Callable[[Path, Tool], None]:
-    """Repairs the unclosed multifile of a folder in place, restores its journal if it is to be kept, and
-    changes the file."""
+    """Returns a function that repairs the unclosed multifile of a folder in place, restores its journal if it is
+    to be kept, and changes the file."""
 
     def then(folder: Path, tool: Tool) -> None:
         main = next(folder.glob("*.sion"))
@@ -276,7 +276,7 @@ def left(change: Callable[[Path], None], keep_journal: bool = True) -> Callable[
 
 
 def set_pointer(maxblocks: int) -> Callable[[Path], None]:
-    """Restores the state of a file before its pointer was written."""
+    """Returns a function that restores the state of a file before its pointer was written."""
 
     def change(main: Path) -> None:
         data = bytearray(main.read_bytes())
@@ -289,7 +289,8 @@ def set_pointer(maxblocks: int) -> Callable[[Path], None]:
 
 
 def replaced_by(*arguments: str) -> Callable[[Path, Tool], None]:
-    """Replaces the only multifile of a folder by the output of a tool. "IN" and "OUT" stand for their paths."""
+    """Returns a function that replaces the only multifile of a folder by the output of a tool. In the arguments
+    of the tool, "IN" stands for the path of the multifile and "OUT" for the path of the output."""
 
     def then(folder: Path, tool: Tool) -> None:
         source, made = next(folder.glob("*.sion")), folder / "made"
@@ -324,7 +325,7 @@ TEMPORARY = "sheaf-tmp.0123456789abcdef"
 
 
 def temporary(folder: Path, _: Tool) -> None:
-    """Gives a set and its journals a temporary name as `atomic` would choose it."""
+    """Renames a set and its journals to a temporary name like those that `atomic` chooses."""
     for path in sorted(folder.iterdir()):
         name, _, rest = path.name.partition(".sion")
         rest = re.sub(r"^\.sheaf-tmp\.[0-9a-f]{16}", "", rest)
@@ -332,7 +333,7 @@ def temporary(folder: Path, _: Tool) -> None:
 
 
 def other_files() -> list[Frozen]:
-    """Returns files made by tools, and files that a crash leaves at rare moments."""
+    """Returns the multifiles that tools make, and those that a crash leaves at rare moments."""
     dies = turns(3, SIZES, True) + lost(3)
     dies5 = turns(5, SIZES, True) + lost(5)
     return [

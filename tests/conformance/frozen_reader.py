@@ -36,7 +36,7 @@ def frozen_files(*states: str) -> Iterator[FrozenFile]:
 
 
 def independent_streams(path: Path, state: str) -> list[bytes]:
-    """Returns the plain streams of all tasks. Raises FormatError on any damage, also if a checksum does not
+    """Returns the plain streams of all tasks. Raises FormatError on any damage, including checksums that do not
     match."""
     return _complete(path) if state == "complete" else _unclosed(path)
 
@@ -58,9 +58,10 @@ def _physical(path: str) -> PhysicalFile:
 
 
 def _unclosed(path: Path) -> list[bytes]:
-    """Reads incomplete files with the help of their journals.
+    """Reads unclosed files with the help of their journals.
 
-    In a set, the global ranks identify the tasks. In a single file, they are the program's own."""
+    In a set of several files, the global ranks identify the tasks. In a single file, the program may have chosen
+    any global ranks, so the order in the file identifies the tasks."""
     found: dict[int, bytes] = {}
     nfiles = number = 0
     while number == 0 or number < nfiles:

@@ -1,4 +1,4 @@
-"""The serial calls of the library on multifiles given by path, for tests that read task by task."""
+"""Wraps the serial calls of the library for tests that read multifiles task by task."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Library:
         return sid, ntasks.value
 
     def _select(self, sid: int, task: int) -> None:
-        """Selects the start of a task, the only position that a task without data has."""
+        """Selects the start of a task. A task without data has no other position."""
         self._need(self.lib.sion_seek(sid, task, 0, 0) == 1)
 
     def _rest(self, sid: int) -> bytes:
@@ -76,7 +76,7 @@ class Library:
         return found
 
     def records(self, path: Path) -> list[list[tuple[int, bytes]]]:
-        """Returns key and value of the records of every task, in the order of writing."""
+        """Returns, for every task, key and value of its records in the order of writing."""
         sid, ntasks = self.open(path, "rb")
         found = []
         key, size = ctypes.c_uint64(), ctypes.c_size_t()

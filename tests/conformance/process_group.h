@@ -1,6 +1,6 @@
-/* process_group.h: a communication for the generic interface between forked processes with shared memory. It
- * gives parallel multifiles without an MPI, on every architecture. Groups 1, 2, ... are the tasks of a
- * physical file; group 0 has all tasks. */
+/* process_group.h: callbacks of the generic interface for forked processes that communicate through shared
+ * memory. With them, tests write parallel multifiles without an MPI on every architecture. Group 0 has all
+ * tasks. Each further group has the tasks of one physical file. */
 #ifndef PROCESS_GROUP_H
 #define PROCESS_GROUP_H
 
@@ -42,7 +42,8 @@ struct group {
   int rank;
 };
 
-/* GROUPS boards in shared memory. A file that was written serially may state that it is file 1 of 1. */
+/* GROUPS boards in shared memory, one for each group. There is one more than files, because a file that was
+ * written serially may state that it is file 1 of 1. */
 static struct board* boards;
 
 static void stop(const char* what) {
@@ -121,7 +122,7 @@ static int scatterr(void* in, void* out, void* cg, int dtype, int nelem, int roo
   return 0;
 }
 
-/* Required for a complete set of callbacks, but never called (docs/api-generic.md). */
+/* Makes the set of callbacks complete. The library never calls it (docs/api-generic.md). */
 static int never_gathervr(void* in, void* out, void* cg, int dtype, int* counts, int nelem, int root) {
   (void)in, (void)out, (void)cg, (void)dtype, (void)counts, (void)nelem, (void)root;
   return -1;
@@ -200,8 +201,8 @@ static int make_api(void) {
   return aid;
 }
 
-/* Runs `task` in `processes` processes, each with its rank in the group of all processes. Returns 0 if all
- * processes have returned or exited with 0. */
+/* Runs `task` in `processes` processes. Each process gets its view of the group of all processes. Returns 0
+ * if all processes have returned or exited with 0. */
 static int run_processes(int processes, void task(struct group* all_tasks, void* argument), void* argument) {
   if (processes < 1 || processes > MOST_TASKS) stop("1 to 16 tasks");
   boards = mmap(NULL, sizeof *boards * GROUPS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -1,10 +1,10 @@
-"""The public interface as a list: functions, constants, words, variables, options, names.
+"""Lists the public interface: functions, constants, words, variables, options, names.
 
     public_interface.py DESCRIPTION      prints the list for a description of the interface
 
-public_interface.txt in this directory is the list for release 1.7 of the SION interface, with sections in
+public_interface.txt in this directory is the list for release 1.7 of the SION interface, with section titles in
 brackets and one entry per line. If the description is available, a test compares it with the list. All other
-tests use the list.
+tests use only the list.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SERIAL = ("sion_open", "sion_open_rank", "sion_close")
 
 
 def read_list(path: Path = LIST) -> dict[str, list[str]]:
-    """Returns the entries by section."""
+    """Returns the entries of a list, by section."""
     sections: dict[str, list[str]] = {}
     for line in path.read_text().splitlines():
         if line.startswith("["):
@@ -32,7 +32,7 @@ def read_list(path: Path = LIST) -> dict[str, list[str]]:
 
 
 def read_pending() -> set[str]:
-    """Returns the names of missing entries."""
+    """Returns the names of the entries that the library does not have yet."""
     return set(read_list(LIST.with_name("public_interface_pending.txt")).get("pending", []))
 
 
@@ -65,7 +65,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 def expand(names: list[str]) -> list[str]:
-    """Completes names: `A_B`, `_C` means A_B and A_C."""
+    """Returns complete names. In a list `A_B`, `_C`, the second name is A_C."""
     full: list[str] = []
     for name in names:
         if name.startswith("_") and not name.startswith("_SION"):

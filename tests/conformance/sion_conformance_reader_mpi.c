@@ -1,12 +1,12 @@
-/* sion_conformance_reader_mpi LIST: reads multifiles in parallel and stores the streams of their tasks. A
- * line of LIST:
+/* sion_conformance_reader_mpi LIST: reads multifiles in parallel and stores the streams of their tasks. Each
+ * line of LIST describes one multifile:
  *
  *   WAY TASKS MODE FILE OUT
  *
  * WAY is `single` (sion_fread), `collective` (sion_coll_fread), `buddy` (sion_fread, with a local
  * communicator for every two tasks) or `mapped` (two processes read all tasks with sion_paropen_mapped_mpi).
- * The stream of task r goes to OUT.r. There must be at least two processes, and as many as the largest TASKS.
- * A file that cannot be read is an error with exit status 1. */
+ * The program writes the stream of task r to OUT.r. It needs at least two processes, and at least as many as
+ * the largest TASKS. If a file cannot be read, the exit status is 1. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ static void fail(const char* what, const char* file) {
   failed = 1;
 }
 
-/* Writes the rest of the current task to OUT.task. With `together`, all tasks of `comm` read as often as the
- * task with the most data. */
+/* Writes the rest of the current task's stream to OUT.task. If `together` is not NULL, the tasks of this
+ * communicator read collectively, each as often as the task with the most data. */
 static void store(int sid, int task, const char* out, const MPI_Comm* together, const char* file) {
   char name[4200], data[PIECE];
   snprintf(name, sizeof name, "%s.%d", out, task);

@@ -1,4 +1,5 @@
-/* The description that the conformance writers carry out. Each line has one statement; `#` starts a comment.
+/* Parses and applies the description of a multifile, from which the conformance writers write it. Each line
+ * has one statement, and `#` starts a comment.
  *
  *   name FILE              first argument of the open call
  *   mode WORDS             open mode, e.g. wb,posix
@@ -11,7 +12,7 @@
  *   files FILE ...         mapped only: physical file of each task
  *   lranks LRANK ...       mapped only: local rank of each task in its file
  *   owners PROCESS ...     mapped only: process that writes each task
- *   written BYTES ...      append only: existing bytes of each task's stream, where its content continues
+ *   written BYTES ...      append only: existing bytes of each task's stream
  *   records COUNT ...      append only: existing records of each task
  *   via fwrite             `write` calls sion_fwrite (default)
  *   via file | fd          `write` calls sion_ensure_free_space, then fwrite on the exported FILE* or
@@ -25,7 +26,7 @@
  *   record RANK KEY BYTES  sion_fwrite_key
  *   collwrite BYTES ...    parallel only: one sion_coll_fwrite, with a size for each task
  *   flush RANK             sion_flush
- *   die                    the program ends without closing when all tasks have arrived here
+ *   die                    ends the program without a close when all tasks have reached this operation
  *
  * Byte k of the stream of rank r is f(r, k), the content of tests/conformance/content.py. Byte q of the value
  * of a task's i-th record is f((key mod 256) + i, q). */
@@ -227,7 +228,7 @@ static inline void free_script(struct script* script) {
   free(script->owners);
 }
 
-/* Returns `bytes` bytes of f(rank, k) from k = offset on, which the caller frees. */
+/* Returns `bytes` bytes of the stream of `rank` from `offset` on. The caller frees them. */
 static inline unsigned char* content(long long rank, long long offset, long long bytes) {
   unsigned char* data = allocate((size_t)bytes, 1);
   for (long long k = offset; k < offset + bytes; k++)
@@ -245,7 +246,7 @@ static inline int write_direct(const struct script* script, const void* data, si
   return fd >= 0 && write(fd, data, bytes) == (ssize_t)bytes;
 }
 
-/* Carries out one operation for the current task of `sid`, which is `rank`. */
+/* Carries out one operation. The current task of `sid` must be `rank`. */
 static inline void apply_op(const struct script* script, const struct op* op, int rank, int sid,
                             struct progress* done) {
   const long long bytes = op->kind == OP_COLLWRITE ? op->sizes[rank] : op->bytes;

@@ -1,5 +1,5 @@
 /* sion_conformance_writer < DESCRIPTION: writes one multifile through the serial SION interface, following a
- * description (sion_conformance_script.h). Exit status 0, or 1 with a message. */
+ * description (sion_conformance_script.h). The exit status is 0, or 1 with a message on failure. */
 #include "sion_conformance_script.h"
 
 int main(void) {

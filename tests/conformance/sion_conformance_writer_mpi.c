@@ -1,11 +1,11 @@
 /* sion_conformance_writer_mpi DESCRIPTION_FILE: writes one multifile with sion_paropen_mpi, following a
- * description (sion_conformance_script.h). Each process is the task of its rank. Exit status 0, or 1 with a
- * message. */
+ * description (sion_conformance_script.h). Each process is the task of its rank. The exit status is 0, or 1
+ * with a message on failure. */
 #include <mpi.h>
 
 #include "sion_conformance_script.h"
 
-/* Returns the description, which rank 0 reads and broadcasts. Every rank frees its copy. */
+/* Reads the description on rank 0 and broadcasts it. Every rank must free the returned copy. Collective. */
 static char* share_description(const char* path, int rank) {
   char* text = NULL;
   unsigned long long size = 0;
@@ -24,7 +24,7 @@ static char* share_description(const char* path, int rank) {
   return text;
 }
 
-/* Ends this process as a kill would, but without the error report of mpirun. */
+/* Ends this process without a close, as a kill would. mpirun does not report an error. */
 static void die(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Finalize();

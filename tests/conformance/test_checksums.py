@@ -1,5 +1,5 @@
-"""Multifiles with checksums by the independent writer (docs/format.md, sections 14.2 and 14.3). The library
-and the tools verify and read them, undamaged and with damage to every kind of data."""
+"""Tests multifiles with checksums that the independent writer writes (docs/format.md, sections 14.2 and 14.3). The
+library and the tools verify and read them, undamaged and with damage to every kind of data."""
 import ctypes
 import os
 import pathlib

@@ -1,5 +1,5 @@
-"""Compressed multifiles of the library, read by the independent reader (docs/format.md, section 14.4) and the
-tools."""
+"""Checks that the independent reader (docs/format.md, section 14.4) and the tools read the library's compressed
+multifiles."""
 import ctypes
 import json
 import os
@@ -22,7 +22,7 @@ def content(task: int, size: int) -> bytes:
 
 
 class Library:
-    """The serial calls on handles of open multifiles."""
+    """Wraps the serial calls of the library on handles of open multifiles."""
 
     def __init__(self) -> None:
         self.lib = ctypes.CDLL(str(LIBRARY))
@@ -57,7 +57,7 @@ def tool(*words: object) -> subprocess.CompletedProcess:
 
 
 def leave_open(path: str) -> None:
-    """Ends this process with an unclosed multifile that has 10,000 flushed bytes."""
+    """Writes a multifile with 10,000 flushed bytes and ends this process without a close."""
     library = Library()
     sid = library.open(pathlib.Path(path), "wb,compress=lz4,frame=4k", [30000])
     data = content(0, 10000)

@@ -1,5 +1,5 @@
-"""Containers with checksums (docs/format.md, section 19). The library and the tools read containers of the
-independent writer, and the independent reader reads those of the library, undamaged and with damage."""
+"""Tests containers with checksums (docs/format.md, section 19), undamaged and with damage. The library and the tools
+read containers of the independent writer, and the independent reader reads containers of the library."""
 import ctypes
 import os
 import pathlib
@@ -28,8 +28,8 @@ class ContainerChecksums(unittest.TestCase):
         return subprocess.run([BIN / "sheaf", *map(str, words)], capture_output=True)
 
     def flip(self, content: bytes, at: int) -> None:
-        """Flips a bit in the byte `at` bytes after the start of `content`, which occurs once in the
-        container."""
+        """Flips a bit of the container, `at` bytes after the start of `content`. The container must have `content`
+        once."""
         data = bytearray(self.container.read_bytes())
         data[data.index(content) + at] ^= 16
         self.container.write_bytes(data)
@@ -38,7 +38,8 @@ class ContainerChecksums(unittest.TestCase):
         containers.write_container(str(self.container), STREAMS, IDENTITY, version=version)
 
     def write_by_library(self, writes: list[tuple[bytes, bytes, int]], flags: str = "") -> pathlib.Path:
-        """Writes name, bytes and offset (-1: the end) of each entry with the library. Returns the container."""
+        """Writes `entries` with the library. Each entry has a name, bytes, and an offset (-1: the end). Returns the
+        container."""
         script = (
             "import ctypes, sys\n"
             f"lib = ctypes.CDLL({str(BIN.parent / 'lib' / 'libsheaf.so')!r})\n"

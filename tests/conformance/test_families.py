@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The programs of tests/conformance/families under both MPIs: what the specification of the SION interface
-guarantees to a client in C, family by family.
+"""Runs the programs of tests/conformance/families under both MPIs. They check what the specification of the SION
+interface guarantees to a client in C, one program for each family of functions.
 
 A program runs tables of cases and prints a line for every failed check, then "N checks, M failed". Cases use
 1, 2, 4 or 6 tasks. A program that runs on fewer tasks leaves the larger cases out. To run one program:
@@ -30,8 +30,8 @@ SHOWN = 40
 
 
 def tasks_for(name: str, mpi: str) -> int:
-    """Returns the number of tasks. Waiting tasks of MPICH and its derivatives occupy their cores, so there
-    are two, or more if the collective calls need them."""
+    """Returns the number of tasks for a program. Waiting tasks of MPICH and its derivatives occupy their cores, so
+    their programs have two tasks, or four if the collective calls need them."""
     return 6 if mpi.startswith("openmpi") else 4 if name in FOUR else 2
 
 

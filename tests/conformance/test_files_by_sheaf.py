@@ -1,9 +1,8 @@
-"""Multifiles that programs write through Sheaf's SION interface, compared byte for byte with the independent
-Python writer.
+"""Checks that programs which use Sheaf's SION interface write the same bytes as the independent Python writer.
 
 $SHEAF_BIN is the directory of the built programs sion_conformance_writer and
-sion_conformance_writer_mpi_<MPI>. Without it all tests are skipped. Tests of an MPI without its program are
-skipped too.
+sion_conformance_writer_mpi_<MPI>. If the variable is not set, all tests are skipped. If the program of an MPI is
+missing, the tests of this MPI are skipped.
 """
 
 from __future__ import annotations
@@ -38,7 +37,8 @@ def clean_environment(flags: str) -> dict[str, str]:
 
 
 def with_checksums(plain: bytes, identity: bytes, in_order: bool) -> bytes:
-    """Returns the plain file with the extension header and trailer of the independent writer."""
+    """Returns the plain file with an added extension header and trailer, as the independent writer writes
+    them."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(plain)
         file.flush()
@@ -53,8 +53,8 @@ class WriterTest(unittest.TestCase):
         raise NotImplementedError
 
     def check(self, case: Case) -> None:
-        """Checks that the program writes exactly the expected files, plain and with checksums, and that they
-        can be read back."""
+        """Checks that the program writes exactly the expected files, plain and with checksums, and that readers
+        find the written data."""
         for flags in (PLAIN, CHECKED):
             self.check_with(case, flags)
 
@@ -162,7 +162,7 @@ class SerialWriter(WriterTest):
 
 
 class MpiWriter:
-    """Tests that run under every MPI; `most` limits the processes."""
+    """Tests that run under every MPI with at most `most` processes."""
 
     mpi = ""
     most = 0
@@ -309,7 +309,7 @@ class OpenMpiWriter(MpiWriter, WriterTest):
 
 @unittest.skipUnless(BIN, "SHEAF_BIN is not set")
 class MpichWriter(MpiWriter, WriterTest):
-    mpi, most = "mpich", 2  # its waiting processes never yield the processor
+    mpi, most = "mpich", 2  # waiting processes of MPICH never yield the processor
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""The independent Python reader and writer of docs/format.md, tested against each other. test_golden_files.py
-has the other tests."""
+"""Tests the independent Python reader and writer of docs/format.md against each other. test_golden_files.py tests
+them against golden files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TemporaryDirectoryTest(unittest.TestCase):
 
 
 def examine(path: str) -> dict[str, Any]:
-    """Reads the whole content of a multifile, records included."""
+    """Returns the whole content of a multifile, records included."""
     with Multifile(path) as multifile:
         return describe(multifile)
 

@@ -1,5 +1,5 @@
-"""Frozen multifiles (tests/conformance/frozen): this version reads the files of every earlier version, in
-every way and with every tool.
+"""Checks that this version reads the multifiles of every earlier version (tests/conformance/frozen), in every way
+and with every tool.
 
 $SHEAF_BIN is the directory of the built programs. The parallel readers need Open MPI.
 """
@@ -61,8 +61,8 @@ class Frozen(unittest.TestCase):
         self.library = Library(BIN.parent / "lib" / "libsheaf.so")
 
     def copies(self, *states: str) -> Iterator[tuple[FrozenFile, Path]]:
-        """Copies every frozen multifile with one of the given states to a folder. Yields it with its main
-        file."""
+        """Copies every frozen multifile with one of the given states to a folder. Yields the multifile and the
+        path of its main file."""
         there = list(frozen_files(*states))
         self.assertGreater(len(there), 2)
         for frozen in there:
@@ -81,13 +81,14 @@ class Frozen(unittest.TestCase):
         self.assertEqual([(len(stream), digest(stream)) for stream in found], expected)
 
     def assert_complete(self, path: Path, frozen: FrozenFile) -> None:
-        """Checks that the output of a tool is complete and right for the library and the independent reader."""
+        """Checks that the library and the independent reader find all data in the output of a tool."""
         self.run_tool("verify", path)
         self.assert_streams(self.library.streams(path), frozen)
         self.assert_streams(independent_streams(path, "complete"), frozen)
 
     def assert_encoded(self, path: Path, encoded: bool) -> None:
-        """Checks whether all physical files of a set have the magic that other implementations refuse."""
+        """Checks the magic of all physical files of a set. If `encoded`, it must be the magic that other
+        implementations refuse."""
         magics = {file.read_bytes()[:4] for file in path.parent.glob(f"{path.name}*") if not file.name.endswith(".journal")}
         self.assertEqual(magics, {b"\x89SHF" if encoded else b"sion"})
 
@@ -293,7 +294,7 @@ class Frozen(unittest.TestCase):
 
 @unittest.skipUnless((BIN / "sion_conformance_reader_mpi_openmpi").exists(), "Open MPI is not there")
 class FrozenInParallel(Frozen):
-    """Reads all frozen multifiles in one run of the reader program."""
+    """Reads all frozen multifiles by one run of the parallel reader program."""
 
     def test_parallel_readers(self) -> None:
         lines, outputs = [], []

@@ -1,7 +1,7 @@
-"""Golden multifiles, compared with the independent Python reader and writer of docs/format.md.
+"""Compares golden multifiles with the results of the independent Python reader and writer of docs/format.md.
 
-They are in $SHEAF_VECTORS, by default ../shared/vectors beside the repository. Without them all tests are
-skipped.
+The golden multifiles are in $SHEAF_VECTORS, by default ../shared/vectors beside the repository. Without them all
+tests are skipped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FROM_ELSEWHERE = ("name", "origin", "producer", "content", "buddy_copy", "files"
 
 
 def examine(path: str) -> dict[str, Any]:
-    """Reads the whole content of a multifile, records included."""
+    """Returns the whole content of a multifile, records included."""
     with Multifile(path) as multifile:
         return describe(multifile)
 
@@ -159,8 +159,8 @@ COLLECTIVE = {  # vector -> chunks of its tasks, computed by the rules of collec
 
 
 def golden_spec(name: str, manifest: dict[str, Any]) -> MultifileSpec:
-    """Returns the request of the program that wrote a golden file. Only block sizes and positions are from
-    the manifest."""
+    """Returns the request of the program that wrote a golden file. Takes only block sizes and positions from the
+    manifest."""
     tasks = manifest["tasks"]
     chunks = COLLECTIVE[name]() if name in COLLECTIVE else REQUESTS.get(name, [task["chunksize"] for task in tasks])
     first = manifest["physical"][0]

@@ -1,4 +1,4 @@
-"""Journals of the library, read by the independent reader (docs/format.md, section 16) and the tools."""
+"""Checks that the independent reader (docs/format.md, section 16) and the tools read the library's journals."""
 import ctypes
 import json
 import os
@@ -22,8 +22,8 @@ def content(task: int, size: int) -> bytes:
 
 
 def write_and_die(path: pathlib.Path, sizes: list[int], chunk: int, mode: bytes = b"wb") -> None:
-    """Runs a child that ends without closing. Every task writes and flushes in pieces, then writes data that
-    are never flushed."""
+    """Runs a child process that ends without a close. Every task first writes and flushes in pieces, and then
+    writes data that are never flushed."""
     child = os.fork()
     if child == 0:
         lib = ctypes.CDLL(str(LIBRARY))
@@ -117,7 +117,7 @@ class Journal(unittest.TestCase):
             self.assertEqual(self.run_tool("cat", "--task", task, self.path).stdout[:min(size, 1000)], content(task, min(size, 1000)))
 
     def expect_mark(self, ends: int) -> None:
-        """Checks the mark of a repair that had to guess `ends` ends of chunks."""
+        """Checks that the tools report a repair that had to guess the ends of `ends` chunks."""
         self.assertIn(b"guessed", self.run_tool("verify", self.path).stdout)
         self.assertIn(b"guessed", self.run_tool("cat", "--task", 3, self.path).stderr)
         self.assertEqual(json.loads(self.run_tool("info", "--json", self.path).stdout)["guessed_chunk_ends"], ends)
@@ -166,7 +166,8 @@ class Journal(unittest.TestCase):
                 break
 
     def deal_out(self, host_of: list[int]) -> None:
-        """Rewrites the journal as tasks of several hosts would write it. Slot s belongs to task s mod n."""
+        """Rewrites the journal as one journal per host, as tasks of several hosts would write it. Slot s belongs
+        to task s mod n."""
         journal = pathlib.Path(f"{self.path}.journal")
         one, n, hosts = journal.read_bytes(), len(self.sizes), max(host_of) + 1
 
@@ -182,8 +183,8 @@ class Journal(unittest.TestCase):
             pathlib.Path(f"{journal}.{host}").write_bytes(header(host) + b"".join(slots))
 
     def keep_edges(self, host_of: list[int], unit: int) -> None:
-        """Moves bytes of boundary blocks to the files that several hosts keep for them: all bytes in units
-        that are not wholly within a task's chunk."""
+        """Moves the bytes of boundary blocks to the boundary files of the hosts. A block of `unit` bytes is a
+        boundary block unless it is within the chunk of one task."""
         n, hosts = len(self.sizes), max(host_of) + 1
         with RecoveredFile(str(self.path)) as file:
             starts, chunks, skip = list(file.starts), list(file.chunks), file.globalskip

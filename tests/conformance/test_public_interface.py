@@ -1,5 +1,5 @@
-"""Every entry of public_interface.txt is in the headers, with the documented type and value, and is used by a
-test.
+"""Checks that every entry of public_interface.txt is in the headers with the documented type and value, and
+that a test uses it.
 
 tests/packaging/test_public_libraries.py tests the libraries under the names that sionconfig prints."""
 
@@ -32,15 +32,15 @@ def wanted(section: str) -> list[str]:
 
 
 def pointer_to(prototype: str) -> str:
-    """Returns a pointer of the documented type, set to the function."""
+    """Returns C code that defines a pointer of the documented type and sets it to the function."""
     name = name_of(prototype)
     returned, arguments = re.fullmatch(rf"({RETURNED}) ?{name}(\(.*\))", prototype).groups()
     return f"{returned} (*const use_{name}){arguments} = {name};"
 
 
 def program(families: tuple[str, ...]) -> str:
-    """Returns a program that uses every function of the given families. Debugging macros are undefined first,
-    because they are not functions."""
+    """Returns a C program that uses every function of the given families. It first undefines the debugging
+    macros, which would otherwise replace functions of the same names."""
     lines = ["#include <stddef.h>", "#include <stdint.h>"]
     lines += ["#include <mpi.h>"] if "mpi" in families or "ompi" in families else []
     lines += ['#include "sion.h"', '#include "sion_debug.h"', '#include "sion_file.h"', '#include "sion_printts.h"']
@@ -52,7 +52,7 @@ def program(families: tuple[str, ...]) -> str:
 
 
 def compile_text(text: str, command: list[str], name: str) -> str:
-    """Returns the messages of the compiler."""
+    """Compiles `text` and returns the messages of the compiler."""
     with tempfile.TemporaryDirectory() as place:
         source = Path(place) / name
         source.write_text(text)
@@ -128,8 +128,8 @@ class Headers(unittest.TestCase):
             self.assertEqual(len(shown), count, define)
 
     def test_headers_declare_only_documented_functions(self):
-        """The headers declare only documented functions, because programs declare undocumented functions of
-        SIONlib with their own types."""
+        """The headers must declare no undocumented function of SIONlib, because programs declare such functions
+        themselves, with types of their own."""
         text = '#include "sion.h"\n#include "sion_debug.h"\n#include "sion_file.h"\n#include "sion_printts.h"\n'
         for compiler, defines in (("gcc", []), *((c, ["-DSION_OMP", "-DSION_MPI"]) for c in MPI_COMPILERS)):
             done = subprocess.run([compiler, *defines, "-I", ROOT / "include", "-E", "-x", "c", "-"], input=text,
@@ -185,7 +185,7 @@ def visible(define: str) -> tuple[str, ...]:
 
 
 class Tests(unittest.TestCase):
-    """Every public entry has a test."""
+    """Checks that every public entry has a test."""
 
     def test_every_function_is_called(self):
         text = sources("tests")

@@ -1,4 +1,5 @@
-"""Cases for the conformance writers: the description for a program, and the bytes that it must write."""
+"""Defines cases for the conformance writers: the description that a program gets, and the bytes that it must
+write."""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ class Case:
     """One multifile to be written. The fields are the statements of sion_conformance_script.h, with sizes in
     bytes.
 
-    Without `parallel` it is written by sion_open, otherwise by sion_paropen_mpi. `groups` (a color per task)
-    makes one file per group. With `places` (file and local rank per task) it is written by
-    sion_paropen_mapped_mpi, each task by its owner.
+    Without `parallel` the program opens it by sion_open, otherwise by sion_paropen_mpi. `groups` (a color per
+    task) makes one file per group. With `places` (file and local rank per task) the program opens it by
+    sion_paropen_mapped_mpi, and the owner of each task writes it.
     """
 
     chunks: Sequence[int]
@@ -84,14 +85,14 @@ class Case:
         return places
 
     def _collsize(self) -> int:
-        """Returns the tasks per collector from the mode words, or 0 for automatic. `buddy` alone makes one
-        group per file."""
+        """Returns the number of tasks per collector that the mode words state, or 0 if they state none. Then
+        `buddy` makes one group per file, and otherwise the library chooses."""
         sizes = [int(word.removeprefix("collsize=")) for word in self.words if word.startswith("collsize=")]
         return sizes[0] if sizes else 0
 
     @property
     def in_order(self) -> bool:
-        """Returns whether the extension header has this flag: the global ranks do not number the tasks of a
+        """Returns whether the extension header must say that the global ranks do not number the tasks of the
         set."""
         return self.numfiles > 1 and self.globalranks is not None and list(self.globalranks) != list(range(self.ntasks))
 
@@ -100,7 +101,7 @@ class Case:
         return "collective" in self.words or "buddy" in self.words
 
     def _layout(self, places: list[tuple[int, int]], fsblksize: int) -> tuple[list[int], list[int]]:
-        """Returns the final chunk size of each task, and the rank of its collector in merge mode."""
+        """Returns two lists: the final chunk size of each task, and the rank of its collector in merge mode."""
         final = [align_up(chunk, fsblksize) for chunk in self.chunks]
         collectors = list(range(self.ntasks))
         if not self._collective:
@@ -118,7 +119,7 @@ class Case:
         return final, collectors
 
     def collectors(self) -> list[int]:
-        """Returns the rank that has each task's collective data in its stream."""
+        """Returns, for each task, the rank of the task whose stream has its collective data."""
         return self._layout(self._places(), self.fsblksize)[1] if "cmerge" in self.words else list(range(self.ntasks))
 
     def expected(self, fsblksize: int | None = None) -> dict[str, bytes]:
@@ -149,8 +150,8 @@ class Case:
 
     @staticmethod
     def _buddy_tasks(tasks: list[TaskSpec]) -> list[TaskSpec]:
-        """Returns the tasks of copy 0: in each file the dummies of the storing group, then the file's own
-        tasks."""
+        """Returns the tasks of copy 0. Each file has first the dummy tasks of the group that stores it, then its
+        own tasks."""
         nfiles = 1 + max(task.file for task in tasks)
         copy = []
         for number in range(nfiles):

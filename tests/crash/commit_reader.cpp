@@ -1,7 +1,7 @@
-// commit_reader PATH...: opens each PATH, saved by commit_writer, with every interface. Prints a line "PATH
-// INTERFACE STEP" with the step that the interface finds, or "PATH INTERFACE: PROBLEM" if the streams are not
-// those of one step. Run it with as many ranks as commit_writer has tasks, or with one. One rank leaves out
-// the parallel interfaces that need a rank for each task.
+// commit_reader PATH...: opens each PATH, saved by commit_writer, with every interface. For each interface it
+// prints a line "PATH INTERFACE STEP" with the step that it finds, or "PATH INTERFACE: PROBLEM" if the
+// streams are not those of one step. Run it with one rank, or with as many ranks as commit_writer has tasks.
+// With one rank, it leaves out the parallel interfaces that need a rank for each task.
 #include <mpi.h>
 
 #include <cstdio>
@@ -25,7 +25,7 @@ int rank = 0;
 // Collects the step and the errors of all tasks that were read through one interface.
 class Found {
  public:
-  // Checks the stream of a task, as numbers.
+  // Checks the stream of a task, which consists of numbers.
   void found(int task, const std::vector<long>& stream) {
     if (stream.size() != 2 * pairs) wrong_ = "task " + std::to_string(task) + " has another length";
     for (size_t i = 0; i < stream.size(); i += 2) {
@@ -35,7 +35,7 @@ class Found {
                  " and " + std::to_string(step_);
     }
   }
-  // Reads and checks the stream of a task from the current position, which must be its start.
+  // Reads and checks the stream of a task. The current position of `sid` must be the start of the stream.
   void read(int task, int sid) {
     std::vector<long> stream(2 * pairs + 1);
     stream.resize(sion_fread(stream.data(), sizeof(long), stream.size(), sid));
@@ -54,7 +54,7 @@ class Found {
     else
       std::printf("%s %s: %s\n", path, interface, wrong_.c_str());
   }
-  // Reports the result of all ranks. Collective.
+  // Combines the results of all ranks and prints the line. Collective.
   void say_together(const char* path, const char* interface) {
     long steps[2] = {step_, -step_};
     int is_wrong = !wrong_.empty(), any = 0;

@@ -1,6 +1,7 @@
-// commit_writer PATH FIRST FILES...: saves step FIRST, FIRST + 1, ... under one name with `atomic` until it
-// is killed. Each step has five tasks. The numbers FILES of physical files are used in turn. A task's stream
-// repeats the numbers of the step and of the task. Prints each step after its close has succeeded.
+// commit_writer PATH FIRST FILES...: saves the steps FIRST, FIRST + 1, ... under one name with `atomic` until
+// it is killed. Each step has five tasks. The steps have, in turn, as many physical files as the arguments
+// FILES state. A task's stream repeats the numbers of the step and of the task. The program prints each step
+// after its close has succeeded.
 //
 // KILL_AT_RENAME=N: the program dies by SIGKILL instead of its N-th rename.
 #include <dlfcn.h>
@@ -58,7 +59,7 @@ bool save(char* path, int files, long step, int rank, int size) {
 
 }  // namespace
 
-// Replaces renameat() of the C library for the Sheaf library.
+// Replaces the C library's renameat(), so that the Sheaf library calls this function.
 extern "C" __attribute__((visibility("default"))) int renameat(int from, const char* old, int to,
                                                                const char* now) noexcept {
   using Rename = int (*)(int, const char*, int, const char*);

@@ -1,6 +1,6 @@
-/* failing_allocations: a library for LD_PRELOAD that makes allocations of Sheaf fail inside its calls. It
- * affects allocations of C++ code in threads that have announced a call (failing_calls.h). Allocations of an
- * MPI and of the C library succeed. */
+/* failing_allocations: a library for LD_PRELOAD that lets allocations of Sheaf fail. It affects only
+ * allocations of C++ code in threads that have recorded that they are in a call (failing_calls.h).
+ * Allocations of an MPI and of the C library succeed. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -22,7 +22,8 @@ static _Thread_local int inside __attribute__((tls_model("initial-exec")));
 static atomic_long allocations, fail_at = -1;
 static atomic_int fail_on;
 
-/* Code of the program, of Sheaf and of the C++ runtime. Only allocations from this code fail. */
+/* The address ranges of the code of the program, of Sheaf and of the C++ runtime. Only allocations by this
+ * code fail. */
 enum { max_ranges = 16 };
 static struct {
   uintptr_t begin, end;

@@ -1,8 +1,8 @@
-/* failing_calls: a library for LD_PRELOAD that makes calls on files below the directory FAILING_DIR fail, as
- * the operating system can make them fail:
+/* failing_calls: a library for LD_PRELOAD. It lets calls on files below the directory FAILING_DIR fail in
+ * ways in which the operating system can fail:
  *
  * FAILING_SHORT=1          every transfer is first interrupted (EINTR) and then short;
- *                          with FAILING_AT, from that call on
+ *                          with FAILING_AT=K, only from the K-th call on
  * FAILING_AT=K[,L...]      the K-th call (from 0), the L-th, ... fail with the error number FAILING_ERRNO;
  *                          with FAILING_ON=1 all later calls fail too
  * FAILING_NAMES=1          only calls that create, rename or remove a name fail
@@ -12,7 +12,7 @@
  * FAILING_COUNT=PATH       the number of calls is written to PATH at exit
  *
  * Files are identified by the descriptors that open() and openat() returned. A program can also set the
- * failures itself, see failing_calls.h. */
+ * failures itself (failing_calls.h). */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -92,8 +92,8 @@ long failing_calls_count(void) { return atomic_load(&calls); }
 /* Returns whether the first call of the plan has been reached. */
 static int reached(void) { return plan.count == 0 || atomic_load(&calls) > plan.at[0]; }
 
-/* Counts a call. Returns 1 and sets errno if it must fail. `names`: the call creates, renames or removes a
- * name. */
+/* Counts a call. Returns 1 and sets errno if the call must fail. `names` is 1 if the call creates, renames or
+ * removes a name. */
 static int fails_as(int names) {
   const long number = atomic_fetch_add(&calls, 1);
   if (plan.count == 0 || plan.shortens || plan.clock_set_back) return 0;
@@ -110,14 +110,14 @@ static int fails_as(int names) {
 }
 static int fails(void) { return fails_as(0); }
 
-/* Returns how many of `count` bytes a transfer may move; 0 means that it is interrupted. */
+/* Returns how many of `count` bytes a transfer may move, or 0 if the transfer must fail with EINTR. */
 static size_t allowed(size_t count) {
   if (!plan.shortens || count == 0 || !reached()) return count;
   if (atomic_fetch_add(&transfers, 1) % 2 == 0) return 0;
   return count / 3 + 1 < count ? count / 3 + 1 : count;
 }
 
-/* Defines `real`, the function of the C library with this name. */
+/* Defines `real` as a pointer to the C library's function `name`. */
 #define REAL(name)               \
   static __typeof__(&name) real; \
   if (!real) *(void**)&real = dlsym(RTLD_NEXT, #name)
@@ -190,7 +190,7 @@ ssize_t pwrite64(int fd, const void* data, size_t count, off64_t at) {
 ssize_t pwritev64(int fd, const struct iovec* parts, int many, off64_t at) {
   REAL(pwritev64);
   if (!known(fd) || many == 0) return real(fd, parts, many, at);
-  /* A short transfer writes the start of the first part that is not empty. */
+  /* A short transfer moves only the start of the first part that is not empty. */
   int first = 0;
   while (first + 1 < many && parts[first].iov_len == 0) ++first;
   TRANSFER(fd, parts[first].iov_len)

@@ -1,5 +1,5 @@
-/* failing_calls: the interface of a program to libfailing_calls.so and libfailing_allocations.so, which are
- * preloaded (LD_PRELOAD). Programs find the functions by dlsym(). */
+/* failing_calls: the interface of the libraries libfailing_calls.so and libfailing_allocations.so, which a
+ * test preloads into a program (LD_PRELOAD). The program finds the functions by dlsym(). */
 #ifndef FAILING_CALLS_H
 #define FAILING_CALLS_H
 
@@ -21,17 +21,17 @@ struct failing_calls_plan {
   long clock_set_back;         /* seconds, from call at[0] on; no call fails */
 };
 
-/* Applies the plan from now on and resets the count; NULL lets all calls succeed. Must not run while another
- * thread makes calls on files. */
+/* Applies `plan` to all later calls and sets their count to 0. If `plan` is NULL, all calls succeed. No other
+ * thread may make calls on files meanwhile. */
 void failing_calls_begin(const struct failing_calls_plan* plan);
-/* Returns the number of calls since then. */
+/* Returns the number of calls since the last failing_calls_begin(). */
 long failing_calls_count(void);
 
-/* Makes allocation `at` (from 0) of the library's calls fail; with from_then_on, all later ones too. A
- * negative `at` lets all succeed. Resets the count. */
+/* Makes allocation number `at` (from 0) inside the library's calls fail, with from_then_on also all later
+ * ones. If `at` is negative, all allocations succeed. Sets the count of allocations to 0. */
 void failing_allocations_begin(long at, int from_then_on);
 long failing_allocations_count(void);
-/* Marks that this thread enters (1) or leaves (0) a call of the library. */
+/* Records that this thread enters (1) or leaves (0) a call of the library. */
 void failing_allocations_inside(int inside);
 
 #ifdef __cplusplus

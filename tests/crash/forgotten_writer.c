@@ -1,5 +1,5 @@
-/* forgotten_writer FILE WORDS WAY: writes `records` records of each task to FILE, opened with WORDS, and ends
- * without a close. The records of task r are the ints 1000 r + i.
+/* forgotten_writer FILE WORDS WAY: opens FILE with WORDS, writes `records` records of each task, and ends
+ * without a close. The i-th record of task r is the int 1000 r + i.
  *
  * WAY is serial, parallel, mapped, omp or ompi (two threads), or a variant:
  * exit   parallel, without MPI_Finalize
@@ -24,9 +24,9 @@ enum { records = 1000 };
 static int rank, tasks;
 static const char* leaving; /* file with one byte for each task that has ended; NULL: no waiting */
 
-/* Waits at exit until all tasks have ended. Registered first, so it runs after the library's work at exit.
- * Without it, the launcher of Open MPI would kill the other tasks when the first task leaves without
- * MPI_Finalize. */
+/* Waits at exit until all tasks have ended. The program registers it first, so that it runs after the
+ * library's work at exit. Without the wait, the launcher of Open MPI would kill the other tasks when the
+ * first task ends without MPI_Finalize. */
 static void leave_together(void) {
   struct stat found;
   if (!leaving) return;
@@ -73,7 +73,7 @@ static int parallel(const char* file, const char* words) {
   return sid;
 }
 
-/* Writes two tasks per process. */
+/* Writes the streams of two tasks in each process. */
 static void mapped(const char* file, const char* words) {
   int files = 1, n = 2, block = -1, ranks[2], numbers[2] = {0, 0}, places[2];
   int *ranks_at = ranks, *numbers_at = numbers, *places_at = places;

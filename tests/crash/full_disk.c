@@ -1,12 +1,12 @@
-/* full_disk FILE BALLAST MODE ignore|repeat: an MPI program. Each task writes a checkpoint with MODE, then a
- * second one while BALLAST takes most of the disk.
+/* full_disk FILE BALLAST MODE ignore|repeat: an MPI program. Each task writes a checkpoint with MODE. Then it
+ * writes a second checkpoint while the file BALLAST takes most of the disk.
  *
- * ignore: no task checks the results of its writes. The close must fail on all tasks and name the place. FILE
- * must have the first checkpoint if MODE is atomic.
- * repeat: task 0 removes the ballast after a failure, and the tasks repeat the failed writes. The close must
- * succeed, and FILE must have the second checkpoint.
+ * ignore: no task checks the results of its writes. The close must fail on all tasks, and its message must
+ * name the place. If MODE has `atomic`, FILE must have the first checkpoint. repeat: task 0 removes the
+ * ballast after a failure, and the tasks repeat the failed writes. The close must succeed, and FILE must have
+ * the second checkpoint.
  *
- * Exit code 1, with the problem on stdout, if this is not so. */
+ * The exit code is 1, with the problem on stdout, if a requirement is violated. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,8 @@ static int write_call(int sid, int together, const unsigned char* data, size_t b
   return (together ? sion_coll_fwrite(data, 1, bytes, sid) : sion_fwrite(data, 1, bytes, sid)) == bytes;
 }
 
-/* Returns on task 0 whether task t of FILE has exactly `calls` calls of a generation. */
+/* Returns whether the stream of task t of FILE has exactly the bytes of `calls` calls of a generation. Only
+ * task 0 calls it. */
 static int has(const char* file, int t, int generation, int calls) {
   unsigned char *wanted = malloc(call_bytes), *found = malloc(call_bytes);
   int rank = t, right = 1;

@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   sheaf_print_errors(0);
   int64_t newest = 0;
   for (const auto& book : books) newest = std::max(newest, book->newest());
-  // Tasks are at most one multifile apart.
+  // Only the last multifiles are checked, because tasks are at most one multifile apart.
   for (int64_t number = std::max<int64_t>(1, newest - 2); number <= newest; ++number) {
     const std::string file = ledger::multifile(directory, number);
     bool must_open = false;
@@ -82,7 +82,8 @@ int main(int argc, char** argv) {
     sion_close(sid);
     std::free(chunks);
     std::free(ranks);
-    // A host may cache a name for a second after another host has removed it.
+    // Tries for three seconds, because a host may cache a name for a second after another host has removed
+    // it.
     const auto there = [&] { return access((file + ".journal").c_str(), F_OK) == 0; };
     for (int looks = 0; repaired && looks < 30 && there(); ++looks) usleep(100'000);
     if (repaired && there()) complain(file, -1, "a journal is left");

@@ -1,5 +1,5 @@
-// ledger: the progress of each task of a program that will be killed, in a file of its own that survives the
-// kill.
+// ledger: records the progress of each task of a program that a test kills. Each task has a ledger, a file
+// that survives the kill.
 #pragma once
 
 #include <fcntl.h>
@@ -57,7 +57,7 @@ class Ledger {
   int fd_;
 };
 
-// Byte `at` of the stream of `task` in multifile `number`.
+// Returns byte `at` of the stream of `task` in multifile `number`.
 inline char content(int64_t number, int task, int64_t at) {
   return static_cast<char>((31 * number + 17 * (task + 1) + 5 * at + at / 251 + at / 65521) & 0xff);
 }

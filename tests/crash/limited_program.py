@@ -1,16 +1,17 @@
-"""The program that test_real_limits.py runs against limits. It writes a multifile, serially or under Open MPI,
-and reports the results of all calls; or it reads one.
+"""The program that test_real_limits.py runs against limits. It writes a multifile, serially or under Open MPI, and
+reports the results of all calls. Or it reads a multifile.
 
     limited_program.py write PATH WORDS PIECE COUNT EVERY COLLECTIVE OUT
 
 Every task writes COUNT pieces of PIECE bytes and flushes after every EVERY pieces (0: never). It stops at the
-first failure and closes. Each task writes a JSON object to OUT.TASK. Several PATHs, separated by colons, are
-written one after another and give a JSON list. AS_USER: user number of the writer. This user need not be able
-to run Python.
+first failure and closes. Each task writes a JSON object with its results to OUT.TASK. If PATH has several paths,
+separated by colons, the program writes them one after another, and a JSON list of results. The environment
+variable AS_USER is the user number of the writer. This user need not be able to run Python.
 
     limited_program.py read PATH PIECE
 
-Prints the number of bytes of each task as JSON, and fails if a byte is wrong. Several PATHs give a list."""
+Prints the number of bytes of each task as JSON, and fails if a byte is wrong. Prints a list if PATH has several
+paths."""
 import ctypes
 import hashlib
 import json
@@ -53,7 +54,7 @@ class Serial:
 
 
 class Parallel:
-    """Calls under Open MPI, in which MPI_COMM_WORLD is the address of a symbol."""
+    """Wraps the calls under Open MPI. MPI_COMM_WORLD is the address of a symbol there."""
 
     def __init__(self, lib: ctypes.CDLL) -> None:
         self.mpi = ctypes.CDLL("libmpi.so.40", mode=ctypes.RTLD_GLOBAL)

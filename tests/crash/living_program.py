@@ -1,13 +1,14 @@
-"""A program with an open multifile that follows commands.
+"""A program that opens a multifile and executes commands on it.
 
     living_program.py PATH MODE TASKS CHUNK
 
-Commands are lines on stdin. Each is answered with one line on stdout: `write TASK BYTE COUNT` (accepted
-bytes), `flush` and `close` (result of the call), `fork` (after the child has ended by exit), `die` (no
-answer). AS_USER: user number of the program. This user need not be able to run Python.
+Commands are lines on stdin. The program answers each with one line on stdout: `write TASK BYTE COUNT` (accepted
+bytes), `flush` and `close` (result of the call), `fork` (after the child has ended by exit), `die` (no answer). The
+environment variable AS_USER is the user number of the program. This user need not be able to run Python.
 
-PIPES=DIRECTORY, under Open MPI: each rank has one task. It uses the pipes in.RANK and out.RANK in DIRECTORY
-instead of stdin and stdout, and first prints its process number. It ends at the end of its commands."""
+With PIPES=DIRECTORY, the program runs under Open MPI, and each rank has one task. A rank uses the pipes in.RANK and
+out.RANK in DIRECTORY instead of stdin and stdout, and first prints its process number. It ends at the end of its
+commands."""
 import ctypes
 import os
 import pathlib
@@ -18,7 +19,7 @@ PIPES = os.environ.get("PIPES")
 
 
 class Parallel:
-    """Calls under Open MPI, in which MPI_COMM_WORLD is the address of a symbol."""
+    """Wraps the calls under Open MPI. MPI_COMM_WORLD is the address of a symbol there."""
 
     def __init__(self, lib: ctypes.CDLL) -> None:
         self.mpi = ctypes.CDLL("libmpi.so.40", mode=ctypes.RTLD_GLOBAL)

@@ -1,6 +1,6 @@
-// no_memory FILE: checks that no program is killed by a signal when 1, 3 or all of its allocations fail,
-// starting at each allocation in turn. The programs write a multifile, from the first thread or a second one,
-// and close it or leave it open. Prints the cases that ended by a signal; the exit code is then 1.
+// no_memory FILE: checks that no signal kills a program when 1, 3 or all of its allocations fail, starting at
+// each allocation in turn. The programs write a multifile, from the first thread or a second one, and close
+// it or leave it open. If a signal killed a program, prints the case and ends with exit code 1.
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>

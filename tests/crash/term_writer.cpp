@@ -1,6 +1,7 @@
-// term_writer DIR WORDS THREADS: writes into DIR/m1 until SIGTERM. The tasks are the threads of every MPI
-// process, or with THREADS 0 the processes. Each task keeps a ledger of the bytes that its calls accepted.
-// Prints "ready" when all tasks have written. Then even tasks compute, and odd tasks continue to write.
+// term_writer DIR WORDS THREADS: writes into DIR/m1 until SIGTERM. The tasks are the threads of all MPI
+// processes or, if THREADS is 0, the processes. Each task records in a ledger the bytes that its calls
+// accepted. The program prints "ready" when all tasks have written. Then even tasks compute, and odd tasks
+// continue to write.
 #include <mpi.h>
 #include <omp.h>
 

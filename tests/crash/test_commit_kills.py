@@ -1,9 +1,9 @@
-"""MPI programs that are killed while they save steps under one name with `atomic`.
+"""Kills MPI programs while they save steps under one name with `atomic`.
 
-After each kill, readers find one complete step: the last one that was reported or a later one. The next
-program continues from it. A kill hits each rename of a commit once, then random moments.
+After each kill, readers must find one complete step: the last reported step or a later one. The next program
+continues from this step. The first kills hit each rename of a commit once, and the others random moments.
 COMMIT_KILLS: number of random kills for each MPI (default 4; `make soak`: 300).
-KILL_SEED: seed of their moments."""
+KILL_SEED: seed for the moments of the kills."""
 import os
 import pathlib
 import random
@@ -97,7 +97,7 @@ class CommitKills(unittest.TestCase):
         self.last = max([self.last, *told])
 
     def check(self) -> int:
-        """Checks that all readers find one step, and returns it."""
+        """Checks that all readers find the same complete step, and returns its number."""
         found = set()
         with Multifile(str(self.path)) as multifile:
             for task in range(TASKS):
@@ -129,8 +129,8 @@ class CommitKills(unittest.TestCase):
                 self.tearDown()
                 self.setUp()
                 renames = [1 if count == "1" else int(count) + 1 for count in files]
-                # The first program has no old generation. Each later program completes the commit of the
-                # killed one.
+                # The first program finds no old generation. Each later program must complete the commit of the
+                # program that was killed before it.
                 for at in range(1, 2 * sum(renames) + 1):
                     job = self.start(mpi, files, at)
                     job.wait(120)

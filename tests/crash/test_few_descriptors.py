@@ -1,7 +1,7 @@
-"""Random appends of programs with very few descriptors left, from the open on or later.
+"""Runs random programs that append while very few descriptors are left, from the open on or later.
 
-If a close or a flush succeeds, every accepted byte is in the file. A failed open changes nothing. Readers
-find all flushed bytes, and no wrong byte, whatever call has failed, before and after a repair.
+If a close or a flush succeeds, every accepted byte must be in the file. A failed open must change nothing.
+Whatever call has failed, readers must find all flushed bytes and no wrong byte, before and after a repair.
 SHEAF_DESCRIPTOR_RUNS: number of programs (default 40). KILL_SEED: seed of the programs."""
 import ctypes
 import errno
@@ -150,7 +150,7 @@ class Append:
         resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 
     def seek(self, sid: int, to: int, before: int) -> int:
-        """Returns the selected task. After a failed seek, writes fail."""
+        """Selects task `to`. Returns the task that the stream is at afterwards: `before` if the seek failed."""
         if LIB.sion_seek(sid, to, CURRENT_BLOCK, CURRENT_POSITION) == 1:
             return to
         self.failures.append("seek")

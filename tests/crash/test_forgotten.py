@@ -1,5 +1,5 @@
-"""Programs that end without a close (crash/forgotten_writer.c): the written data are readable, one warning of
-the job names the file, and MPI_Finalize closes multifiles that all tasks of MPI have left open."""
+"""Tests programs that end without a close (crash/forgotten_writer.c). The written data must be readable, and one
+warning of the job must name the file. MPI_Finalize must close multifiles that all MPI tasks have left open."""
 import os
 import pathlib
 import shutil

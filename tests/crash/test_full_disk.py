@@ -1,7 +1,7 @@
-"""MPI programs on a disk that is full for a while. They ignore or repeat failed writes (full_disk.c).
+"""Runs MPI programs on a disk that is full for a while. They ignore or repeat failed writes (full_disk.c).
 
-A close succeeds if and only if no byte is missing, and with `atomic` the old checkpoint keeps its name. The
-disk is a tmpfs; the tests are skipped if none can be mounted."""
+A close must succeed if and only if no byte is missing. If it fails with `atomic`, the old checkpoint must keep its
+name. The disk is a tmpfs. The tests are skipped if no tmpfs can be mounted."""
 import os
 import pathlib
 import shutil

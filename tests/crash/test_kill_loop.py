@@ -1,8 +1,8 @@
-"""Real MPI programs that are killed at random moments. Readers find the flushed bytes and the complete
-chunks of every task, also after `sheaf repair`.
+"""Kills MPI programs at random moments. Readers must find the flushed bytes and the complete chunks of every task,
+before and after `sheaf repair`.
 
-KILL_ROUNDS: number of kills (default 30; `make soak`: 1,000). KILL_SEED: seed of the programs and
-moments."""
+KILL_ROUNDS: number of kills (default 30; `make soak`: 1,000). KILL_SEED: seed of the programs and of the moments
+of the kills."""
 import os
 import pathlib
 import random

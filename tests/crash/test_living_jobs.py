@@ -1,7 +1,7 @@
-"""Multifiles of running jobs.
+"""Tests the tools on multifiles of running jobs.
 
-`sheaf repair` leaves them alone: at once on the same host, and after it has watched the lease on another
-host. Readers and `sheaf leftovers` name the job. After a forced repair, the multifile stays readable whatever
+`sheaf repair` must refuse them: on the job's host at once, and on another host after it has watched the lease.
+Readers and `sheaf leftovers` must name the job. After a forced repair, the multifile must stay readable, whatever
 the job does next."""
 import os
 import pathlib
@@ -20,7 +20,7 @@ CHUNK = 4096
 
 
 class Job:
-    """living_program.py, with answers as numbers."""
+    """A process that runs living_program.py. Its answers are numbers."""
 
     def __init__(self, path: pathlib.Path, mode: str = "wb", tasks: int = 2, **options: object) -> None:
         self.process = subprocess.Popen([*PROGRAM, path, mode, str(tasks), str(CHUNK)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -173,7 +173,7 @@ class LivingJobs(unittest.TestCase):
         self.assertLess(time.monotonic() - begin, 20)
         self.assertEqual(sorted(os.listdir(self.scratch)), ["a.sion"])
         self.assertEqual(self.stream(0), "a" * 12000)
-        # The next job is not hindered, with or without a repair.
+        # The next job must be able to write the multifile, with or without a repair.
         job = self.job()
         job.kill()
         job = self.job()

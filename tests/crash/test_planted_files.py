@@ -1,10 +1,11 @@
-"""Files at the names that the library would use for its own files.
+"""Plants objects under the names that the library would use for its own files.
 
-They are links of every kind, pipes, sockets, directories, and files of the same or another user, beside every
-name that a program or a tool gets. No planted file changes and no program hangs. Programs and tools succeed,
-with a warning if a function is missing. Other tests use directories in which a program may not write.
+The objects are links of every kind, pipes, sockets, directories, and files of the same or another user. They
+are beside every name that a program or a tool gets. No planted object may change, and no program may hang.
+Programs and tools must succeed, with a warning if they cannot use a feature because of the object. Other tests
+use directories in which a program may not write.
 
-Files of another user need root and are skipped otherwise."""
+Tests with files of another user are skipped unless they run as root."""
 import contextlib
 import json
 import os
@@ -37,7 +38,7 @@ def run(*command: object, **options: object) -> subprocess.CompletedProcess:
 
 
 def rules_of(capture: str) -> str:
-    """Returns the part that the names of all jobs with this value of SHEAF_CAPTURE have in common."""
+    """Returns the part of a name that all jobs with this value of SHEAF_CAPTURE have in common."""
     number = 14695981039346656037
     for byte in f"{capture}\n".encode():
         number = (number ^ byte) * 1099511628211 % 2**64
@@ -54,8 +55,8 @@ class Planted(unittest.TestCase):
 
     @contextlib.contextmanager
     def planted(self, kind: str, where: pathlib.Path):
-        """Plants an object of this kind under a name, and checks that it has not changed. A user with write
-        access to the directory could have created it."""
+        """Plants an object of this kind under a name, and checks at the end that it has not changed. Every kind
+        is one that a user with write access to the directory could create."""
         if kind == "link":
             where.symlink_to(self.treasure)
         elif kind == "dangling":
@@ -106,8 +107,7 @@ class Planted(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)
 
-    # Programs start slowly. Therefore one program writes several files, one beside each kind of planted
-    # object.
+    # One program writes a file for each kind of planted object, because starting a program takes long.
 
     @contextlib.contextmanager
     def each_planted(self, name: str):
@@ -223,7 +223,7 @@ class BesideAMultifile(Planted):
 
 
 class CapturedFiles(Planted):
-    """All files are in /dev/shm, which also has the names of a job's shared memory."""
+    """Plants objects in /dev/shm, where the library also creates the shared memory of a job."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -264,14 +264,14 @@ class CapturedFiles(Planted):
         status = container.stat()
         name = pathlib.Path(f"/dev/shm/sheaf-{os.geteuid():x}-{status.st_dev:x}-{status.st_ino:x}")
         name.unlink(missing_ok=True)  # left by killed processes with a container of the same inode number
-        # A file of this user may be a leftover of killed processes, so it is used.
+        # The library uses a file of the same user, because killed processes may have left it.
         self.expect_plain(name, [kind for kind in self.kinds() if kind != "own"])
 
     def test_the_memory_of_a_job(self) -> None:
         done = self.capture("echo > out.1; exec 3< out.1; flock 3; echo $SHEAF_CAPTURE; ls /dev/shm")
         text, *listed = done.stdout.split()
         self.capture("rm out.1")
-        # Only names of this job, because other jobs run at the same time.
+        # Names of other jobs are left out, because such jobs may run at the same time.
         own = [name for name in listed if rules_of(text) in name]
         names = [pathlib.Path("/dev/shm", name) for name in own if ".mark." not in name]
         self.assertGreaterEqual(len(names), 2, listed)
@@ -289,8 +289,8 @@ class CapturedFiles(Planted):
 
 
 class OutputsOfSplit(Planted):
-    """Output names that a tool derives from a prefix. With --force they are replaced, and links are not
-    followed."""
+    """Plants objects under output names that a tool derives from a prefix. With --force the tool must replace
+    the objects, and must not follow links."""
 
     def expect_replaced(self, name: pathlib.Path, *command: object) -> None:
         for kind in ("link", "dangling", "hard", "other", "empty"):

@@ -1,11 +1,11 @@
-"""Real programs and tools at real limits: full file systems (tmpfs, and ext4, xfs and btrfs on loop
+"""Runs programs and tools at real limits: full file systems (tmpfs, and ext4, xfs and btrfs on loop
 devices), a quota, the maximum file size, and the maximum number of open files.
 
-If data do not fit, the call or the close reports an error on all tasks. No program hangs, readers find
-the flushed bytes, and no tool leaves an incomplete output under its name.
+If data do not fit, the call or the close must report an error on all tasks. No program may hang, readers must
+find the flushed bytes, and no tool may leave an incomplete output under its final name.
 
-Mounting needs root. Without root or without the tools that make a file system, those tests are skipped
-with a reason."""
+Tests that mount file systems are skipped, with a reason, unless they run as root and the tools that make the
+file system are installed."""
 import json
 import os
 import pathlib
@@ -74,7 +74,7 @@ class Limits(unittest.TestCase):
         return where
 
     def fill(self, where: pathlib.Path, leave: int) -> pathlib.Path:
-        """Fills the file system and leaves about `leave` bytes; more on btrfs, which reserves whole block
+        """Fills the file system except for about `leave` bytes. Leaves more on btrfs, which reserves whole block
         groups for its metadata."""
         if where.name == "on-btrfs":
             leave *= 3
@@ -93,7 +93,7 @@ class Limits(unittest.TestCase):
 
     def write(self, path: pathlib.Path, words: str, tasks: int = 1, collective: bool = False, every: int = 3, count: int = 150,
               **options: object) -> list[dict]:
-        """Runs the writer, which must end by itself, and returns the results of each task."""
+        """Runs the writer program and returns the results of each task. Fails if the program hangs."""
         out = self.scratch / "told"
         for old in self.scratch.glob("told.*"):
             old.unlink()
@@ -114,8 +114,8 @@ class Limits(unittest.TestCase):
             self.assertTrue(any(word in task["error"] for word in words), task["error"])
 
     def require_kept(self, path: pathlib.Path, told: list[dict]) -> None:
-        """Checks that readers find all flushed bytes, before and after a repair. A repair may guess the ends
-        of bytes that were not flushed."""
+        """Checks that readers find all flushed bytes, before and after a repair. A repair may guess how many
+        bytes were written after the last flush."""
         for number, length in enumerate(self.read(path)):
             self.assertGreaterEqual(length, told[number]["flushed"] * PIECE)
         repaired = sheaf("repair", path)
@@ -128,7 +128,7 @@ class Limits(unittest.TestCase):
 
 
 PLAIN = (("wb", 1, False), ("wb", 3, False), ("wb,collective,collsize=3", 3, True))
-# The data are incompressible.
+# The written data are incompressible, so compressed files reach the limits as well.
 COMPRESSED = (("wb,compress=zstd", 1, False), ("wb,compress=lz4,frame=4k,compress_threads=0", 1, False), ("wb,compress=zstd,compress_threads=2", 1, False),
               ("wb,compress=zstd,frame=16k", 3, False), ("wb,compress=lz4,compress_threads=2", 3, False),
               ("wb,collective,collsize=3,compress=lz4", 3, True), ("wb,collective,collsize=3,compress=zstd,frame=4k,compress_threads=0", 3, True))

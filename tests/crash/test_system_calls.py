@@ -1,8 +1,8 @@
-"""Whole programs and tools with system calls that are interrupted, move fewer bytes than requested, or fail.
+"""Runs programs and tools whose system calls are interrupted, move fewer bytes than requested, or fail.
 
-Every call on their files fails in turn, once or from then on (failing_calls.c). Interrupted and short
-transfers change no result. After a failure, the program reports it, the flushed bytes are readable, and no
-incomplete output has its final name."""
+Every call on their files fails in turn, once or from then on (failing_calls.c). Interrupted and short transfers
+must not change any result. The program must report a failure, the flushed bytes must be readable, and no
+incomplete output may have its final name."""
 import concurrent.futures
 import errno
 import hashlib
@@ -45,7 +45,7 @@ class SystemCalls(unittest.TestCase):
         out = self.scratch / f"told-{path.parent.name}"
         result = self.run_with([*PROGRAM, "write", path, words, PIECE, count, every, 0, out], settings)
         self.assertEqual(result.returncode, 0, result.stderr)
-        # Without a journal, a program continues after a warning that its flushed bytes would not be found.
+        # If a program cannot create its journal, it continues with a warning. Its flushed bytes may then be lost.
         return {**json.loads(pathlib.Path(f"{out}.0").read_text()), "warned": "without a journal" in result.stderr}
 
     def read(self, path: pathlib.Path, settings: dict | None = None) -> int:
@@ -62,7 +62,7 @@ class SystemCalls(unittest.TestCase):
         return calls
 
     def sweep(self, calls: int, one) -> None:
-        """Calls one(number, settings) for every call and kind of failure, two at a time."""
+        """Calls one(number, settings) for every call and kind of failure. Runs two at a time."""
         cases = [(k, code, on) for code, on in KINDS for k in range(calls)]
 
         def case(number: int) -> None:
@@ -105,7 +105,7 @@ class SystemCalls(unittest.TestCase):
                 if told["closed"] == 1:
                     self.assertEqual(self.read(own / "a"), told["pieces"] * PIECE)
                 elif "atomic" in words:
-                    if (own / "a").exists():  # the last step was done; a later call failed
+                    if (own / "a").exists():  # the last step was done before a later call failed
                         self.assertEqual(self.read(own / "a"), told["pieces"] * PIECE)
                 elif told["opened"] and not told["warned"]:
                     self.assertGreaterEqual(self.read(own / "a"), told["flushed"] * PIECE)
@@ -135,7 +135,7 @@ class SystemCalls(unittest.TestCase):
                 own = self.scratch / f"{command[0]}-{number}"
                 own.mkdir()
                 result = self.run_with(words(own), {"FAILING_DIR": own, **settings})
-                # A lease that cannot be removed remains as that of a dead owner.
+                # A lease whose removal failed may remain. It counts as the lease of a dead owner.
                 found = {path.name: path.stat().st_size for path in own.iterdir() if path.suffix != ".lease"}
                 if result.returncode == 0:
                     self.assertEqual(found, expected)

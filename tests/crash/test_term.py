@@ -1,5 +1,5 @@
-"""Real MPI and hybrid programs with term=flush that get SIGTERM, directly or through mpirun. All tasks die by
-the signal. Readers find all accepted bytes, also after `sheaf repair`."""
+"""Sends SIGTERM to MPI and hybrid programs with term=flush, directly or through mpirun. All tasks must die by the
+signal. Readers must find all accepted bytes, before and after `sheaf repair`."""
 import os
 import pathlib
 import shutil
@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 BIN = pathlib.Path(os.environ["SHEAF_BIN"])
 MPIRUN = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "mpirun.sh"
-# Tasks, threads of each task (0: no teams), words of the open mode.
+# Each case has the number of tasks, the threads of each task (0: no teams), and words of the open mode.
 CASES = [(1, 0, ""), (3, 0, ""), (3, 0, "compress=zstd,frame=4k"), (3, 0, "durable"), (4, 0, "collective,collsize=2"),
          (2, 0, "fileptr=stream,checksums=off"), (2, 2, ""), (2, 2, "compress=lz4,compress_threads=1")]
 
@@ -42,7 +42,7 @@ class Term(unittest.TestCase):
         mpi = next((name for name in ("openmpi", "mpich") if (BIN / f"term_writer_{name}").exists()), None)
         if mpi is None:
             self.skipTest("no MPI")
-        # A job lasts as long as mpirun waits between TERM and KILL, so several jobs run at a time.
+        # Several jobs run at a time, because each lasts as long as mpirun waits between TERM and KILL.
         with ThreadPoolExecutor(max_workers=4) as pool:
             ways = [(*case, ("tasks", "mpirun")[number % 2]) for number, case in enumerate(CASES)]
             rounds = [pool.submit(self.round, mpi, *way) for way in ways]
@@ -52,7 +52,7 @@ class Term(unittest.TestCase):
 
     def round(self, mpi: str, tasks: int, threads: int, words: str, way: str) -> None:
         directory = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-term-"))
-        # Seconds between TERM and KILL in Open MPI. The default of 1 is too short on a busy host.
+        # Open MPI waits this many seconds between TERM and KILL. Its default of 1 is too short on a busy host.
         environment = {**os.environ, "OMPI_MCA_odls_base_sigkill_timeout": "6"}
         try:
             job = subprocess.Popen([MPIRUN, mpi, str(tasks), BIN / f"term_writer_{mpi}", directory, words, str(threads)],

@@ -1,8 +1,8 @@
-"""Two processes that write one multifile.
+"""Tests two processes that write one multifile.
 
-The second process is refused while the first one lives, and takes over at once after the first one was
-killed. A process that was stopped and resumes after a takeover fails and changes nothing. This holds for each
-of its tasks."""
+The open of the second process must fail while the first process lives, and must succeed at once after the first
+process was killed. If a stopped process resumes after a takeover, the calls of all its tasks must fail and change
+nothing."""
 import os
 import pathlib
 import shutil
@@ -20,7 +20,7 @@ CHUNK = 4096
 
 
 class Writer:
-    """living_program.py, with answers as numbers."""
+    """A process that runs living_program.py. Its answers are numbers."""
 
     def __init__(self, path: pathlib.Path, mode: str, tasks: int = 1, **environment: str) -> None:
         self.process = subprocess.Popen([*PROGRAM, path, mode, str(tasks), str(CHUNK)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -41,7 +41,7 @@ class Writer:
 
 
 class Job:
-    """living_program.py under Open MPI."""
+    """A job that runs living_program.py under Open MPI."""
 
     def __init__(self, path: pathlib.Path, mode: str, tasks: int, pipes: pathlib.Path) -> None:
         pipes.mkdir()

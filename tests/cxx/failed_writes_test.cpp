@@ -1,5 +1,5 @@
-// The C++ classes after a failed write: closing reports the failure, and a destructor leaves the file
-// unclosed.
+// Tests the C++ classes after a failed write. A close must report the failure, and a destructor must leave
+// the file unclosed.
 #include <gtest/gtest.h>
 
 #include <filesystem>

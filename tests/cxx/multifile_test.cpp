@@ -1,4 +1,4 @@
-// sheaf::MultifileWriter and its readers in serial programs.
+// Tests sheaf::MultifileWriter and the classes that read its files, in serial programs.
 #include "sheaf/multifile.hpp"
 
 #include <gtest/gtest.h>

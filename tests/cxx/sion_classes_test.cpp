@@ -1,4 +1,4 @@
-// The classes of SIONlib for serial programs.
+// Tests the classes of SIONlib for serial programs.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,5 +1,5 @@
-// A sequence of different collective calls. No task waits for the others at the end of every call, so a task
-// may still be leaving one call while others sum up values for the next. No sum may be lost.
+// Makes sequences of different collective calls. Tasks do not wait for each other at the end of a call, so
+// one task may still be leaving a call while others sum up values for the next call. No sum may be lost.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -54,8 +54,8 @@ TEST(Collective, SmallPiecesAfterLargeOnesInAnyOrderOfTasks) {
   }
 }
 
-// A failed call leaves no contributions for the next one. Otherwise, their segments would seem to fill the
-// gap between the extents of the next call.
+// A failed call must leave no contributions for the next call. Otherwise, segments of the failed call would
+// seem to fill the gap between the extents of the next call.
 TEST(Collective, AFailedCallLeavesNothingToTheNextOne) {
   MemoryStore store;
   store.open("a", sheaf::Access::fresh);
@@ -85,8 +85,8 @@ TEST(Collective, AFailedCallLeavesNothingToTheNextOne) {
     EXPECT_EQ(bytes[i], i / 10 == 1 ? std::byte{2} : std::byte{3}) << "at " << i;
 }
 
-// A matrix in blocks: the extents of two tasks interleave, and the pairs are far apart. The tasks of a pair
-// share requests. Tasks with gaps that no task fills do not.
+// Transfers a matrix in blocks: the extents of two tasks interleave, and the pairs are far apart. The tasks
+// of a pair must share requests. Tasks with gaps that no task fills must not.
 TEST(Collective, RangesThatInterleaveInPairsShareRequests) {
   constexpr int tasks = 4;
   constexpr int64_t piece = 8 << 10, rows = 32, far = 16 << 20;
@@ -118,8 +118,9 @@ TEST(Collective, RangesThatInterleaveInPairsShareRequests) {
   }
 }
 
-// Calls of several hosts that write parts of a block of the shared granularity. Tasks write independently if
-// and only if no two tasks write to the same block, as far as the order of the tasks shows.
+// Several hosts write parts of blocks of the shared granularity. Tasks must write independently if and only
+// if no two tasks write to the same block, as far as the library can conclude this from the order of the
+// tasks.
 TEST(Collective, HostsWriteAloneWhereNoTwoTasksHaveAUnit) {
   constexpr int tasks = 6;
   constexpr int64_t unit = 128 << 10, piece = 64 << 10, far = 1 << 20;
@@ -181,8 +182,9 @@ class CountedMeetings final : public test::ForwardingComm {
   int64_t meetings = 0;
 };
 
-// A task may know that no other task writes between its extents. Then a call needs one reduction, which
-// reports success, until a task writes elsewhere. This includes writes of whole units.
+// A task may know that no other task writes between its extents. Then a call must need only one reduction,
+// which reports success, until a task writes elsewhere. This includes writes of whole blocks of the shared
+// granularity.
 TEST(Collective, HostsWhoseTasksKeepToTheirClaimsMeetOnceInACall) {
   constexpr int64_t unit = 128 << 10, piece = 64 << 10, far = 1 << 20, calls = 5;
   MemoryStore store;
@@ -211,7 +213,8 @@ TEST(Collective, HostsWhoseTasksKeepToTheirClaimsMeetOnceInACall) {
   });
 }
 
-// The largest number of tasks that a shared-memory barrier supports. Each task has a record in every row.
+// Tests the maximum number of tasks that a shared-memory barrier supports. Each task has a record in every
+// row.
 TEST(Collective, AThousandTasksOnAHost) {
   constexpr int tasks = 1024;
   constexpr int64_t record = 16, rows = 40;

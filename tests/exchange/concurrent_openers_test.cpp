@@ -1,4 +1,4 @@
-// Handles of a file detect other writers on any host.
+// Tests that handles of a file detect other writers on any host.
 #include "exchange/transfer/concurrent_openers.hpp"
 
 #include <gtest/gtest.h>

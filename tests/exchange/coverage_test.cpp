@@ -1,4 +1,4 @@
-// The parts of a transfer: coverage, windows, and codes of segments.
+// Tests parts of a transfer: coverage, windows, and the encoding of segments.
 #include "exchange/pieces/coverage.hpp"
 
 #include <gtest/gtest.h>
@@ -66,8 +66,8 @@ TEST(Windows, BeginOnMultiplesOfTheirSize) {
   EXPECT_EQ(windows.end(4), 5000);
 }
 
-// All windows of a unit have the same owner in every call. Each window occurs once, and a round has one
-// window of each owner.
+// All windows in one block of the shared granularity must have the same owner in every call. Each window must
+// occur once.
 TEST(Windows, GiveEveryUnitToOneOwner) {
   std::map<std::array<int64_t, 3>, int64_t> owners;
   for (const int64_t low : {0, 1, 63, 64, 100, 130, 1000})
@@ -92,8 +92,8 @@ TEST(Windows, GiveEveryUnitToOneOwner) {
           }
 }
 
-// A short window keeps a call from allocating more memory than it needs, even if units are as long as a
-// MooseFS chunk.
+// The windows of a short extent must be short, even if blocks of the shared granularity are as long as a
+// MooseFS chunk. Otherwise a call would allocate more memory than it needs.
 TEST(Windows, OfAShortRangeAreShort) {
   constexpr int64_t KiB = 1 << 10, MiB = 1 << 20;
   CollectiveOptions how;

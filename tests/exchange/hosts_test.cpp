@@ -1,4 +1,4 @@
-// Hosts, their aggregators, and collective reads by several hosts.
+// Tests hosts, their aggregators, and collective reads by several hosts.
 #include "exchange/host_map.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ std::vector<int> owners_of(const HostMap::Rules& rules) {
   return hosts;
 }
 
-// The ranks of the owners, which all tasks know.
+// Returns the ranks of the window owners. Checks that all tasks find the same ranks.
 std::vector<int64_t> owner_tasks_of(const HostMap::Rules& rules) {
   std::vector<std::vector<int64_t>> known(tasks);
   run_fibers({.ranks = tasks, .stack_bytes = 64 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
@@ -68,7 +68,7 @@ TEST(HostMap, OfAnIoNodeShareOneSetOfAggregatorsAndMemoryEach) {
   EXPECT_EQ(owners_of({.aggregators = 1}), (Owners{0}));
 }
 
-// The access may be the same as in the previous call although that call made no exchange plan.
+// A call must make an exchange plan if the previous call made none, even if both have the same access.
 TEST(HostMap, MakeAPlanWhereTheLastCallHadNone) {
   constexpr int64_t record = 100, records = 50;
   MemoryStore store;
@@ -100,7 +100,7 @@ TEST(HostMap, MakeAPlanWhereTheLastCallHadNone) {
     ASSERT_EQ(bytes[static_cast<size_t>(i)], static_cast<std::byte>(140 + i / record % tasks)) << "at " << i;
 }
 
-// The windows of a plan are aligned to the block size of the calls that it was made for.
+// The windows of a plan are aligned to a block size. A call with another block size must make a new plan.
 TEST(HostMap, MakeAPlanForAnotherBlockSize) {
   constexpr int64_t record = 1000, records = 60;
   constexpr int64_t blocks[] = {4 << 10, 1 << 20, 64 << 10, 16 << 10, 4 << 20, 1};

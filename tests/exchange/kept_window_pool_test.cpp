@@ -1,4 +1,5 @@
-// Tasks that open one file after another reuse the window memory. No bytes of an earlier use may show.
+// Tasks that open one file after another reuse the memory of windows. No bytes of an earlier file may get
+// into a later file.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,8 +19,8 @@ using layout::TypeMap;
 
 constexpr int tasks = 4;
 
-// A task's `count` records of 100 bytes, one of every `stride` records. With stride == tasks the tasks fill
-// the file; a larger stride leaves gaps.
+// The `count` records of a task, of 100 bytes each. A task has one of every `stride` records of the file.
+// With stride == tasks, the tasks fill the file. A larger stride leaves gaps.
 struct Records {
   int64_t count;
   int64_t stride;
@@ -30,8 +31,8 @@ struct Records {
 
 class KeptStage : public ::testing::Test {
  protected:
-  // Writes and reads back the records in collective calls. `buffer` is the size of a window in bytes; 0
-  // selects the default.
+  // Writes the records and reads them back in collective calls. `buffer` is the size of a window in bytes, or
+  // 0 for the default.
   static void write(Comm& comm, Store& store, const std::string& name, const Records& records, uint8_t salt,
                     int64_t buffer = 0) {
     Collective transfers(comm);

@@ -1,4 +1,4 @@
-// Calls that a file shared by several hosts makes on the file below it.
+// Tests the calls that a file shared by several hosts makes on the file that it decorates.
 #include "exchange/transfer/non_coherent_file.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,8 @@
 namespace sheaf::exchange::hosts_file_test {
 namespace {
 
-// A file without cache control publishes by a sync.
+// A file without cache control must publish written bytes by a sync in the close, and report if the sync
+// fails.
 TEST(NonCoherentFile, PublishesWhatItWroteWhenItIsClosedAndTellsIfThatFails) {
   MemoryStore memory;
   memory.open("file", Access::fresh);

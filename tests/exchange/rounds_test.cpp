@@ -9,7 +9,8 @@
 namespace sheaf::exchange::rounds_test {
 namespace {
 
-// Task k sends its number to task 0 in step k. With `fails`, use() throws in step 2.
+// Task k sends its number to task 0 in step k. With `fails`, use() throws in step 2. All steps must run, also
+// after the failure.
 TEST(Rounds, CarryOutAllStepsAlsoAfterAFailure) {
   for (const bool fails : {false, true}) {
     std::vector<int64_t> got;

@@ -1,4 +1,5 @@
-// Collective writes to files that take many segments in one request. All full windows go into one request.
+// Tests collective writes to files that accept many segments in one request. All full windows must be written
+// by one request.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +22,7 @@ struct Counts {
   int64_t fails_at = -1;
 };
 
-// Yields in every write, so other tasks run during a request.
+// A file that yields in every write, so that other tasks run during a request.
 class ScatteringFile final : public ForwardingFile {
  public:
   ScatteringFile(std::shared_ptr<File> file, Counts& counts)
@@ -47,8 +48,8 @@ class ScatteringFile final : public ForwardingFile {
   Counts& counts_;
 };
 
-// Writes units that are distributed round robin over the tasks. With `holes`, one unit of every row belongs
-// to no task.
+// Writes blocks of `unit` bytes that are distributed round robin over the tasks. With `holes`, one block of
+// every row belongs to no task.
 void write_units(Comm& comm, File& file, int64_t unit, int64_t units, bool holes, int calls) {
   Collective transfers(comm);
   CollectiveOptions how;

@@ -1,4 +1,4 @@
-// Writes of extents in which the program has locked parts (exchange/transfer/shared_range).
+// Tests writes to extents in which the program holds locks (exchange/transfer/shared_range).
 #include "exchange/transfer/shared_range.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,8 @@ namespace {
 
 using Range = std::pair<int64_t, int64_t>;
 
-// A file with locks of the program. It records the extents that are locked at each write.
+// A file in which the program holds locks on the extents `bars`. It records the extents that the library has
+// locked at each write.
 class BarredFile final : public ForwardingFile {
  public:
   explicit BarredFile(MemoryStore& store) : ForwardingFile(store.open("a", sheaf::Access::create)) {}
@@ -85,7 +86,8 @@ TEST_F(SharedRangeTest, LeavesOutWhatTheProgramHasLocked) {
   EXPECT_TRUE(file.held.empty());
 }
 
-// Before the retry, another process may have acquired a lock, read the old bytes, and written them back.
+// If the program released its lock during the write, the library must write again. Another process may have
+// acquired a lock, read the old bytes, and written them back in the meantime.
 TEST_F(SharedRangeTest, IsWrittenAgainIfALockOfTheProgramHasGone) {
   file.bars = {{100, 200}};
   file.after_write = [&] { file.bars.clear(); };
@@ -105,7 +107,7 @@ TEST_F(SharedRangeTest, OfATaskThatNeverGivesItBackIsAnError) {
   EXPECT_TRUE(file.held.empty());
 }
 
-// Data sieving reads the gaps between the pieces and writes them back, which requires the lock.
+// Data sieving reads the gaps between the extents and writes them back. It must not do so without a lock.
 TEST_F(SharedRangeTest, NothingIsReadAndWrittenBackWithoutALock) {
   const std::vector<std::byte> zeros(400);
   std::vector<std::byte> pieces(100, std::byte{7});

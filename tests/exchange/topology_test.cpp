@@ -1,4 +1,4 @@
-// Tables of I/O nodes: SHEAF_TOPOLOGY=file:PATH and cmd:PROGRAM.
+// Tests tables of I/O nodes: SHEAF_TOPOLOGY=file:PATH and cmd:PROGRAM.
 #include "comm/topology.hpp"
 
 #include <gtest/gtest.h>

@@ -58,7 +58,7 @@ TEST(Unwritten, PiecesOfAnAccessAreMissingAndGapsAreNot) {
   EXPECT_EQ(told(bytes), "");
 }
 
-// Compares random extents with a set of single bytes.
+// Adds and removes random extents. The result must be the same as in a model, a set of single bytes.
 TEST(Unwritten, ExtentsAreThoseOfAModel) {
   UnwrittenBytes bytes;
   std::set<int64_t> model;
@@ -77,7 +77,7 @@ TEST(Unwritten, ExtentsAreThoseOfAModel) {
     }
     ASSERT_EQ(told(bytes).empty(), model.empty()) << "round " << round;
   }
-  for (int64_t at = 0; at < 80; ++at) {  // one byte at a time: the set is empty only when the model is
+  for (int64_t at = 0; at < 80; ++at) {  // both sets must become empty with the same byte
     EXPECT_EQ(told(bytes).empty(), model.empty());
     bytes.remove(at, 1);
     model.erase(at);

@@ -1,5 +1,5 @@
-// The protocol of the shared-memory windows, explored over all interleavings of three tasks. No task sleeps
-// for ever, and no two windows use a slot at the same time.
+// Explores all interleavings of three tasks in the protocol of the shared-memory windows. No task may sleep
+// for ever, and no two windows may use a slot at the same time.
 #include "exchange/aggregator_protocol.hpp"
 
 #include <gtest/gtest.h>
@@ -166,7 +166,7 @@ struct State {
     };
     switch (own.phase) {
       case Phase::own:
-        // Two windows are read before the aggregator takes its own parts of the first.
+        // The aggregator reads two windows before it takes its own parts of the first one.
         if (model.program->writes) return then(go(0, own, own.window + 1), Phase::await_free);
         if (own.window < begin_at + 2) return then({ActionKind::leave}, Phase::await_free);
         return then(go(0, own, own.window - 1), Phase::await_free);
@@ -251,8 +251,8 @@ TEST(StageSteps, ReadingGoesThroughInEveryOrder) {
       EXPECT_GT(explore({.windows = 4, .slots = 2, .pens = pens, .writes = false, .parts = parts}), 1000U);
 }
 
-// All tasks have parts of all windows, so they all arrive at the first window. One task reads it and the next
-// one reads the second window. The third task finds no free I/O token and sleeps.
+// All tasks have parts of all windows, so they all arrive at the first window. While the first task reads it,
+// the second task must read the second window. The third task must find no free I/O token and sleep.
 TEST(StageSteps, WhoWaitsForAWindowReadsTheNext) {
   const Program program{.windows = 4, .slots = 4, .pens = 2, .writes = false, .parts = all_have_all};
   State state = begin_of(program);
@@ -267,8 +267,8 @@ TEST(StageSteps, WhoWaitsForAWindowReadsTheNext) {
   EXPECT_GE(state.task[2].sleeps_on, 0);
 }
 
-// An aggregator needs slots for three rounds, here of one window each. Some windows have no part of any task
-// of this host.
+// Explores an aggregator and slots for three rounds, the minimum, with one window in each round. The
+// aggregator must also pass windows in which no task of this host has a part.
 TEST(StageSteps, AggregatorsGoThroughInEveryOrder) {
   constexpr std::array<uint8_t, max_windows> some{7, 0, 6, 1, 0, 3};
   for (const bool writes : {true, false})

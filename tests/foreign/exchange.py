@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Multifiles that are exchanged between two architectures.
+"""Checks that two architectures can exchange multifiles.
 
     exchange.py HERE THERE
 
 HERE and THERE are directories of built programs, for this host and for another architecture. Wrappers that
 start the programs under emulation are enough (scripts/foreign.sh).
 
-The programs of one side write every kind of multifile in tests/conformance/frozen_cases.py. Those of the other
-side read it by every interface and tool, change it, and read the result. Then the sides change places.
+The programs of one side write every kind of multifile in tests/conformance/frozen_cases.py. The programs of the
+other side read it by every interface and tool, change it, and read the result. Then the sides swap roles.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Side:
 
     @cached_property
     def byte_order(self) -> str:
-        """The byte order of the architecture."""
+        """Returns the byte order of the architecture."""
         frozen = next(frozen for frozen in all_files() if frozen.name == "plain")
         with tempfile.TemporaryDirectory() as directory:
             self.carry_out(frozen, frozen.cases[0], Path(directory))
@@ -90,10 +90,9 @@ class Exchange(unittest.TestCase):
         self.dir = Path(directory.name)
 
     def each(self, check: Callable[[Frozen, Path, list[bytes]], None], *states: str) -> None:
-        """Calls `check` for each kind of multifile with one of the given states.
+        """Writes each kind of multifile with one of the given states, and calls `check` for it.
 
-        The multifile is as the writer left it. The arguments are its case, its main file and the streams of
-        its tasks."""
+        The arguments of `check` are the multifile's case, its main file and the streams of its tasks."""
         for frozen in all_files():
             if frozen.state not in states or frozen.name == "striped":
                 continue
@@ -191,7 +190,7 @@ class Exchange(unittest.TestCase):
         self.assertEqual(self.reader.tool("cat", f"sfio:{frozen.main}", root=folder), b"".join(frozen.expected().streams))
 
     def test_same_bytes(self) -> None:
-        """Two architectures of one byte order write the same bytes, unless the file contains a random
+        """Two architectures of the same byte order must write the same bytes, unless the file contains a random
         identity."""
         if self.reader.byte_order != self.writer.byte_order:
             self.skipTest("the byte orders differ")

@@ -1,4 +1,4 @@
-// Encoding and decoding of extension header and trailer; every flipped bit in them is detected.
+// Tests encoding and decoding of extension header and trailer. Every flipped bit in them must be detected.
 #include "format/extension.hpp"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,8 @@ TEST(Extension, FindsEveryFlippedBitOfTheFixedPart) {
     auto bytes = good;
     bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
     const bool in_magic = bit / 8 >= 1012 && bit / 8 < 1020;
-    // Without its magic the header is a plain one, which the footer of a complete file contradicts.
+    // Without the magic, the header looks like one without extensions. The footer of a complete file
+    // contradicts that.
     if (in_magic) {
       EXPECT_EQ(decode_extension(bytes, "x.sion"), std::nullopt);
     } else {

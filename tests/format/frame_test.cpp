@@ -1,4 +1,4 @@
-// Heads, tables and indexes of frames.
+// Tests heads, tables and indexes of frames.
 #include "format/frame.hpp"
 
 #include <gtest/gtest.h>

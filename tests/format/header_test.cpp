@@ -1,4 +1,4 @@
-// Encoding and decoding of META1: byte orders, versions, limits of every field, names.
+// Tests encoding and decoding of META1: byte orders, versions, limits of every field, names.
 #include "format/header.hpp"
 
 #include <gtest/gtest.h>
@@ -127,7 +127,7 @@ TEST(Header, OfASerialFileHasFileNumberOne) {
   EXPECT_FALSE(decode_header(bytes, "x").leads_set());
 }
 
-// docs/format.md, section 3: modes 52 and 53 name layouts that no program ever wrote.
+// Modes 52 and 53 name layouts that no program ever wrote (docs/format.md, section 3). They must be refused.
 TEST(Header, RefusesUnknownKeyValueModes) {
   const auto with_mode = [](int32_t mode, int32_t version) {
     Bytes bytes = with(16, version);

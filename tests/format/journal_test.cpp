@@ -1,5 +1,5 @@
-// Slots of a journal: torn records are distinguished from damaged ones, and a loss of the newest record is
-// detected.
+// Tests slots of a journal. Readers must distinguish torn records from damaged ones, and must detect a loss
+// of the newest record.
 #include "format/journal.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ constexpr int64_t slot_of_test = 7;
 
 using Bytes = std::array<std::byte, journal_slot_size>;
 
-// A slot after `records` writes, each following the previous one.
+// A slot to which `records` records were written one after another.
 struct Written {
   Bytes bytes{};
   std::optional<JournalRecord> last;
@@ -45,7 +45,8 @@ TEST(JournalSlot, HoldsTheNewestRecordAndTheOneBefore) {
   }
 }
 
-// No flush of a torn record has succeeded: the previous record is valid, and the journal is not damaged.
+// A flush whose record is torn has not succeeded. Readers must return the previous record, and must not
+// report damage.
 TEST(JournalSlot, TornByAWriteThatEndedEarlyIsSound) {
   for (int records = 0; records < 5; ++records)
     for (int64_t length = 0; length <= journal_record_size - 8; ++length) {
@@ -71,7 +72,9 @@ TEST(JournalSlot, IsCorrectedWhereOneBitIsWrong) {
     }
 }
 
-// Bytes are wrong or zero. Zeros in place of a whole record, or where no record was, look unwritten.
+// If bytes anywhere in the slot are wrong or zero, readers must find the newest record or report damage.
+// Zeros in place of the whole newest record are an exception, because they look like a record that was never
+// written.
 TEST(JournalSlot, SaysSoWhereItsNewestRecordIsDestroyed) {
   for (const bool zeros : {false, true})
     for (int records = zeros ? 5 : 1; records < 8; ++records)
@@ -94,7 +97,8 @@ TEST(JournalSlot, SaysSoWhereItsNewestRecordIsDestroyed) {
         }
 }
 
-// Records that no flush has synced may be missing, in any combination.
+// After a loss of power, any records that were not synced may be missing, also if a later record is present.
+// Readers must not report damage then.
 TEST(JournalSlot, IsSoundWhereALossOfPowerTookARecordAndLeftALaterOne) {
   for (int records = 2; records < 6; ++records) {
     Written slot(records);

@@ -1,4 +1,4 @@
-! Shared by the Fortran tests: a counter of failed checks.
+! Counts the failed checks of a Fortran test.
 module checks
   implicit none
   integer :: failures = 0

@@ -1,4 +1,4 @@
-! Compression by open-mode options: the file is small, and the same program reads back what it wrote.
+! Tests compression by open-mode options. The file must be small, and the program must read back its data.
 program compression_test
   use, intrinsic :: iso_c_binding
   use sion_f90

@@ -1,5 +1,5 @@
-! A write fails because of a limit on the file size: the flush and the close report it. Must run with a small
-! limit (ulimit -f).
+! A write fails because of a limit on the file size. The flush and the close must report the failure. The
+! program must run with a small limit (ulimit -f).
 program failed_write_test
   use, intrinsic :: iso_c_binding
   use sion_f90

@@ -1,5 +1,5 @@
-! Mapped access, duplicates and a changed chunk size under a real MPI. Uses the module with the communicators
-! of COMMUNICATORS or, with F77, the entry points of FORTRAN 77.
+! Tests mapped access, duplicates and a changed chunk size under a real MPI. Uses the module with the
+! communicators of COMMUNICATORS or, with F77, the entry points of FORTRAN 77.
 program mapped_test
   use COMMUNICATORS
 #ifndef F77
@@ -55,7 +55,7 @@ contains
     call check(ierr == sion_success, 'closed')
   end subroutine
 
-  ! Two duplicates of one task, and the handle itself, each with a position of its own.
+  ! Reads through the handle and two duplicates of one task. Each must have its own position.
   subroutine read_mapped
     integer :: files, tasks, ranks(2), filenrs(2), lranks(2), block, sid, i, found, copy(2), again(2)
     integer(i8) :: chunks(2), rc

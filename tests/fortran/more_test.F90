@@ -1,4 +1,4 @@
-! Calls that the original has in C only: key-value records, numbers and tables of an open multifile. Uses the
+! Tests calls that SIONlib has in C only: key-value records, numbers and tables of an open multifile. Uses the
 ! module or, with F77, the entry points of FORTRAN 77.
 program more_test
 #ifndef F77

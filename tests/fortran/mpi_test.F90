@@ -1,5 +1,5 @@
-! The MPI calls of the module under a real MPI. COMMUNICATORS selects the module of MPI by its kind of
-! communicator: mpi (integer) or mpi_f08 (type(MPI_Comm)).
+! Tests the MPI calls of the module under a real MPI. COMMUNICATORS is the module of MPI, which determines the
+! type of communicators: mpi (integer) or mpi_f08 (type(MPI_Comm)).
 program tasks_test
   use COMMUNICATORS
   use sion_f90_mpi

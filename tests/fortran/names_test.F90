@@ -1,6 +1,6 @@
-! Every name of the data routines, each with data of its type, from the module or, with F77, from the entry
-! points of FORTRAN 77, which have no interface. WITH_MPI adds the collective ones. All names of one family
-! read and write the same bytes.
+! Calls the data routines by each of their names with data of the right type. Uses the module or, with F77,
+! the entry points of FORTRAN 77, which have no interface. WITH_MPI adds the collective routines. All names of
+! one routine must read and write the same bytes.
 #define MOVE(NAME, DATA, BYTES) call NAME(DATA, BYTES, 3_i8, sid, rc); call moved('NAME')
 
 program names_test
@@ -192,7 +192,7 @@ contains
 #endif
   end subroutine
 
-  ! Swapping twice restores the data. FORTRAN 77 has the untyped name only, and never sets the last argument.
+  ! Two swaps must restore the data. FORTRAN 77 has only the untyped name, and never sets the last argument.
   subroutine swap
     integer :: again
     call fill

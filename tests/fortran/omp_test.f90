@@ -1,4 +1,4 @@
-! The OpenMP module: every thread of a team is a task of one multifile.
+! Tests the OpenMP module, in which every thread of a team is a task of one multifile.
 program omp_test
   use omp_lib, only: omp_get_thread_num, omp_get_num_threads
   use sion_f90_omp

@@ -1,4 +1,4 @@
-! The hybrid module under a real MPI, two threads per process. COMMUNICATORS is mpi or mpi_f08, as in mpi_test.
+! Tests the hybrid module under a real MPI with two threads per process. COMMUNICATORS is mpi or mpi_f08.
 program hybrid_test
   use COMMUNICATORS
   use omp_lib, only: omp_get_thread_num

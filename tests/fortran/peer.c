@@ -1,5 +1,6 @@
-/* The C side of the exchange tests: writes and checks, through the C interface, the same file as Fortran.
- * Task t holds 10 integers 100*t+1..100*t+10, 10 doubles half as large, and "Sheaf in Fortran". */
+/* The C side of tests that exchange a file between C and Fortran. It writes and checks the same file as the
+ * Fortran side. Task t has the 10 integers 100*t+1..100*t+10, 10 doubles half as large, and "Sheaf in
+ * Fortran". */
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +43,7 @@ static int check_task(int sid, int task) {
          sion_feof(sid) == 1;
 }
 
-/* Returns 1 if the file was written. */
+/* Writes the file. Returns 1 on success. */
 int peer_write(char* name) {
   int ntasks = TASKS, nfiles = 1, ranks[TASKS] = {0, 1}, *globalranks = ranks;
   sion_int64 sizes[TASKS] = {1000, 1000}, *chunksizes = sizes;
@@ -53,7 +54,7 @@ int peer_write(char* name) {
   return sion_close(sid) == SION_SUCCESS && good;
 }
 
-/* Returns 1 if the file holds that content for `tasks` tasks. */
+/* Returns 1 if the file has the expected content of `tasks` tasks. */
 int peer_check(char* name, int tasks) {
   int ntasks = 0;
   int sid = sion_open(name, "rb", &ntasks, NULL, NULL, NULL, NULL, NULL);

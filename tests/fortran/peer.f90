@@ -1,4 +1,4 @@
-! The C side of the exchange tests (peer.c), and the same content through a handle opened by Fortran.
+! Declares the C side of the exchange tests (peer.c), and writes and checks the same content in Fortran.
 module peer
   use, intrinsic :: iso_c_binding, only: c_char, c_int, c_null_char
   use sion_f90

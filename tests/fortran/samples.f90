@@ -1,4 +1,4 @@
-! Data of each type that has a name among the data routines.
+! Sample data of each type for which the data routines have a name.
 module samples
   use, intrinsic :: iso_fortran_env, only: int16, int64
   implicit none

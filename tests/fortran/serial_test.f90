@@ -1,4 +1,4 @@
-! The serial calls of the module, against files of the C interface and files of its own.
+! Tests the serial calls of the module with files that C programs write and with its own files.
 program serial_test
   use, intrinsic :: iso_c_binding
   use sion_f90

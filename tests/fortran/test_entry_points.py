@@ -1,9 +1,11 @@
-"""Every routine of the Fortran interface is in the libraries under all its names, and is called by a test.
+"""Checks that every routine of the Fortran interface is in the libraries under all its names, and that a test calls
+it.
 
     test_entry_points.py --libraries LIB... --programs PROGRAM...
 
-The entry points of FORTRAN 77 are looked up among the symbols that the libraries define and that the test programs
-import. The names of the modules are looked up in the sources of the tests, which compile only with correct names."""
+The script looks for the entry points of FORTRAN 77 among the symbols that the libraries define and that the test
+programs import. It looks for the names of the modules in the sources of the tests, which compile only with correct
+names."""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ get_mapping get_locations get_current_locations get_fileno get_file_endianness g
 get_endianess endianness_swap_needed bytes_avail_in_block get_position swap write fwrite read fread paropen_omp
 parclose_omp""".split()
 MPI = "paropen_mpi parclose_mpi coll_fwrite_mpi coll_fread_mpi paropen_ompi parclose_ompi".split()
-# Routines beyond the description: those that it has in C only.
+# Routines that the description of the SION interface has in C only.
 OWN = """bytes_avail_in_chunk get_bytes_written get_bytes_read get_number_of_files get_location_arrays dup dedup fwrite_key
 fread_key seek_key fread_key_iterator_reset fread_key_iterator_next key_full_scan key_list_iterator_reset
 key_list_iterator_next key_get_stat get_keyval_mode""".split()

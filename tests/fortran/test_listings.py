@@ -1,5 +1,5 @@
-"""The listings of the SC'09 paper (examples/listings), in Fortran under one MPI and in C: all versions read the files
-of each other.
+"""Tests the listings of the SC'09 paper (examples/listings), in Fortran under one MPI and in C. All versions must read
+each other's files.
 
     test_listings.py MPI MPI_OF_C
 """

@@ -1,4 +1,4 @@
-! Data of every intrinsic type, kind and rank pass through the same two calls, whole and as sections.
+! Tests that the same two calls accept data of every intrinsic type, kind and rank, whole arrays and sections.
 program types_test
   use, intrinsic :: iso_fortran_env
   use sion_f90

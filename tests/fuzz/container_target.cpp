@@ -1,5 +1,5 @@
-// Containers: as arbitrary bytes, and with a sealed header, table and records, so that readers trust the
-// contents.
+// Reads containers. Their bytes are arbitrary, or have correct checksums in header, table and records, so
+// that readers use arbitrary contents.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -34,7 +34,7 @@ class Input {
     bytes_ = bytes_.subspan(count);
     return value;
   }
-  // Small in most cases, otherwise any number.
+  // Returns a size that is small in most cases, and otherwise any number.
   int64_t size() {
     const uint64_t value = number();
     return static_cast<int64_t>((value & 7) != 0 ? value % 9000 : value >> 1);
@@ -71,7 +71,7 @@ Bytes sealed(Input input, uint32_t version) {
     record.which = static_cast<uint32_t>(what >> 27 & 3);
     record.size = input.size();
     record.offset = record.size;
-    // May be negative
+    // The place may be negative.
     record.place = static_cast<int64_t>(static_cast<uint64_t>(input.size()) + container_page);
     record.length = input.size() & max_piece_length;
     if (version == container_summed) add_sums(record, what);
@@ -85,7 +85,7 @@ Bytes sealed(Input input, uint32_t version) {
   return bytes;
 }
 
-// may_mismatch: checksums may be wrong.
+// Reads a container in every way and compares the results. `may_mismatch` states that checksums may be wrong.
 void look_at(const Bytes& file, bool may_mismatch) {
   MemoryStore store;
   store.set_contents("set.container.host", file);

@@ -1,7 +1,7 @@
 // Flips every bit of small multifiles, one at a time. For a file with checksums, each way of reading must
-// report an error or return unchanged data. Without checksums it may also return changes that the format
-// cannot detect. The test lists all such fields. It fails for a new one and prints the number of bits in
-// each.
+// report an error or return unchanged data. Without checksums, a flip in some fields may change the data that
+// is read. The test lists these fields and fails if a flip in any other field changes data. It prints the
+// number of such bits in each field.
 #include <gtest/gtest.h>
 
 #include "comm/agree.hpp"
@@ -15,7 +15,7 @@
 namespace sheaf::fuzz {
 namespace {
 
-// Purpose of a byte of a physical file.
+// The field that a byte of a physical file belongs to.
 struct Place {
   std::string field;
   bool is_data = false;
@@ -95,7 +95,8 @@ struct Tally {
 
 class Flips : public ::testing::Test {
  protected:
-  // Fields in which a flip may change the data read. A change in any other field is a failure.
+  // Flips every bit of the files and checks all ways of reading. `unprotected` lists the fields in which a
+  // flip may change the data that is read.
   void flip_everything(const std::string& name, const std::set<std::string>& unprotected) {
     const std::vector<std::string> paths = store.paths();
     int64_t ntasks = 0;
@@ -186,7 +187,8 @@ test::Program program(int32_t nfiles) {
 }
 
 const std::set<std::string> in_one_file{"block counts", "block sizes", "global ranks"};
-// Any other file number makes the first file a member of a set; such a file may be opened by itself.
+// A flip in the file number turns the first file into another member of a set. Readers may open such a file
+// by itself, and then return its fields as they are.
 const std::set<std::string> in_set{"block counts", "block sizes", "global ranks", "mapping", "file number"};
 
 constexpr const char* plain = "w,checksums=off";

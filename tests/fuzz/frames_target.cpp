@@ -1,5 +1,5 @@
-// Frames: heads, tables, indices, and stored bytes with their codec. The first byte selects the structure;
-// its highest bit makes magic numbers and checksums correct.
+// Decodes frames: heads, tables, indices, and stored bytes with their codec. The first byte of the input
+// selects the structure. If its highest bit is set, magic numbers and checksums are correct.
 #include <algorithm>
 #include <cstring>
 
@@ -40,7 +40,8 @@ void decode_a_head(Recipe recipe, bool sound) {
   require(again == head, "a head is encoded as it was decoded");
 }
 
-// Each frame begins where the previous one ends, and find() returns the frame that holds a position.
+// Checks that each frame begins at the end of the previous one, and that find() returns the frame that
+// contains a position.
 void check_table(const FrameTable& table) {
   int64_t sum = 0;
   for (const format::Frame& f : table.frames()) {
@@ -67,7 +68,7 @@ void check_index(const FrameTable& table, int64_t stored) {
           "an index is decoded as it was encoded");
 }
 
-// Frames in the order of a writer that may seek back, stored consecutively.
+// Builds a table of frames in the order of a writer that may seek back. The frames are stored consecutively.
 void build_a_table(Recipe recipe) {
   FrameTable table;
   int64_t stored = 0;
@@ -121,7 +122,7 @@ void decode_an_index(Recipe recipe, bool sound) {
   check_table(*table);
 }
 
-// The codec's output for the stored bytes matches the frame if the checksum is correct.
+// Decodes stored bytes. If the checksum is correct, the codec's output must match the head of the frame.
 void decode_stored(Recipe recipe, bool sound) {
   static codec::FrameDecoder decoder;
   static codec::Decompressor plain_decoder;

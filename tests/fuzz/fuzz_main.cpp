@@ -1,5 +1,5 @@
-// One target in the form that libFuzzer expects. SHEAF_FUZZ_TARGET: its function. SHEAF_FUZZ_PACKED: its
-// inputs are packed files.
+// Defines one target in the form that libFuzzer expects. The macro SHEAF_FUZZ_TARGET is the target's
+// function. SHEAF_FUZZ_PACKED is defined if its inputs are packed files.
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
-// The head of a physical file and that of a subfile: META1 with its extension, pointers, arrays, stripe
-// identities. The first byte selects the structure; its highest bit makes checksums and magic numbers
-// correct.
+// Decodes the head of a physical file or of a subfile: META1 with its extension, pointers, arrays, stripe
+// identities. The first byte of the input selects the structure. If its highest bit is set, checksums and
+// magic numbers are correct.
 #include <array>
 #include <cstring>
 #include <vector>
@@ -44,7 +44,7 @@ void decode_extension(std::span<const std::byte> header, bool sound) {
   require(format::decode_extension(again, "m") == e, "an extension is encoded as it was decoded");
 }
 
-// Decodes the fields, the extension, and the bytes in between.
+// Makes the fields, the extension, and the bytes between them from a recipe, and decodes them.
 void decode_parts(Recipe recipe, bool sound) {
   std::array<std::byte, format::fixed_size> header{};
   std::ranges::copy(recipe.bytes(fields_size), header.begin());
@@ -73,7 +73,8 @@ void decode_values(std::span<const std::byte> bytes, ByteOrder order) {
   require(std::equal(bytes.begin(), bytes.end(), again.begin()), "an array is encoded as it was decoded");
 }
 
-// The eight bytes after the summed range are its FNV-1a hash (docs/format.md, "Striped files").
+// Decodes the identity of a striped file. Its last field is the FNV-1a hash of the bytes before it
+// (docs/format.md, "Striped files").
 void decode_stripe_identity(Recipe recipe, bool sound) {
   auto bytes = recipe.filled<format::StripeIdentity::bytes>();
   if (sound) {

@@ -1,7 +1,7 @@
-// journal_model: records of a journal created from a fuzzer's bytes, and the records that a reader must find
-// by docs/format.md, section 16; independent of the library. A record takes 8 bytes: slot, sequence, flags
-// (1: finished; 4: one bit is wrong, which readers correct), and the bytes of the chunk in five bytes, little
-// endian.
+// journal_model: creates the records of a journal from a fuzzer's bytes, and determines the records that a
+// reader must find by docs/format.md, section 16, without the library's reader. A record takes 8 bytes of the
+// input: slot, sequence, flags (1: finished; 4: one bit is wrong, which readers correct), and five bytes,
+// little endian, with the number of bytes in the chunk.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ inline constexpr size_t max_records = 64;
 
 using Slots = std::map<int64_t, std::vector<format::JournalRecord>>;  // by slot, unordered
 
-// Writes the records into `journal`, which has a header already. Returns the valid ones: at most one in each
-// half of a slot.
+// Writes the records into `journal`, which already has a header. Returns the valid records, of which each
+// half of a slot has at most one.
 inline Slots put_records(std::span<const std::byte> input, uint64_t seed, std::vector<std::byte>& journal) {
   std::map<std::pair<int64_t, uint32_t>, format::JournalRecord> halves;
   for (size_t at = 0; at + record_bytes <= input.size() && at < max_records * record_bytes;
@@ -44,7 +44,7 @@ inline Slots put_records(std::span<const std::byte> input, uint64_t seed, std::v
   return slots;
 }
 
-// Returns the block sizes of one of `tasks` tasks.
+// Returns the block sizes of task `task` of `tasks` tasks.
 inline std::vector<int64_t> blocks_of(const Slots& slots, int64_t tasks, int64_t task) {
   std::vector<int64_t> sizes;
   for (int64_t block = 0;; ++block) {

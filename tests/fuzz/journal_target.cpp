@@ -1,5 +1,5 @@
-// Journals of an unclosed multifile of three tasks, with records from journal_model.hpp. Readers find exactly
-// the data that the model finds, and a repair keeps it.
+// Reads and repairs an unclosed multifile of three tasks whose journal has records from journal_model.hpp.
+// Readers must find exactly the data that the model finds, before and after the repair.
 #include "comm/agree.hpp"
 #include "format/journal.hpp"
 #include "fuzz/journal_model.hpp"
@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t journal_tasks = 3;
 constexpr int64_t journal_chunk = 64;
 
-// An unclosed file, with the partially written journal of its program in `journal`.
+// An unclosed file, and the incomplete journal of the program that wrote it.
 struct Unclosed {
   Bytes file, journal;
   uint64_t seed = 0;

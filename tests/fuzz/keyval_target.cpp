@@ -1,5 +1,6 @@
-// Key-value records: scanned, and read by key, from a stream of arbitrary bytes. Byte 0: chunk size - 1; byte
-// 1: size of the buffer and byte order; bytes 2 and 3: the query; the others are the stream.
+// Scans key-value records in a stream of arbitrary bytes, and reads them by key. Byte 0 of the input is the
+// chunk size - 1, byte 1 has the size of the buffer and the byte order, and bytes 2 and 3 are the query. All
+// further bytes are the stream.
 #include <algorithm>
 
 #include "comm/agree.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 constexpr size_t record_head = 16;
 
-// Returns the whole records at the beginning of `stream`, determined without the library.
+// Parses `stream` without the library. Returns the complete records at its beginning.
 test::Records parse(std::span<const std::byte> stream, ByteOrder order, bool& whole) {
   test::Records records;
   while (stream.size() >= record_head) {
@@ -76,7 +77,7 @@ void read_by_key(WrittenStream& s, const test::Records& records, bool whole, uin
     model.check_keys(index);
     return;
   }
-  // Data before the damage is readable. Queries that reach the damage fail, every time.
+  // Data before the damage must be readable. Every query that reaches the damage must fail.
   for (const test::Record& r : records) {
     const auto found = index.next_record();
     require(found && found->key == r.key, "a record before the damage");

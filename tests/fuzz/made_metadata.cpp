@@ -33,7 +33,7 @@ void pad(Bytes& to, int64_t tail_at) {
   while ((tail_at + std::ssize(to)) % 8 != 0) to.push_back(std::byte{});
 }
 
-// Returns the offset of the data, which follow META1.
+// Returns the offset of the data, which follow META1, or nullopt if the block size is invalid.
 std::optional<int64_t> data_begin(int64_t tasks, int64_t fsblksize) {
   if (fsblksize <= 0) return std::nullopt;
   return align_up(format::fixed_size + 16 * tasks + format::pointer_size, fsblksize);
@@ -99,7 +99,8 @@ void MadeMetadata::fit_pointer() {
   pointer.varheader = std::max<int64_t>(0, end.value_or(0));
 }
 
-// Adds table, mapping and the following trailer. Returns false if there would be too many data checksums.
+// Adds table and mapping, and after them the trailer. Returns false if there would be too many data
+// checksums.
 bool MadeMetadata::seal() {
   const auto plain_end = tail_at + std::ssize(tail);
   const ByteOrder order = header.metadata_order;
@@ -163,7 +164,7 @@ void MadeMetadata::write(Recipe& recipe) {
   head.clear();
   head.resize(format::fixed_size + 16 * ranks.size() + format::pointer_size);
   tail_at = std::clamp(pointer.varheader, std::ssize(head), largest);
-  // A hole would allow thousands of tasks that are all zeros.
+  // The file gets no hole, because a hole could hold thousands of claimed tasks whose numbers are all zero.
   if (claimed_tasks_ != std::ssize(ranks)) tail_at = std::ssize(head);
   sealed = sealed && seal();
   auto fixed = format::encode(header);
@@ -207,7 +208,7 @@ bool MadeMetadata::blocks_fit() const {
   if (!end || *end != pointer.varheader) return false;
   for (size_t t = 0; t < ranks.size(); ++t) {
     if (counts[t] < 1 || counts[t] > pointer.maxblocks) return false;
-    // Larger sizes are allowed within limits that are not checked here.
+    // A larger size may be correct too, within limits that this function does not check.
     for (int64_t round = 0; round < pointer.maxblocks; ++round)
       if (const int64_t size = sizes_of_round(round)[t];
           round < counts[t] && (size < 0 || size > final_chunks()[t]))

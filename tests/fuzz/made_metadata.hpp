@@ -1,5 +1,5 @@
-// made_metadata: the metadata of a physical file, created from a recipe, and its defects, determined without
-// the readers. Sizes and offsets in bytes.
+// made_metadata: makes the metadata of a physical file from a recipe, and determines its defects without the
+// readers. Sizes and offsets are in bytes.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace sheaf::fuzz {
 
 struct MadeMetadata {
-  // The file: `head`, a hole, `tail` from tail_at on.
+  // The file consists of `head`, a hole, and `tail` from offset tail_at on.
   Bytes head, tail;
   int64_t tail_at = 0;
 
@@ -25,22 +25,22 @@ struct MadeMetadata {
   format::Pointer pointer;
   int64_t mapping_size = 0;  // as stored in the file
   std::vector<layout::Placement> mapping;
-  bool sealed = false;    // with correct checksums
+  bool sealed = false;    // the checksums are correct
   bool cut = false;       // bytes are missing at the end
   bool unmarked = false;  // META1 has no pointer
 
-  // Reuses the memory of the previous file.
+  // Makes a file from the recipe. Reuses the memory of the previous file.
   void make(Recipe& recipe);
 
   int64_t rounds() const { return ranks.empty() ? 0 : std::ssize(sizes) / std::ssize(ranks); }
   std::span<const int64_t> sizes_of_round(int64_t round) const {
     return std::span(sizes).subspan(static_cast<size_t>(round) * ranks.size(), ranks.size());
   }
-  // Returns the chunk sizes rounded up to blocks if the format requires it; sizes that cannot be rounded stay
-  // unchanged.
+  // Returns the chunk sizes, rounded up to whole blocks if the format requires it. A size whose rounded value
+  // would be too large stays unchanged.
   std::vector<int64_t> final_chunks() const;
-  // Returns whether the tail cannot be where the pointer says, or is shorter than header and pointer claim:
-  // the result of a reader is then undefined.
+  // Returns true if the tail cannot be at the pointer's offset, or is shorter than header and pointer claim.
+  // The results of readers are then undefined.
   bool overlapping() const;
   // Returns whether all numbers are correct, so that every reader accepts the file.
   bool is_sound() const;

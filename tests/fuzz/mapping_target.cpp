@@ -1,6 +1,7 @@
-// The metadata of a physical file, created from a recipe: arrays of META1, block table and mapping. `sealed`
-// adds correct checksums for all three (docs/format.md, section 14), so that wrong numbers are not detected
-// by checksums. Readers return the numbers of the recipe, and accept a file without wrong numbers.
+// Reads the metadata of a physical file, made from a recipe: arrays of META1, block table and mapping. If the
+// file is sealed, all three have correct checksums (docs/format.md, section 14), so that wrong numbers are
+// not detected by checksums. Readers must return the numbers of the recipe, and accept a file without wrong
+// numbers.
 #include "comm/agree.hpp"
 #include "fuzz/made_metadata.hpp"
 #include "fuzz/memory_bound.hpp"
@@ -13,8 +14,8 @@ namespace sheaf::fuzz {
 
 namespace {
 
-// Returns whether the table is the original one. For a file without a pointer, that is known only with
-// checksums.
+// Returns whether the table must be the original one. If the file has no pointer, only checksums can prove
+// that a found table is the original one.
 bool known(const MadeMetadata& made, const format::Pointer& p) {
   return p.complete() || (p.source == format::TableSource::unmarked && made.sealed && !made.cut);
 }

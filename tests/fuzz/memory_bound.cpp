@@ -1,4 +1,5 @@
-// Counts in operator new and delete or, if sanitizers replace these, in the hooks of the sanitizers.
+// Counts bytes in operator new and delete or, if sanitizers replace these operators, in hooks of the
+// sanitizers.
 #include "fuzz/memory_bound.hpp"
 
 #include <malloc.h>

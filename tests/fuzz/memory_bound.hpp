@@ -1,12 +1,13 @@
-// memory_bound: measures how many bytes of heap a program holds at once. Replaces operator new and delete.
+// memory_bound: limits how many bytes of heap a program holds at once. Replaces operator new and delete.
 #pragma once
 
 #include <cstdint>
 
 namespace sheaf::fuzz {
 
-// During its lifetime the program may hold `bytes` more than at its construction. An excess prints a message
-// and aborts, so that a fuzzer keeps the input. At most one may exist at a time. Not thread-safe.
+// While the object exists, the program may hold `bytes` bytes more than at its construction. If the program
+// holds more, the object prints a message and aborts, so that a fuzzer keeps the input. Only one object may
+// exist at a time. Not thread-safe.
 class MemoryBound {
  public:
   explicit MemoryBound(int64_t bytes);

@@ -1,5 +1,6 @@
-// Messages between tasks: requests to I/O listeners, and extents of a window. Bit 0 of the first byte selects
-// the kind. With bit 1, a recipe creates the head of a request; otherwise the bytes are the message.
+// Decodes messages between tasks: requests to I/O listeners, and extents of a window. Bit 0 of the first byte
+// selects the kind. If bit 1 is set, a recipe creates the head of a request. Otherwise the bytes are the
+// message.
 #include <cstring>
 
 #include "base/error.hpp"

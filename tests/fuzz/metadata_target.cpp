@@ -1,4 +1,5 @@
-// The metadata of single physical files: in slices, for one task, and all at once.
+// Reads the metadata of single physical files in slices, for one task, and all at once. All ways must return
+// the same numbers.
 #include <algorithm>
 
 #include "comm/agree.hpp"

@@ -152,7 +152,7 @@ class Mutation {
     if (in_tail)
       file_->tail_at = std::max(file_->tail_at + *end - pointer_.varheader, std::ssize(file_->head));
     pointer_.varheader = *end;
-    // Skipped if the pointer moved with the tail.
+    // The pointer is not written if it moved with the tail.
     std::byte* const at = file_->find(header_.pointer_offset(), format::pointer_size);
     if (at) std::ranges::copy(format::encode(pointer_, header_.metadata_order), at);
   }

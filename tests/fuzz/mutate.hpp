@@ -1,5 +1,5 @@
-// mutate: changes of packed files that know the positions of a multifile's numbers. Random bytes alone rarely
-// pass the consistency checks between numbers.
+// mutate: changes numbers of the multifiles in packed files. Random changes of bytes rarely pass the readers'
+// checks of consistency between numbers.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace sheaf::fuzz {
 
-// Changes one to four numbers of the packed files in the first `size` bytes of `room`. In half of the cases
-// it moves the block table to its consistent position. In most cases it updates the checksums afterwards
-// (reseal.hpp). Returns the new size, at most room.size().
+// Changes one to four numbers of the packed files in the first `size` bytes of `room`. In half of the calls,
+// then moves the block table to the position that follows from the chunk sizes. In most calls, finally
+// corrects the checksums (reseal.hpp). Returns the new size, at most room.size().
 size_t mutate_packed(std::span<std::byte> room, size_t size, uint64_t seed);
 
 }  // namespace sheaf::fuzz

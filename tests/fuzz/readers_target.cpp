@@ -1,4 +1,4 @@
-// Every way of reading a multifile, compared with each other.
+// Reads a multifile in every way and compares the results.
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/reading.hpp"
 #include "fuzz/targets.hpp"

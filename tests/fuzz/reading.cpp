@@ -24,7 +24,8 @@ void note_task(Contents& contents, int64_t task, int64_t globalrank,
   contents.tasks[task] = std::move(found);
 }
 
-// Runs `body` on all processes, which must agree on the outcome of the open. `body` returns its error.
+// Runs `body` on all processes and returns their common outcome. The processes must agree on the outcome of
+// the open. If the open fails, `body` returns the error.
 Outcome on_processes(Store& inner, int processes, const std::function<Outcome(Comm&, Store&)>& body) {
   SharedHandles store(inner);
   std::vector<Outcome> outcomes(static_cast<size_t>(processes));
@@ -33,7 +34,7 @@ Outcome on_processes(Store& inner, int processes, const std::function<Outcome(Co
   options.stack_bytes = 128 << 10;
   run_fibers(options, [&](Comm& comm) {
     auto& outcome = outcomes[static_cast<size_t>(comm.rank())];
-    // The body returns expected errors itself; run_fibers reports exceptions.
+    // `body` returns expected errors. It may throw other exceptions, which run_fibers reports.
     outcome = processes == 1 ? body(*self_comm(), store) : body(comm, store);
   });
   require(store.open_files() == 0, "all files are closed");
@@ -61,7 +62,7 @@ TaskContents read_task(ReadStream& stream) {
   found.length = stream.sizes().total();
   found.bytes.resize(static_cast<size_t>(max_bytes));
   size_t at = 0;
-  // Pieces of several sizes, so that some pass through the buffer and some bypass it.
+  // Reads pieces of several sizes, so that some pass through the buffer and some bypass it.
   for (size_t piece = 1; at < found.bytes.size(); piece = piece * 5 + 2) {
     const auto room = std::span(found.bytes).subspan(at, std::min(piece, found.bytes.size() - at));
     const size_t got = stream.read(room);
@@ -74,7 +75,7 @@ TaskContents read_task(ReadStream& stream) {
   std::byte more{};
   require(!all || stream.read({&more, 1}) == 0, "nothing behind the end");  // passes empty blocks
   require(stream.at_end() == all, "end of a stream");
-  // Reading from the middle of the stream yields the same bytes.
+  // A read from the middle of the stream must yield the same bytes.
   const int64_t middle = std::ssize(found.bytes) / 2;
   require(stream.seek_absolute(middle) && stream.bytes_read() == middle, "seek into the middle");
   Bytes again(found.bytes.size() - static_cast<size_t>(middle));

@@ -1,4 +1,4 @@
-// reading: reads a multifile in every possible way; for the targets and the test of flipped bits.
+// reading: reads a multifile in every possible way. The targets and the test of flipped bits use it.
 #pragma once
 
 #include <map>
@@ -11,7 +11,8 @@
 
 namespace sheaf::fuzz {
 
-// Upper limits of the data examined, since holes and overlapping blocks make streams longer than the files.
+// Limits of the data that is read. Holes and overlapping blocks can make streams much longer than the files,
+// so reading all data could take too long.
 inline constexpr int64_t max_bytes = 16 << 10;  // per task
 inline constexpr int64_t max_tasks = 24;
 
@@ -34,11 +35,13 @@ struct ReadSettings {
   int64_t buffer_bytes = 0;
 };
 
-// The contents, or the error of the open. All functions open "m" in `store`.
+// The contents, or the error of the open.
 struct Outcome {
   std::optional<Error> error;
   Contents contents;
 };
+
+// Each of these functions opens "m" in `store` and reads it in another way.
 Outcome read_serially(Store& store, const ReadSettings& settings);
 Outcome read_by_task(Store& store, int64_t ntasks,
                      const ReadSettings& settings);  // tasks 0..ntasks, one too many
@@ -46,10 +49,11 @@ Outcome read_in_parallel(Store& store, int64_t ntasks,
                          const ReadSettings& settings);  // ntasks > 0: number of processes
 Outcome read_mapped(Store& store, const ReadSettings& settings);
 
-// Throws a Contradiction unless the tasks found in both have equal contents. `way` is for the message.
+// Throws a Contradiction if a task that is in both `a` and `b` has different contents. The message names
+// `way`.
 void require_same(const Contents& a, const Contents& b, const std::string& way);
 
-// `stream` is positioned at its beginning.
+// Reads a task's stream. `stream` must be at its beginning.
 TaskContents read_task(ReadStream& stream);
 
 OpenMode mode_of(const char* words, const ReadSettings& settings);

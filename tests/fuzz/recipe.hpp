@@ -1,5 +1,5 @@
-// recipe: takes numbers from a fuzzer's bytes, one after another. Small numbers take one byte, so that
-// changing a byte changes one number only. Numbers at which arithmetic breaks take one byte, too.
+// recipe: takes numbers from a fuzzer's bytes, one after another. Small numbers take one byte, so that a
+// change of one byte changes only one number. Numbers at which arithmetic may overflow take one byte, too.
 #pragma once
 
 #include <algorithm>
@@ -19,14 +19,14 @@ class Recipe {
   bool empty() const { return rest_.empty(); }
   std::span<const std::byte> rest() const { return rest_; }
 
-  // Returns 0 after the end.
+  // Takes the next byte. Returns 0 after the end.
   uint8_t byte() {
     if (rest_.empty()) return 0;
     const auto value = static_cast<uint8_t>(rest_.front());
     rest_ = rest_.subspan(1);
     return value;
   }
-  // Returns fewer than `count` at the end.
+  // Takes the next `count` bytes, or all remaining bytes if there are fewer.
   std::span<const std::byte> bytes(size_t count) {
     const auto taken = rest_.first(std::min(count, rest_.size()));
     rest_ = rest_.subspan(taken.size());
@@ -38,7 +38,7 @@ class Recipe {
     std::ranges::copy(bytes(N), all.begin());
     return all;
   }
-  // Returns 0 to 127; -1; powers of two and their neighbours; or any eight bytes.
+  // Takes a number: 0 to 127, -1, a power of two or a neighbour of one, or any eight bytes.
   int64_t number() {
     const uint8_t code = byte();
     if (code < 128) return code;

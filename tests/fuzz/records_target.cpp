@@ -1,5 +1,5 @@
-// Key-value records created from a recipe: a stream in blocks, scanned, and queried by key in the order of
-// the recipe. The expected results follow from the recipe.
+// Creates a stream of key-value records in blocks from a recipe. Scans the stream and queries it by key in
+// the order of the recipe. The expected results follow from the recipe.
 #include <algorithm>
 
 #include "comm/agree.hpp"
@@ -25,15 +25,15 @@ struct Found {
 
 struct RecordStream {
   Bytes bytes;
-  std::vector<Found> records;  // complete ones
-  bool damaged = false;        // after the records
+  std::vector<Found> records;  // complete records
+  bool damaged = false;        // there is damage after the records
   ByteOrder order = native_order;
   std::vector<int64_t> sizes;
   int64_t chunk = 1;
 };
 
-// Writes records with keys of one byte. Lengths beyond the data are damage, as is a stream that does not end
-// with a record.
+// Writes records with keys of one byte. The stream is damaged if a length exceeds the data, or if the stream
+// does not end with a complete record.
 void write_records(Recipe& recipe, RecordStream& s) {
   s.bytes.clear();
   const uint8_t options = recipe.byte();
@@ -52,7 +52,7 @@ void write_records(Recipe& recipe, RecordStream& s) {
   if (options & 32) s.bytes.resize(s.bytes.size() - std::min<size_t>(s.bytes.size(), recipe.byte() % 20));
 }
 
-// Determines the expected results and the blocks.
+// Computes the expected results of readers and the sizes of the blocks.
 void parse(RecordStream& s) {
   const auto end = std::ssize(s.bytes);
   int64_t at = 0;

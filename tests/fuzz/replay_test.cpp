@@ -1,4 +1,4 @@
-// The seeds of the fuzzers and all of their findings, run through the same functions.
+// Runs the targets of the fuzzers on their seeds and on all of their findings.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -23,7 +23,7 @@ Bytes contents_of(const fs::path& path) {
 
 class Replay : public ::testing::TestWithParam<Target> {
  protected:
-  // Returns the number of inputs.
+  // Runs the target on all inputs in a directory. Returns their number.
   int replay(const fs::path& directory) {
     int count = 0;
     if (!fs::exists(directory)) return count;
@@ -67,8 +67,9 @@ TEST(PackedFiles, AreUnpackedAsTheyWerePacked) {
   EXPECT_EQ(store.status("m.000001").size, 2);
 }
 
-// Two tasks in a file of 2^62 bytes, nearly all of which is a hole. The chunks of task 0 are empty, but each
-// of its blocks claims all following bytes, together more than 2^63 bytes.
+// Returns a file of 2^62 bytes with two tasks. Nearly all of the file is a hole. The chunks of task 0 are
+// empty, but each of its blocks claims all following bytes, so that its stream would have more than 2^63
+// bytes.
 PackedFile overlapping_exabytes() {
   constexpr int64_t blocks = 8;
   constexpr int64_t chunk = int64_t{1} << 59;

@@ -51,7 +51,8 @@ void put_if(std::byte* at, const std::optional<uint64_t>& hash) {
   if (at && hash) put<uint64_t>(at, *hash);
 }
 
-// Covers only the first group and the first part of the mapping: no seed has more tasks.
+// Corrects only the hashes of the first group and of the first part of the mapping, because no seed has more
+// tasks.
 void reseal_sections(PackedFile& f, const format::Header& h, const format::Pointer& p,
                      std::span<std::byte> table) {
   const int64_t n = h.ntasks;

@@ -6,12 +6,12 @@
 namespace sheaf::fuzz {
 
 // Corrects the checksums of header, metadata and mapping, moves the trailer to the current end of the file,
-// and updates its copy of META1. Covers only checksums that exist, with their bytes present; data checksums
-// stay.
+// and updates the trailer's copy of META1. Corrects a checksum only if the file has it and all bytes that it
+// covers. Data checksums stay unchanged.
 void reseal(PackedFile& file);
 
-// Turns it into a file without extensions: removes the magic of the extension header and the trailer. An
-// encoded file gets the plain magic.
+// Turns `file` into a file without extensions: removes the magic of the extension header and the trailer. If
+// the file has the magic of encoded files, it gets the magic of plain files.
 void strip(PackedFile& file);
 
 }  // namespace sheaf::fuzz

@@ -1,7 +1,7 @@
-// Writes the seeds of the fuzzers that read streams and files: sheaf_fuzz_seeds DIRECTORY [VECTORS].
-// DIRECTORY/files, /streams, /keyval and /words get small inputs that the library itself has created. With
-// VECTORS, a directory of golden multifiles, only those are packed. Fuzzers of single structures find their
-// inputs in seconds.
+// sheaf_fuzz_seeds DIRECTORY [VECTORS]: writes the seeds of the fuzzers that read streams and files. It uses
+// the library to create small inputs in DIRECTORY/files, /streams, /keyval and /words. With VECTORS, a
+// directory of golden multifiles, it packs only these multifiles. Fuzzers of single structures need no seeds,
+// because they find valid inputs in seconds.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -77,7 +77,7 @@ void write_keyval_file(Store& store) {
   writer.close();
 }
 
-// Converts to format `version`, which had unaligned sizes and no key-value flag.
+// Converts the file to the older format `version`, which had unaligned sizes and no key-value flag.
 void make_older(MemoryStore& store, int32_t version) {
   std::byte stored[4];
   sheaf::store<int32_t>(stored, version, native_order);
@@ -89,7 +89,8 @@ void save_files(const fs::path& directory, const std::string& name, const Memory
   save(directory / "files" / name, fuzz::pack(fuzz::take_files(store, options)));
 }
 
-// Returns one physical file with all tables in a hole except the block counts.
+// Returns a physical file in which all tables except the block counts are in a hole, so a few bytes claim
+// large tables. If `behind` > 0, the hole also contains a mapping of `behind` bytes.
 fuzz::PackedFile claims(format::Header h, const format::Pointer& p, std::span<const int64_t> counts,
                         int64_t behind = 0) {
   fuzz::PackedFile f;
@@ -227,7 +228,7 @@ void write_own(const fs::path& to) {
   }
 }
 
-// Packs every file that leads a set or is alone.
+// Packs every golden multifile, with up to four of its physical files.
 void pack_vectors(const fs::path& to, const fs::path& vectors) {
   for (const auto& entry : fs::recursive_directory_iterator(vectors)) {
     if (entry.path().extension() != ".sion") continue;

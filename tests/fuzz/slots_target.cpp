@@ -1,5 +1,5 @@
-// Headers and slots of journals, and the data that a reader finds in the journal of three tasks. Bits 0 and 1
-// of the first byte select the structure; its highest bit makes magic and hash of a header correct.
+// Decodes headers and slots of journals, and reads the data of three tasks by their journal. Bits 0 and 1 of
+// the first byte select the structure. If its highest bit is set, magic and hash of a header are correct.
 #include <array>
 #include <cstring>
 
@@ -83,7 +83,8 @@ struct Journal {
 void read_a_journal(Journal& journal, Recipe recipe, bool cut) {
   journal.bytes.resize(format::journal_header_size);
   const Slots slots = put_records(recipe.rest(), journal.seed, journal.bytes);
-  // Zeros are no records, whether the file stores them or not.
+  // Removes zeros at the end of the journal. They are no records, so readers must find the same data without
+  // them.
   while (cut && !journal.bytes.empty() && journal.bytes.back() == std::byte{}) journal.bytes.pop_back();
   journal.file->set(journal.bytes);
   const auto reader = JournalReader::open(journal.store, "m", journal.header, journal.extension);

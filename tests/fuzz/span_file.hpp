@@ -1,5 +1,5 @@
-// span_file: files over the caller's bytes, for targets that read hundreds of thousands per second.
-// Read-only.
+// span_file: read-only files whose bytes are in memory of the caller. They avoid copies for targets that read
+// hundreds of thousands of files per second.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ class SpanFile final : public File {
  public:
   explicit SpanFile(std::string path) : path_(std::move(path)) {}
 
-  // Sets the contents to `head`, then zeros up to offset `tail_at` >= head.size(), then `tail`. Both must
-  // outlive their use.
+  // Sets the contents to `head`, then zeros up to offset `tail_at` >= head.size(), then `tail`. Does not copy
+  // the bytes of `head` and `tail`, which must stay valid while the file is in use.
   void set(std::span<const std::byte> head, std::span<const std::byte> tail = {}, int64_t tail_at = 0) {
     head_ = head;
     tail_ = tail;

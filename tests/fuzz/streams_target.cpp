@@ -1,6 +1,7 @@
-// A stored stream of frames. Bit 0 of the first byte: the file was not closed. Bit 1: the remaining bytes
-// describe the stream, since no random bytes pass the checksums of heads: 12 bytes per frame, then the stored
-// bytes. Without it they are the stream itself. Bit 2: an index follows.
+// Reads a stored stream of frames. If bit 0 of the first byte is set, the file was not closed. If bit 1 is
+// set, the remaining bytes describe the stream, because random bytes do not pass the checksums of heads: 12
+// bytes per frame, then the stored bytes. Otherwise the remaining bytes are the stream. If bit 2 is set, the
+// stream has an index.
 #include <algorithm>
 #include <vector>
 
@@ -16,7 +17,8 @@ namespace sheaf::fuzz {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-constexpr int64_t max_read = 32 << 20;  // limit, since a few bytes may represent large data
+constexpr int64_t max_read =
+    32 << 20;  // longer streams are not read, because a few bytes may represent large data
 
 Bytes make_stream(std::span<const std::byte> recipe, bool with_index) {
   Bytes stream;

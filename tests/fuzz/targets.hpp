@@ -1,6 +1,6 @@
-// targets: functions that the fuzzers run on arbitrary bytes, and ordinary tests on the corpus.
+// targets: functions that the fuzzers call with arbitrary bytes, and ordinary tests with the corpus.
 //
-// A target returns for every input. It throws a Contradiction if two results contradict each other, and
+// A target must return for every input. It throws a Contradiction if two results contradict each other, and
 // aborts if a result takes more memory than the input justifies (memory_bound.hpp). Sanitizers detect other
 // errors.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace sheaf::fuzz {
 
-// Single structures in memory, a hundred thousand per second.
+// These targets parse single structures in memory, about a hundred thousand inputs per second.
 void fuzz_header(std::span<const std::byte> input);   // META1, extension, pointers, arrays, stripe identities
 void fuzz_trailer(std::span<const std::byte> input);  // footer, table of sections, groups
 void fuzz_mapping(std::span<const std::byte> input);  // arrays, block table, mapping and their checksums
@@ -22,7 +22,7 @@ void fuzz_records(std::span<const std::byte> input);  // key-value records of a 
 void fuzz_words(
     std::span<const std::byte> input);  // names, open modes, hints, tables of files, names of striped files
 void fuzz_messages(std::span<const std::byte> input);  // requests to I/O listeners, lists of pieces
-// Streams and whole files.
+// These targets read streams and whole files.
 void fuzz_keyval(std::span<const std::byte> input);     // a stream of key-value records
 void fuzz_streams(std::span<const std::byte> input);    // a stream of frames
 void fuzz_journal(std::span<const std::byte> input);    // an unclosed file and its journal
@@ -54,7 +54,8 @@ inline constexpr Target targets[] = {
     {"container", "container", fuzz_container},
 };
 
-// Not derived from std::exception: no code of the library may catch it.
+// Reports that two results contradict each other. It is not derived from std::exception, so that no code of
+// the library catches it.
 struct Contradiction {
   std::string what;
 };

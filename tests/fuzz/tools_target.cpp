@@ -1,4 +1,4 @@
-// Tools and appending: their results are read again and compared.
+// Runs the tools and appends to the multifile. Then reads the results and compares them with the input.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -94,7 +94,8 @@ void defragment(MemoryStore& inner, const Multifile& m, const Contents& contents
   require_same(contents, again.contents, "defragmented");
 }
 
-// `sound`: the multifile has no errors, and no two tasks share bytes.
+// Appends to the multifile and compares the result with `contents`. `sound` states that the multifile has no
+// errors and that no two tasks share bytes.
 void append(MemoryStore& inner, const PackedFiles& files, const Contents& contents,
             const ReadSettings& settings, bool sound) {
   const auto image = [&] {
@@ -169,7 +170,7 @@ void fuzz_tools(std::span<const std::byte> input) {
   if (!m) {
     require(!report.ok(), "verify finds what makes a multifile unreadable");
   } else {
-    // Notes report blocks that extend into other chunks.
+    // A file with notes is not sound, because notes report blocks that extend into other chunks.
     const bool sound =
         report.ok() && std::ranges::all_of(report.files, [](const FileReport& f) { return f.notes.empty(); });
     if (report.ok()) require(serial.contents.failures.empty(), "a multifile that verify likes can be read");

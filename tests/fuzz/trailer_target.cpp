@@ -1,6 +1,6 @@
-// The trailer of a file with checksums: footer, table of sections, groups. Bit 0 of the first byte: magic,
-// position and hash are corrected first, so that code after the checksum is reached. Bit 1: the table is
-// truncated.
+// Decodes the trailer of a file with checksums: footer, table of sections, groups. If bit 0 of the first byte
+// is set, magic, position and hash are corrected first, so that decoders reach the code after the check of
+// the hash. If bit 1 is set, the table is truncated.
 #include <algorithm>
 #include <cstring>
 

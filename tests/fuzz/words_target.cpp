@@ -1,5 +1,5 @@
-// Text written by users and MPI programs: names, open modes, hints, tables of physical files, names of
-// striped files. The first byte selects the kind.
+// Parses text that users and MPI programs write: names, open modes, hints, tables of physical files, names of
+// striped files. The first byte of the input selects the kind.
 #include <algorithm>
 #include <string>
 
@@ -84,7 +84,8 @@ void fuzz_words(std::span<const std::byte> input) {
   Recipe recipe(input);
   const uint8_t kind = recipe.byte();
   const std::string_view text(reinterpret_cast<const char*>(recipe.rest().data()), recipe.rest().size());
-  // Text after the last semicolon of a stripe name is appended to every path.
+  // The bound is quadratic, because the text after the last semicolon of a stripe name is appended to every
+  // path.
   const MemoryBound bound(MemoryBound::for_structure(4 * std::ssize(input)) +
                           std::ssize(input) * std::ssize(input));
   try {

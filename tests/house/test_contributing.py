@@ -1,4 +1,4 @@
-"""Developer setup: presets, workflows, hooks of git, the container, editor support (CONTRIBUTING.md).
+"""Checks the developer setup: presets, workflows, hooks of git, the container, editor support (CONTRIBUTING.md).
 
     SHEAF_BIN=build/bin python3 -B tests/house/test_contributing.py
 """
@@ -16,7 +16,7 @@ import unittest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["SHEAF_BIN"]).resolve().parent if "SHEAF_BIN" in os.environ else None
 WORKFLOWS = sorted((TOP / ".github/workflows").glob("*"))
-# Allowed steps of jobs besides make targets: an action of GitHub at a commit, with its version.
+# Besides make targets, steps of jobs may only use these actions of GitHub, at a commit, with the version beside it.
 ACTION = re.compile(r"actions/(checkout|cache|upload-artifact)@[0-9a-f]{40}  # v\d+\.\d+\.\d+")
 
 
@@ -29,12 +29,12 @@ def make_targets():
 
 
 def values(yaml, key):
-    """Returns the values of `key` on lines of their own in this project's YAML style, comments included."""
+    """Returns the values of `key`, one per line in this project's YAML style, with their comments."""
     return re.findall(rf"^ *(?:- )?{key}: *(.*)$", yaml, re.M)
 
 
 def commands(workflow):
-    """Returns the commands of a workflow's steps, for each value of a matrix."""
+    """Returns the commands of a workflow's steps, once for each value of a matrix."""
     found = []
     for command in values(workflow.read_text(), "run"):
         matrix = re.search(r"\$\{\{ matrix\.(\w+) \}\}", command)

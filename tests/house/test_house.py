@@ -1,4 +1,4 @@
-"""Properties of the source tree: modules and their dependencies, sizes of folders and files, formatting
+"""Checks properties of the source tree: modules and their dependencies, sizes of folders and files, formatting
 (CONTRIBUTING.md).
 
     python3 -B tests/house/test_house.py
@@ -20,11 +20,11 @@ MAX_MODULES = 12
 MAX_FLOORS = 9  # modules in the longest chain of dependencies
 MAX_ARROWS = 70  # pairs of modules, one of which includes headers of the other
 CODE = {".c", ".cpp", ".h", ".hpp"}
-# Headers of the operating system's files, and of MPI, and the folders that may include them.
+# The system headers for access to files, and the folders that may include them.
 SYSTEM = re.compile(r"#include\s*<(?:fcntl|unistd|sys/(?:stat|mman|uio|statfs|vfs))\.h>")
 SYSTEM_FOLDERS = ("storage", "base", "api", "cli", "comm", "streams/capture", "streams/preload", "sfio/api", "mpiio/api")
 MPI_FOLDERS = ("comm/mpi", "api", "cli/partest", "mpiio/api", "sfio/api", "sfio/mpiio")
-# Folders below these call each other: for the order of folders they are one.
+# Folders below each of these call each other, so the order of folders counts them as one folder.
 WHOLE = ("mpiio/api", "streams/preload", "cli")
 
 
@@ -34,14 +34,14 @@ def tracked(*patterns):
 
 
 def ranks():
-    """Returns the folders and their order in cmake/Modules.cmake, the lowest first."""
+    """Returns the folders in the order of cmake/Modules.cmake, the lowest first."""
     lists = re.findall(r"^set\(SHEAF_\w+_FOLDERS\s([^)]*)\)", (TOP / "cmake/Modules.cmake").read_text(), re.M)
     names = [name for words in lists for name in words.split()]
     return {name: number for number, name in enumerate(names)}
 
 
 def modules():
-    """Returns the modules in cmake/Modules.cmake, the lowest first."""
+    """Returns the modules in the order of cmake/Modules.cmake, the lowest first."""
     return re.search(r"^set\(SHEAF_SOURCE_MODULES\s([^)]*)\)", (TOP / "cmake/Modules.cmake").read_text(), re.M)[1].split()
 
 
@@ -110,7 +110,8 @@ class Folders(unittest.TestCase):
         self.assertEqual(set(), found - listed - beside)
 
     def test_files_beside_users_files_are_created_in_one_place(self):
-        # The other files create files named by a user, or a scratch file of `sheaf doctor`.
+        # These files may create files too: files that a user names, sidecar files, and a scratch file of
+        # `sheaf doctor`.
         creates = {"storage/beside.cpp", "storage/probes.cpp", "mpiio/file/across_hosts.cpp", "sfio/service/service_files.cpp"}
         inside = ("storage/posix/", "storage/decorators/", "storage/patience", "storage/store.hpp")
         found = set()
@@ -137,7 +138,7 @@ class Names(unittest.TestCase):
     def test_retired_names_do_not_return(self):
         table = (TOP / "docs/glossary.md").read_text().split("## Renames that are done")[1].split("\n## ")[0]
         rows = [row.split("|")[1:3] for row in table.split("\n") if row.startswith("| `")]
-        # Names with a qualification, such as "`Hosts` of the journal", live on elsewhere.
+        # Names with a qualification, such as "`Hosts` of the journal", may be in use elsewhere.
         plain = [old.strip() for old, _ in rows if re.fullmatch(r"(`\w+`(, )?)+", old.strip())]
         retired = {name for old in plain for name in re.findall(r"\w+", old)}
         self.assertGreater(len(retired), 20)
@@ -179,7 +180,7 @@ class Files(unittest.TestCase):
         wide = []
         for path in tracked("src", "include", "tests", "bench", "examples"):
             if path.suffix in CODE and "frozen" not in path.parts:
-                # Long texts that must stay in one piece, such as a line of mountinfo, are excluded from formatting.
+                # Lines that are excluded from formatting, such as a line of mountinfo, may be longer.
                 text = re.sub(r"clang-format off.*?clang-format on", "", path.read_text(), flags=re.S)
                 wide += [f"{path}: {line[:60]}" for line in text.split("\n") if len(line) > MAX_COLUMNS and "http" not in line]
         self.assertEqual([], wide)

@@ -35,11 +35,11 @@ TEST(Aggregators, StayWithinWhatHostsMayHave) {
 }
 
 TEST(Aggregators, OfAnIoNodeAreOnItsHosts) {
-  // Two I/O nodes of two hosts with sixteen tasks each.
+  // There are two I/O nodes, each with two hosts of sixteen tasks.
   const std::vector<AggregatorHost> all{{0, 16, 4}, {0, 16, 4}, {1, 16, 4}, {1, 16, 4}};
   EXPECT_EQ(spread_aggregators(all, 2), (Counts{1, 0, 1, 0}));
   EXPECT_EQ(spread_aggregators(all, 0), (Counts{2, 2, 2, 2}));
-  // One set for the I/O node: small hosts get no set of their own.
+  // The hosts are small, so the I/O node must get one set, and not each host.
   const std::vector<AggregatorHost> small{{5, 2, 2}, {5, 2, 2}, {5, 2, 2}, {5, 2, 2}};
   EXPECT_EQ(spread_aggregators(small, 0), (Counts{1, 0, 0, 0}));
 }

@@ -1,4 +1,4 @@
-// Positions of chunks: the rules and the example of docs/format.md, placement of tasks, overflow.
+// Tests positions of chunks by the rules and the example of docs/format.md, placement of tasks, and overflow.
 #include "layout/chunk_layout.hpp"
 
 #include <gtest/gtest.h>

@@ -112,7 +112,7 @@ TEST(CollectiveLayout, RenumberedTasksFillFilesWithoutGaps) {
   EXPECT_THROW(renumber(0, 4, 0, 2, {}), Error);
 }
 
-// Tasks 1, 3, 4 and 5 may collect, and two do.
+// Only tasks 1, 3, 4 and 5 may become collectors. Two of them must get the local ranks of collectors.
 TEST(CollectiveLayout, OnlyCandidatesBecomeCollectors) {
   const bool may[] = {false, true, false, true, true, true};
   const int expected[] = {1, 0, 2, 3, 4, 5};

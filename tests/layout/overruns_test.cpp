@@ -12,8 +12,8 @@ struct Block {
   int64_t start, bytes, chunk;
 };
 
-// Returns the number of bytes at the beginning of block `i` that no other block covers and that precede
-// `end`, but at least its chunk.
+// Returns the number of bytes at the beginning of block `i` that precede `end` and that no other block
+// covers, but at least the size of the block's chunk.
 int64_t own_by_definition(const std::vector<Block>& blocks, size_t i, int64_t end) {
   const Block& b = blocks[i];
   for (int64_t at = b.start + b.chunk; at < b.start + b.bytes; ++at) {

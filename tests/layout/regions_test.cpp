@@ -40,8 +40,8 @@ std::vector<TaskRun> random_runs(std::mt19937_64& random, bool some_empty) {
   return runs;
 }
 
-// Enlarged runs: in all rounds, no unit holds bytes of two runs, or bytes of the header's task and another
-// one.
+// With enlarged chunks, no block of the shared granularity may hold bytes of two runs of tasks in any round.
+// The block with the end of the header may hold only bytes of the first host.
 TEST(Regions, EnlargedRunsBeginAndEndAtUnits) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 500; ++i) {
@@ -78,8 +78,8 @@ TEST(Regions, OnlyTheLastChunkOfARunGrows) {
   EXPECT_EQ(enlarged_chunk(4, 777, run, 4096, 4096).size, 777 + 2288);
 }
 
-// Without enlarging: everything except boundary blocks is whole units of one run, and boundary blocks are
-// minimal.
+// Without enlarged chunks, all bytes outside of boundary blocks must be in blocks of the shared granularity
+// that have bytes of one run only. The boundary blocks must be minimal.
 TEST(EdgeMap, PartsBesideEdgesAreWholeUnitsOfOneRun) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 300; ++i) {

@@ -1,4 +1,4 @@
-// Stripes against a byte-by-byte model.
+// Compares stripes with a byte-by-byte model.
 #include "layout/stripes.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Type maps against lists of single bytes.
+// Compares type maps with lists of single bytes.
 #include "layout/type_map.hpp"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ class Types {
     return std::uniform_int_distribution<int64_t>(from, to)(random_);
   }
 
-  // `forward`: only types with ascending offsets.
+  // Returns a random type of at most `depth` levels. If `forward`, its offsets are in ascending order.
   Both any(int depth, bool forward) {
     if (depth == 0) return elementary();
     const Both child = any(depth - 1, forward);
@@ -130,7 +130,7 @@ class Types {
     return result;
   }
 
-  // Two loops; the second often begins where the first ends.
+  // Returns a type of two loops. The second loop often begins where the first one ends.
   Both continued(const Both& child, bool forward) {
     const int64_t stride = step(child, 1, forward);
     const int64_t count = number(1, 3);
@@ -275,8 +275,8 @@ TEST(TypeMap, NeighboursBecomeOnePiece) {
   EXPECT_EQ(map.pieces(), 1);
 }
 
-// The layout that HDF5 uses for an array selection: the last row, and the last element of a row, are
-// separate.
+// HDF5 describes an array selection as a loop over all rows but the last, followed by the last row, and each
+// row in the same way. The map must merge the last row and the last element into their loops.
 TEST(TypeMap, WhatContinuesALoopIsAPartOfIt) {
   const auto but_for_the_last = [](int64_t count, int64_t stride, const TypeMap& type) {
     const std::vector<int64_t> lengths{1, 1}, places{0, (count - 1) * stride};

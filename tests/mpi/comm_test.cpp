@@ -1,4 +1,5 @@
-// Runs the contract of Comm under MPI. Returns 0 if it holds on all ranks, otherwise reports and aborts.
+// Checks the contract of Comm under MPI. Returns 0 if no rank finds a violation, and otherwise prints it and
+// aborts.
 #include <mpi.h>
 
 #include <array>
@@ -56,7 +57,7 @@ void check_bad_pieces() {
   require(refused, "scatter: bad pieces are refused on all ranks");
 }
 
-// Memory that a group has shared is reused by the next group of the same tasks.
+// A group must reuse the shared memory of an earlier group of the same tasks.
 void check_kept_memory() {
   const auto share = [](size_t bytes) {
     const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
@@ -70,8 +71,8 @@ void check_kept_memory() {
   require(again->bytes().data() == first && !again->is_fresh(), "memory is kept for the next group");
 }
 
-// A split that repeats the previous one, or one of its groups, creates no communicator. Groups in use are
-// never shared, and unused groups are eventually freed.
+// A split that repeats the previous split, or has one of its groups, must create no communicator. The library
+// must never share groups in use, and must eventually free unused groups.
 void check_kept_parts() {
   int made = 0;
   for (int round = 0; round < 4; ++round) {
@@ -104,8 +105,8 @@ void check_kept_parts() {
   }
 }
 
-// Simulates several hosts, that is, tasks without common memory: one task per host, equal and different
-// numbers of tasks, in blocks and round robin.
+// Checks reductions of tasks on several simulated hosts. The tasks are distributed in blocks and round robin,
+// with one task per host, with equal numbers of tasks, and with different numbers.
 void check_hosts() {
   const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
   const int64_t me = comm->rank(), size = comm->size();
@@ -149,7 +150,8 @@ void check_failure() {
 void check_all() {
   const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
   sheaf::test::check_comm_contract(*comm);
-  // Messages of a few bytes take the code paths for data beyond INT_MAX.
+  // A Comm with a limit of a few bytes per MPI message sends larger data in parts, as it otherwise does for
+  // data beyond INT_MAX.
   for (const int largest : {1, 64, 1000}) {
     const auto narrow = sheaf::mpi_comm(MPI_COMM_WORLD, largest);
     sheaf::test::check_comm_contract(*narrow, 20, {3});

@@ -1,5 +1,5 @@
-// Compressed multifiles under MPI: plain and collective calls, one file and several, programs that request a
-// FILE*, append, duplicates, and damage that is reported on all ranks.
+// Tests compressed multifiles under MPI: plain and collective calls, one file and several, programs that
+// request a FILE*, appends, duplicates, and damage, which all ranks must report.
 #include <fstream>
 
 #include "mpi/sion_mpi_case.hpp"
@@ -102,7 +102,7 @@ void appending() {
   sheaf::test::close(sid);
 }
 
-// Flips a bit in the stream of the last task, in the head of its first frame.
+// Flips a bit in the head of the first frame of the last task's stream.
 void damage() {
   Open open;
   open.mode = "wb,compress=zstd,frame=1k,checksums=off";

@@ -1,5 +1,5 @@
-// The C++ interfaces under a real MPI: sheaf::mpi and the class of SIONlib. Returns 0 if all checks pass,
-// otherwise prints the failed one and aborts.
+// Tests the C++ interfaces under a real MPI: sheaf::mpi and the class of SIONlib. Returns 0 if all checks
+// pass, and otherwise prints the failed check and aborts.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -59,7 +59,7 @@ void all_tasks_throw_or_none() {
   require(thrown == 1, "the same outcome on all tasks");
 }
 
-// The failing task leaves, and no task waits for it in a close that it never calls.
+// An exception destroys the writer without a close. The destructor must not wait for other tasks.
 void an_exception_does_not_wait_for_others() {
   try {
     sheaf::mpi::MultifileWriter out(path, MPI_COMM_WORLD, {.chunk_size = 10});

@@ -1,5 +1,5 @@
-// Tasks change to directories of their own while multifiles are open, and still work on the opened files. No
-// other file is read, written, left over or missed, in every way of writing and reading.
+// Each task changes to its own directory while multifiles are open. In every way of writing and reading, all
+// calls must use the opened files. No other file may be read, changed or left over.
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +13,8 @@ using namespace sheaf::test;
 
 constexpr sion_int64 bytes = 3000;
 
-// The multifiles are opened here; this task's own directory holds files with all names that occur.
+// The directory in which the multifiles are opened, and this task's own directory, which has files with all
+// names that the library uses.
 struct Places : TwoDirectories {
   Places() : TwoDirectories(path("")) {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -206,7 +207,7 @@ void mapped() {
   }
 }
 
-// Copies are made in the close, and read instead of a lost file.
+// The close makes buddy copies. An open must read a copy if the file is lost.
 void buddies() {
   if (size < 2) return;
   const Places places;

@@ -1,5 +1,5 @@
-// mpi/made_communicators: counts the communicators that this process creates, by interposing MPI's functions.
-// Must be included only once in a program.
+// mpi/made_communicators: counts the communicators that this process creates. It replaces MPI's functions
+// that create them, so only one source of a program may include this header.
 #pragma once
 
 #include <mpi.h>

@@ -1,5 +1,5 @@
-// Collective writing and reading in hybrid programs under a real MPI, two threads per process,
-// MPI_THREAD_FUNNELED. Between the calls the threads synchronize in OpenMP barriers, where no thread makes
+// Tests collective writing and reading in hybrid programs under a real MPI, with two threads per process and
+// MPI_THREAD_FUNNELED. Between the calls, the threads wait in OpenMP barriers, in which no thread makes
 // progress for the library. Returns 0 if all checks pass.
 #include <mpi.h>
 #include <omp.h>
@@ -44,7 +44,8 @@ void meet() {
 #pragma omp barrier
 }
 
-// Called by all threads. `mode` selects collective reading or not.
+// Reads and checks `bytes` bytes of every task. All threads must call it. `mode` may request collective
+// reading.
 void read_all(const std::string& name, const char* mode, size_t bytes) {
   const int sid = open(name, mode, 0, -1);
   REQUIRE(sid >= 0);
@@ -67,8 +68,8 @@ void read_all(const std::string& name, const char* mode, size_t bytes) {
   REQUIRE(sion_parclose_ompi(sid) == 1);
 }
 
-// Every task writes `bytes` in calls of about `piece` bytes; some calls are empty. Task 1 sometimes writes
-// independently.
+// Every task writes in collective calls of about `piece` bytes, some of them empty. Task 1 sometimes writes
+// independently. Then all tasks read the file back.
 void check_sizes(const std::string& name, const char* mode, size_t piece, int calls, sion_int64 chunk,
                  int files) {
   const int sid = open(name, mode, chunk, 4096, files);
@@ -110,7 +111,7 @@ void check_same_size(const std::string& name) {
   for (const char* const mode : {"br", "br,collective=3"}) read_all(name, mode, 12000);
 }
 
-// Bad arguments on one task: a large call fails on all, and the next one works.
+// A large collective call with bad arguments on one task must fail on all tasks. The next call must succeed.
 void check_failures(const std::string& name) {
 #pragma omp single
   sheaf_print_errors(0);
@@ -128,8 +129,8 @@ void check_failures(const std::string& name) {
   REQUIRE(sion_parclose_ompi(none) == 1);
 }
 
-// Only the first thread of a process begins a group. Otherwise every task with 1000 bytes would be alone with
-// blocks of 512.
+// A group of tasks with one collector must begin with the first thread of a process. If it could begin with
+// any thread, every task would be a group of its own, because its 1000 bytes exceed a block of 512 bytes.
 void check_groups(const std::string& name) {
   const int sid = open(name, "bw,collective,collsize=1", 1000, 512);
   REQUIRE(sid >= 0);
@@ -146,7 +147,7 @@ void check_groups(const std::string& name) {
   REQUIRE(sion_parclose_ompi(again) == 1);
 }
 
-// Copies of the files of groups of processes, also with streams of the program.
+// Tests buddy copies of the files of groups of processes, with and without a FILE* of the program.
 void check_buddies(const std::string& name) {
   const int files = std::min(2, size);
   const int sid = open(name, "bw,buddy", 1000, 512, files);

@@ -1,5 +1,5 @@
-// The hybrid calls under a real MPI, three threads per process. Returns 0 if all checks pass, otherwise
-// prints the failed one and aborts.
+// Tests the hybrid calls under a real MPI with three threads per process. Returns 0 if all checks pass, and
+// otherwise prints the failed check and aborts.
 #include <mpi.h>
 #include <omp.h>
 
@@ -36,7 +36,7 @@ std::string path(const char* name) { return directory + "/" + name; }
 int task() { return me * threads + omp_get_thread_num(); }
 int64_t length_of(int number) { return 150 + 37 * number; }
 
-// Called by all threads. Returns the number of files.
+// Writes a multifile and returns its number of files. All threads must call it.
 int write(const std::string& file, const char* mode, int files, MPI_Comm local, int* shared_files = nullptr) {
   sion_int64 chunk = 100 + task();
   sion_int32 block = 64;
@@ -83,7 +83,7 @@ void check(const char* name, const char* mode, int files, MPI_Comm local, int ex
   require(shared == (files == 1 ? expected : files), "a shared numFiles");
 }
 
-// All threads of a process are in one file.
+// All threads of a process must be in one file.
 void check_placement(const char* name) {
   if (me == 0) {
     const int sid = sion_open(const_cast<char*>(path(name).c_str()), "rb", nullptr, nullptr, nullptr, nullptr,
@@ -97,8 +97,8 @@ void check_placement(const char* name) {
   }
 }
 
-// Files that split processes, written by the threads of one process, are read by the threads of all
-// processes.
+// The threads of one process write many files, so that a file may have only some threads of a reading
+// process. The threads of all processes must be able to read these files.
 void check_foreign_placement() {
   const std::string file = path("foreign");
   const int tasks = size * threads;
@@ -123,7 +123,7 @@ void check_foreign_placement() {
   read(file, files);
 }
 
-// A table assigns every thread to a file; here the threads of a process are in different files.
+// A table assigns every thread to a file. In this test, the threads of a process are in different files.
 void check_table() {
   const std::string table = path("table");
   if (me == 0) {
@@ -209,8 +209,8 @@ void check_errors() {
   }
 }
 
-// Writes of one thread of one process fail. Its flush fails, as does the close of every thread of all
-// processes, and the old file keeps its name.
+// The writes of one thread of one process fail. Then the flush of this thread and the close of every thread
+// of all processes must fail, and the old file must keep its name.
 void check_failed_write(const char* mode) {
   const std::string file = path("failed");
   std::optional<sheaf::test::LargestFile> limit;

@@ -1,4 +1,5 @@
-// Repeated opens create no communicator: the groups that an open has split off are cached for the next one.
+// Tests that repeated opens create no communicator. The library must cache the communicators of an open for
+// the next open.
 #include <algorithm>
 
 #include "comm/mpi/mpi_comm.hpp"
@@ -11,7 +12,7 @@
 namespace sheaf::test {
 namespace {
 
-// Calls open_and_close() three times; from the second time on, no communicator is created.
+// Calls open_and_close() three times. The second and the third call must create no communicator.
 template <class Use>
 void require_none_made(const char* what, Use open_and_close) {
   for (int round = 0; round < 3; ++round) {

@@ -1,4 +1,4 @@
-// Collective writing and reading through the C interface under MPI. Returns 0 if all checks pass on all
+// Tests collective writing and reading through the C interface under MPI. Returns 0 if all checks pass on all
 // ranks.
 #include <mpi.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ void check_reading(const std::string& name, size_t bytes, const char* environmen
   if (environment) setenv("SION_COLLSIZE", environment, 1);
   const int sid = open(name, "br", 0, -1);
   REQUIRE(sid >= 0);
-  // Equal number of calls on every task, independent of its remaining data.
+  // Every task must make the same number of calls, even if it has no more data.
   auto most = static_cast<unsigned long>(bytes);
   MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_UNSIGNED_LONG, MPI_MAX, MPI_COMM_WORLD);
   std::vector<unsigned char> all;
@@ -97,7 +97,8 @@ void check_stream_between_calls(const std::string& name) {
   check_reading(name, 900, "2");
 }
 
-// A copy of every group's file with the next group, and the tasks' information about files.
+// Each group of tasks stores a buddy copy of the file of another group. Checks the file information that the
+// tasks get, and that readers find all data if a file is lost.
 void check_buddies(const std::string& name) {
   const int group = rank % 2;
   MPI_Comm local;
@@ -146,7 +147,8 @@ void check_buddies(const std::string& name) {
   sheaf_print_errors(1);
 }
 
-// Tasks are renumbered so that those on suitable hosts collect; here all tasks are on one suitable host.
+// The library renumbers tasks so that tasks on suitable hosts become collectors. In this test all tasks are
+// on one suitable host.
 void check_renumbering(const std::string& name) {
   if (size % 2 != 0) return;
   setenv("SION_COLLSIZE", "2", 1);
@@ -177,7 +179,7 @@ void check_renumbering(const std::string& name) {
 void check_failures(const std::string& name) {
   REQUIRE(sion_coll_fwrite("x", 1, 1, 12345) == static_cast<size_t>(-1));
   REQUIRE(sion_coll_fread(nullptr, 1, 1, -7) == static_cast<size_t>(-1));
-  // A large request with bad arguments on the last task: no task writes, no task waits.
+  // The last task makes a large request with bad arguments. No task may write, and no task may hang.
   const int sid = open(name, "bw,collective", 1 << 20, 4096);
   REQUIRE(sid >= 0);
   const auto data = content(rank, 0, 1 << 20);
@@ -186,7 +188,7 @@ void check_failures(const std::string& name) {
   REQUIRE(sion_coll_fwrite(data.data(), 1, data.size(), sid) == data.size());
   REQUIRE(sion_parclose_mpi(sid) == 1);
   check_reading(name, data.size(), "-1");
-  // Chunk sizes 0: no data can be written, which must not crash.
+  // With chunks of size 0, collective calls must not crash.
   const int none = open(name, "bw,collective,collsize=2", 0, 4096);
   REQUIRE(none >= 0);
   REQUIRE(sion_coll_fwrite(data.data(), 1, 0, none) == 0);

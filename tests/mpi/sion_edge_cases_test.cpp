@@ -1,5 +1,5 @@
-// Cases that have broken similar libraries: empty chunks, thousands of blocks, names at the length limit,
-// files that one task cannot read, mismatched communicators.
+// Tests cases in which similar libraries have failed: empty chunks, thousands of blocks, names at the length
+// limit, files that one task cannot read, mismatched communicators.
 #include "mpi/sion_mpi_case.hpp"
 
 namespace sheaf::test {
@@ -78,7 +78,7 @@ struct Mapped {
   std::vector<int> ranks, filenumbers, places;
   std::vector<sion_int64> chunks;
 
-  // Two tasks per process, in files of consecutive tasks.
+  // Gives each process two tasks. Each file has consecutive tasks.
   explicit Mapped(int nfiles, sion_int64 chunk) : files(nfiles) {
     const int each = 2 * size / files;
     for (int t = 2 * me; t < 2 * me + 2; ++t) {
@@ -144,7 +144,7 @@ void many_blocks_of_the_last_task() {
     sid = again();
     check_many(sid, me, blocks_of(me));
     close(sid);
-    // One task alone, then all tasks; task 0 has fewer blocks than others.
+    // Reads each task alone, and then all tasks. Task 0 has fewer blocks than the others.
     for (int task = 0; task < size; ++task) {
       sid = sion_open_rank(open.file.data(), "rb", nullptr, nullptr, &task, nullptr);
       check_many(sid, task, blocks_of(task));

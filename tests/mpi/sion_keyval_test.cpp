@@ -1,5 +1,6 @@
-// Key-value records under a real MPI: every task reads its own by key, duplicates keep positions of their
-// own. Returns 0 if all checks pass, otherwise prints the failed one and aborts.
+// Tests key-value records under a real MPI. Every task reads its records by key, and duplicates of a handle
+// must have their own positions. Returns 0 if all checks pass, and otherwise prints the failed check and
+// aborts.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -53,7 +54,7 @@ std::string rest_of(int sid, uint64_t key) {
 
 constexpr uint64_t keys[] = {1, 2, UINT64_MAX};
 
-// A duplicate knows the keys of the original. If created for one key, it knows no other.
+// A duplicate must know the keys of the original. If it was created for one key, it must know no other key.
 void duplicates(int sid, int count) {
   char first;
   require(sion_fread_key(&first, 2, 1, 1, sid) == 1, "first byte");

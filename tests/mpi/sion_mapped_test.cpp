@@ -1,5 +1,4 @@
-// The mapped calls of the interface under a real MPI. Returns 0 if all checks pass, otherwise prints the
-// failed one and aborts.
+// Tests the mapped calls under MPI. Returns 0 if all checks pass, else prints the failed one and aborts.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -33,8 +32,8 @@ void require(bool holds, const std::string& what) {
 constexpr int tasks = 13;
 int files = 3;
 int place_file(int task) { return (task * 5) % files; }
-// Tasks of a file are in descending order. In a single file they ascend, because readers then use the local
-// rank as the task.
+// Returns the local rank of a task. The tasks of a file are in descending order, those of a single file in
+// ascending order, because readers of a single file use the local rank as the task.
 int place_lrank(int task) {
   int before = 0;
   for (int other = 0; other < tasks; ++other)
@@ -86,7 +85,7 @@ struct Open {
 
 void close(int sid) { require(sion_parclose_mapped_mpi(sid) == 1, "parclose"); }
 
-// Every process writes the tasks t with t % size == me, in pieces, in turn.
+// Every process writes the tasks t with t % size == me. It writes a piece of each of its tasks in turn.
 void write_all(const char* mode, bool with_stream) {
   Open open;
   open.mode = mode;
@@ -253,7 +252,7 @@ void the_other_closes_refuse() {
   close(sid);
 }
 
-// Duplicates of mapped and of parallel handles read independently of the original.
+// Duplicates of mapped and of parallel handles must read independently of the original.
 void duplicates() {
   files = 3;
   write_all("wb", false);
@@ -314,7 +313,8 @@ void duplicates() {
   require(sion_parclose_mpi(in) == 1, "close");
 }
 
-// A multifile is written in parallel and appended to in parallel, mapped by the last rank, and serially.
+// Writes a multifile in parallel. Then appends to it in parallel, by a mapped open in which the last rank has
+// all tasks, and serially.
 void append() {
   int nfiles = size > 1 ? 2 : 1;
   sion_int64 chunk = 64;

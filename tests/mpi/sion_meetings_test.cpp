@@ -1,5 +1,6 @@
-// Opens and closes next to other uses of MPI: many at once, on communicators that are freed, with messages of
-// the program in flight. Also data between tasks that exceeds their shared memory.
+// Opens and closes multifiles under conditions of real programs: many at once, on communicators that the
+// program frees, and while its messages are in flight. Also exchanges more data between tasks than their
+// shared memory holds.
 #include <chrono>
 #include <fstream>
 
@@ -25,7 +26,7 @@ int open_one(const std::string& file, const char* mode, MPI_Comm comm, sion_int6
   return sid;
 }
 
-// Counts shared memory of barriers that still has a name.
+// Returns the number of barriers whose shared memory still has a name.
 int names_in_shared_memory() {
   int found = 0;
   std::error_code none;
@@ -34,7 +35,7 @@ int names_in_shared_memory() {
   return found;
 }
 
-// Counts mappings of such memory in this process.
+// Returns the number of barriers whose shared memory this process maps.
 int meetings_mapped() {
   std::ifstream maps("/proc/self/maps");
   int found = 0;
@@ -48,7 +49,7 @@ void write_many(MPI_Comm comm, int step, bool free_while_open) {
   for (int i = 0; i < many; ++i) sids.push_back(open_one(numbered(i), "wb", comm));
   if (free_while_open) MPI_Comm_free(&comm);
   for (int i = 0; i < many; ++i) write_stream(sids[static_cast<size_t>(i)], me + i);
-  // Each once, as `step` and `many` have no common divisor.
+  // Closes each handle once, because `step` and `many` have no common divisor.
   for (int i = 0; i < many; ++i) close(sids[static_cast<size_t>(i * step % many)]);
 }
 
@@ -67,7 +68,7 @@ void many_opens_at_once() {
   require(names_in_shared_memory() == 0, "no name is left in shared memory");
 }
 
-// Some files are closed and others opened while the rest stays open.
+// Closes some files and opens others while the rest stays open.
 void opens_between_closes() {
   std::vector<int> sids;
   for (int round = 0; round < 4; ++round) {
@@ -84,7 +85,7 @@ void opens_between_closes() {
   for (int i = 0; i < 4 * many; ++i) read_back(numbered(i));
 }
 
-// Returns a communicator of all tasks in an order different from the world's.
+// Returns a communicator of all tasks in a different order than in MPI_COMM_WORLD.
 MPI_Comm turned_round() {
   MPI_Comm comm;
   MPI_Comm_split(MPI_COMM_WORLD, 0, -me, &comm);
@@ -105,7 +106,8 @@ void communicators_that_are_freed_while_files_are_open() {
   require(meetings_mapped() == mapped, "memory of the meetings goes with the communicator");
 }
 
-// As in HDF5: each file uses a duplicate of its own. All share the data cached for the world.
+// Opens files on duplicates of MPI_COMM_WORLD, as HDF5 does for each file. All duplicates must share the
+// barrier that is cached for MPI_COMM_WORLD.
 void duplicates_of_the_world() {
   write_many(MPI_COMM_WORLD, 1, false);
   const int mapped = meetings_mapped();
@@ -127,7 +129,8 @@ void duplicates_of_the_world() {
   }
 }
 
-// Half of the tasks open on one communicator, the others on another, and all on the world, in turn.
+// Half of the tasks open files on one communicator and the others on another. In between, all tasks open
+// files on MPI_COMM_WORLD.
 void communicators_beside_each_other() {
   MPI_Comm half;
   MPI_Comm_split(MPI_COMM_WORLD, me % 2, 0, &half);
@@ -167,7 +170,7 @@ void a_bad_topology_is_an_error_on_all() {
   unsetenv("SHEAF_TOPOLOGY");
 }
 
-// At the close, some or all tasks have rows of more than 1 KiB, the others of a few bytes.
+// Tests closes in which some or all tasks have metadata of more than 1 KiB, and the others a few bytes.
 void many_chunks_on_some_tasks() {
   for (const int first : {0, size - 1, size})
     for (const int blocks : {100, 127, 128, 129, 1000}) {

@@ -1,5 +1,6 @@
-// sion_mpi_case: shared by the tests of the MPI calls: a directory, an open call with its arguments, streams
-// to write and to check. A test is a function; a failed check is printed and ends the program on all ranks.
+// sion_mpi_case: code that the tests of the MPI calls share: a directory, an open call with its arguments,
+// functions that write and check streams. Each test is a function. A failed check prints a message and ends
+// the program on all ranks.
 #pragma once
 
 #include <mpi.h>
@@ -117,7 +118,7 @@ struct Named {
   void (*test)();
 };
 
-// Body of main(): runs all tests, each in an empty directory.
+// Runs all tests, each in an empty directory. Returns the exit code of main().
 inline int run_all(int argc, char** argv, std::initializer_list<Named> tests) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &me);

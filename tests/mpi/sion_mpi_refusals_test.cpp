@@ -1,4 +1,5 @@
-// MPI opens that must fail: the same outcome on every rank, no rank hangs, and the disk stays unchanged.
+// Tests MPI opens that must fail. Every rank must get the same outcome, no rank may hang, and the disk must
+// stay unchanged.
 #include <sys/stat.h>
 
 #include <climits>
@@ -9,8 +10,8 @@
 namespace sheaf::test {
 namespace {
 
-// `change` corrupts the call on one rank: all ranks get -1, the old file keeps its bytes, and no other file
-// appears.
+// Opens a file with arguments that `change` makes invalid on one rank. All ranks must get -1, the old file
+// must keep its bytes, and no other file may appear.
 void refused(const char* what, const std::function<void(Open&)>& change, const char* mode = "wb") {
   for (const int bad : {0, size - 1}) {
     fresh_directory();
@@ -76,7 +77,7 @@ void null_pointers_on_one_rank() {
   }
 }
 
-// Ranks that name a group must not wait for the one that does not.
+// Ranks that pass a local communicator must not wait for a rank that passes none.
 void a_local_communicator_on_some_ranks_only() {
   if (size == 1) return;
   fresh_directory();
@@ -97,7 +98,7 @@ void bad_files() {
   Open place;
   place.file = directory;
   require(place() == -1, "a directory");
-  // The other end of the pipe is not open.
+  // No process has the other end of the pipe open, so an ordinary open would wait.
   Open pipe;
   pipe.file = path("pipe");
   if (me == 0) require(mkfifo(pipe.file.c_str(), 0666) == 0, "mkfifo");

@@ -1,4 +1,4 @@
-// The MPI calls of the interface under a real MPI: writing and reading.
+// Tests writing and reading by the MPI calls of the interface under a real MPI.
 #include "mpi/sion_mpi_case.hpp"
 
 namespace sheaf::test {

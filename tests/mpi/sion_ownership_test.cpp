@@ -1,5 +1,5 @@
-// Two writers of one name under a real MPI. Returns 0 if all checks pass, otherwise prints the failed one and
-// aborts.
+// Tests two writers of one name under a real MPI. Returns 0 if all checks pass, and otherwise prints the
+// failed check and aborts.
 #include <mpi.h>
 #include <unistd.h>
 

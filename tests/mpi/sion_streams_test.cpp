@@ -1,5 +1,5 @@
-// A program's FILE* under a real MPI: one that uses the library, one of the physical file that is written
-// beyond its chunk, and formatted output.
+// Tests the FILE* of a program under a real MPI: a FILE* that writes through the library, a FILE* on the
+// physical file to which the program writes beyond its chunk, and formatted output.
 #include "mpi/sion_mpi_case.hpp"
 #include "sion_mpi.h"
 
@@ -68,7 +68,7 @@ void streams_through_the_library() {
     }
 }
 
-// All tasks at once, far beyond their chunks: a successful close means that no data is missing.
+// All tasks write far beyond their chunks at the same time. If the close succeeds, no data may be missing.
 void lines_behind_the_chunk() {
   for (const char* way : {"wb", "wb,checksums=off", "wb,collective,collsize=2"})
     for (const int files : {1, size}) {
@@ -88,7 +88,7 @@ void lines_behind_the_chunk() {
       require(closed == good, "one outcome of the close");
       require(files < size || closed == 1, "a task with a file of its own loses nothing");
       const std::string found = found_in("rb,checksums=off");
-      // Data that another task overwrites while it is moved is lost, and reported.
+      // Another task may overwrite data before the library moves them. Then the close must fail.
       require(found.size() <= text.size() && (closed == 0 || found.size() == text.size()),
               "every task can be read");
       require(closed == 0 || found == text, "a good close, and bytes are missing");

@@ -1,5 +1,5 @@
-// Open mode iotasks=K between processes, and files=@TABLE. Returns 0 if all checks pass, otherwise prints the
-// failed one and aborts.
+// Tests the open mode words iotasks=K between processes, and files=@TABLE. Returns 0 if all checks pass, and
+// otherwise prints the failed check and aborts.
 #include <mpi.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -72,7 +72,7 @@ void check_bytes(const std::string& path, int pieces) {
   require(sion_parclose_mpi(sid) == 1, "close after reading");
 }
 
-// Returns the maximum number of processes in a write at once.
+// Writes a multifile. Returns the maximum number of processes that were in a write at the same time.
 int max_at_work(const std::string& mode) {
   Shared shared;
   MPI_Barrier(MPI_COMM_WORLD);

@@ -33,7 +33,7 @@ class Build:
         return own | {"PATH": path, "SHEAF_BIN": str(self.directory / "bin")} | more
 
     def alone(self, mpi: Mpi) -> Path:
-        """Returns the drop-in as built with this MPI alone."""
+        """Returns the directory of the drop-in that is built with this MPI alone."""
         return self.directory / "alone" / mpi.built_as
 
 
@@ -66,7 +66,8 @@ def make(where: Path, mpis: list[Mpi], jobs: int, log: Log) -> Build:
     wanted = [mpi for mpi in mpis if not mpi.runtime_only]
     if not wanted:
         raise BuildError("no MPI to build with")
-    # A different set of MPIs would change names and leave stale programs in the directory.
+    # Each set of MPIs has its own directory, because another set would change the names of programs and leave stale
+    # programs.
     directory = where / "-".join(["build", *(mpi.name for mpi in wanted)])
     chosen = "-DSHEAF_MPIS=" + ";".join(mpi.wrapper for mpi in wanted)
     said = configured(directory, [chosen, "-DSHEAF_MPIS_OPTIONAL=ON"], log)

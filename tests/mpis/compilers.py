@@ -1,4 +1,5 @@
-"""The library, its tools and the unit tests, built with clang: they compile without warnings and pass."""
+"""Builds the library, its tools and the unit tests with clang. The code must compile without warnings, and the tests
+must pass."""
 
 from __future__ import annotations
 

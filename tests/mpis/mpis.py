@@ -1,4 +1,5 @@
-"""The available MPIs: Debian's two, and those of the Python package index, each in its virtual environment."""
+"""Finds the available MPIs: the two of Debian, and those of the Python package index, each of which is installed
+in a virtual environment."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def known() -> list[Mpi]:
 
 
 def make_environment(directory: Path, packages: list[str], log: Log) -> str:
-    """Creates the environment; returns the reason if that fails, or ""."""
+    """Creates the virtual environment of an MPI. Returns "", or the reason if that fails."""
     if (directory / "bin" / "mpicc").exists():
         return ""
     log.say(f"pip install {' '.join(packages)}")
@@ -86,7 +87,8 @@ def find(mpi: Mpi, environments: Path, install: bool, log: Log) -> None:
 
 
 def at_hand(build: Path, only: str, install: bool, log: Log) -> list[Mpi]:
-    """Returns the requested MPIs with their availability. SHEAF_MPI_VENVS: directory of the environments."""
+    """Returns the requested MPIs, and for each one whether it is available. SHEAF_MPI_VENVS names the directory
+    of the virtual environments."""
     environments = Path(os.environ.get("SHEAF_MPI_VENVS", build / "venv")).resolve()
     environments.mkdir(parents=True, exist_ok=True)
     beginnings = tuple(only.split(","))

@@ -1,5 +1,5 @@
-"""Every drop-in under every MPI: built with one, preloaded into programs of all. Every program works. Either an
-engine serves it silently, or one line names the missing engine, and the MPI's own functions are used."""
+"""Preloads the drop-in of every MPI into the programs of all MPIs. Every program must work. Either an engine of
+the drop-in must serve it silently, or one line must name the missing engine and the MPI's own functions are used."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Program:
 
 
 def programs(mpis: list[Mpi], where: Path, build: Build, log: Log) -> list[Program]:
-    """Builds a C program for each MPI. Returns these, and a Python program for each MPI that has mpi4py."""
+    """Returns the programs: one in C for each MPI, and one in Python for each MPI that has mpi4py."""
     found = []
     for mpi in mpis:
         path = where / f"shared_file.{mpi.name}"
@@ -42,7 +42,8 @@ def programs(mpis: list[Mpi], where: Path, build: Build, log: Log) -> list[Progr
 
 def started(program: Program, where: Path, build: Build, log: Log, name: str,
             drop_in: Path | None) -> tuple[str, str, list[dict]]:
-    """Returns the error (empty: none), the output, and the engine chosen for each MPI library."""
+    """Runs a program. Returns the error (or an empty string), the output, and the engine that the drop-in chose for
+    each MPI library."""
     noted = where / "noted"
     noted.unlink(missing_ok=True)
     words = []
@@ -57,13 +58,13 @@ def started(program: Program, where: Path, build: Build, log: Log, name: str,
 
 
 def interface_of(library: str) -> str:
-    """Returns the interface as the drop-in determines it: by the name of the file."""
+    """Returns the interface of an MPI library. Determines it by the name of the file, as the drop-in does."""
     base = os.path.basename(library)
     return "abi" if base.startswith("libmpi_abi") else "openmpi" if ".so.40" in base else "mpich"
 
 
 def judged(drop_in: Path, said: str, choices: list[dict]) -> str:
-    """Returns the error in the choice of the engine or in its message; empty: none."""
+    """Returns the error in the choice of the engine or in its message, or an empty string."""
     lines = [line for line in said.splitlines() if line.startswith("sheaf mpiio")]
     if len(choices) != 1:
         return f"{len(choices)} engines were chosen"
@@ -78,7 +79,8 @@ def judged(drop_in: Path, said: str, choices: list[dict]) -> str:
 
 
 def run(rows: list[Row], build: Build, log: Log) -> None:
-    """Fills `pairs` of the MPIs that the programs use, and their versions."""
+    """Runs all pairs. Stores the results and the version of each MPI in the rows of the MPIs that the programs
+    use."""
     here = [row for row in rows if row.mpi.here]
     drop_ins = [row.mpi for row in here if not row.mpi.runtime_only]
     log.say(f"drop-ins of {len(drop_ins)} MPIs in programs of {len(here)}")

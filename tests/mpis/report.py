@@ -1,4 +1,4 @@
-"""The results: counts of each suite under each MPI, as a table and as JSON."""
+"""Reports the results of each suite under each MPI, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Row:
 
 
 class Log:
-    """A line for every step, and a file with the output of each."""
+    """A log that prints a line for every step and stores the output of each step in a file."""
 
     def __init__(self, build: Path, to: TextIO) -> None:
         self.directory = build / "logs"
@@ -53,7 +53,8 @@ class Log:
         print(f"[{time.monotonic() - self._began:5.0f} s] {text}", file=self._to, flush=True)
 
     def run(self, name: str, command: list[str], seconds: float = 3600, **how) -> tuple[int, str]:
-        """Returns the exit code and complete output; 124 if it took longer than `seconds`."""
+        """Runs a command. Returns its exit code and complete output. The code is 124 if the command took longer
+        than `seconds`."""
         path = self.directory / (re.sub(r"[^\w.+-]", "_", name) + ".log")
         with open(path, "w+", encoding="utf-8", errors="replace") as file:
             job = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
@@ -69,7 +70,7 @@ class Log:
 
 
 def passed(rows: list[Row]) -> bool:
-    """Returns whether no test failed and at least one ran."""
+    """Returns whether no test failed and at least one passed."""
     counts = [counts for row in rows for counts in row.suites.values()]
     return any(one.passed for one in counts) and not any(one.failed for one in counts)
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Builds and tests Sheaf under every available MPI, and prints a table: `make mpi-test` (docs/testing.md).
 
-One build has all MPIs; each is tested with the drop-in of a build with that MPI alone. Each of these drop-ins is
-then preloaded into programs of every other MPI. A last build uses clang. Exits with 0 if all possible tests pass.
+One build has all MPIs. The tests of each MPI use the drop-in of a build with this MPI alone. Then each of these
+drop-ins is preloaded into programs of every other MPI. A last build uses clang. The exit code is 0 if all possible
+tests pass.
 """
 
 from __future__ import annotations

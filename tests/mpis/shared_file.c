@@ -1,5 +1,5 @@
-/* shared_file FILE: every task accesses one file with ordered writes, collective transfers through a view,
- * and independent reads. Task 0 prints the version of the MPI library and "all right". */
+/* shared_file FILE: every task writes and reads pieces of one file by ordered calls, by collective calls
+ * through a view, and by independent calls. Task 0 prints the version of the MPI library and "all right". */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void check(int code, const char* what) {
 
 static int value(int task, int i) { return 1000 * task + i; }
 
-/* Writes and reads back collectively. From `begin` on, the file holds segments of all tasks in turn. */
+/* Writes and reads collectively. From offset `begin` on, the file has the pieces of all tasks in turn. */
 static void through_a_view(MPI_File file, MPI_Offset begin, int rank, int tasks) {
   int mine[pieces * ints], back[pieces * ints];
   MPI_Datatype type;
@@ -41,7 +41,7 @@ static void through_a_view(MPI_File file, MPI_Offset begin, int rank, int tasks)
   MPI_Type_free(&type);
 }
 
-/* Reads the data of the next task with a nonblocking call. */
+/* Reads the data of the next task by a nonblocking call. */
 static void of_the_next(MPI_File file, MPI_Offset begin, int rank, int tasks) {
   const int next = (rank + 1) % tasks;
   int back[ints] = {0};

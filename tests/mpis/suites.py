@@ -1,4 +1,4 @@
-"""The suites of one MPI: programs run by ctest, selected by label, and tests in Python, configured for this MPI
+"""Runs the suites of one MPI: programs that ctest selects by label, and tests in Python that run for this MPI
 alone."""
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def labelled(label: str, directory, environment: dict[str, str], log: Log, name:
 
 
 def told(script: str, mpi: Mpi, build: Build, cases: int, log: Log) -> Counts:
-    """Runs a test program in Python, which runs its programs under this MPI with its own drop-in."""
+    """Runs a test in Python. The test runs its programs under this MPI with the drop-in that was built for it."""
     more = {"SHEAF_TEST_MPIS": mpi.built_as, "SHEAF_DROP_IN": str(build.alone(mpi)),
             "SHEAF_CASES": str(cases)}
     if mpi.python:

@@ -1,5 +1,5 @@
-/* buddy_cases.h: the cases of buddy.c: the writers, the changes to the files, and whether the set can then be
- * read. */
+/* buddy_cases.h: the cases of buddy.c. A case states the writers, the changes to the files, and whether a
+ * reader can open the changed set. */
 #ifndef FAMILIES_BUDDY_CASES_H
 #define FAMILIES_BUDDY_CASES_H
 
@@ -8,8 +8,8 @@
 enum { ORIGINAL = -1, GONE = -1, EMPTIED = -2, EVERYTHING = -3, COPIED = 100 };
 
 /* A change between writing and reading. It affects file `number` of the originals or of a level of copies, in
- * the directory of group `from` (0 if all groups share one). The file is removed, emptied, moved to directory
- * `to`, or, with COPIED + directory, copied there. */
+ * the directory of group `from` (0 if all groups share one directory). The change removes the file, empties
+ * it, moves it to directory `to`, or copies it to directory d if `to` is COPIED + d. */
 struct loss {
   int from, level, number, to;
 };

@@ -1,13 +1,14 @@
-/* callbacks.h: the client's own communication for the generic interface, over MPI. Every callback checks its
- * arguments and the time of the call. A call that the interface does not announce is a failed check, because
- * existing clients have never received it and some cannot handle it. */
+/* callbacks.h: the callbacks of a client of the generic interface, implemented over MPI. Every callback
+ * checks its arguments and the phase in which the library calls it. A call that the interface's specification
+ * does not announce is a failed check, because existing clients have never received it and some cannot handle
+ * it. */
 #ifndef FAMILIES_CALLBACKS_H
 #define FAMILIES_CALLBACKS_H
 
 #include "steps.h"
 
-/* The phase of the program. Local calls must not call back. The v-callbacks are only for mapped opens and
- * closes for writing. */
+/* The phase of the program. In LOCAL, the library must not call any callback. It may call the v-callbacks
+ * only in mapped opens and closes for writing. */
 enum phase { LOCAL, OPENING, MAPPED_WRITING, COLLECTIVE_WRITE, COLLECTIVE_READ, CLOSING };
 
 struct group {
@@ -96,7 +97,7 @@ static int bcastr(void* data, void* cg, int dtype, int nelem, int root) {
   return wait_for(request);
 }
 
-/* Copies `in` to `out`, for a group of one task. */
+/* Copies `in` to `out`: the result of a collective operation in a group of one task. */
 static int copy(const void* in, void* out, int dtype, int nelem) {
   const size_t width = dtype == _SION_INT32 ? 4 : dtype == _SION_INT64 ? 8 : 1;
   if (nelem > 0 && out != in) memmove(out, in, width * (size_t)nelem);
@@ -165,7 +166,8 @@ static char* file_of_client(const char* fname, int filenumber) {
   return name;
 }
 
-/* Checks the arguments of both movers: the spec, and a collector with the senders that follow it. */
+/* Checks the arguments of the two callbacks that move bytes: the spec, and a collector with the senders that
+ * follow it. */
 static struct group* mover(const char* callback, enum phase phase, void* lcg, int spec_len,
                            sion_int64 fsblksize, int collector, int first, int last) {
   struct group* g = group_of(lcg, callback);

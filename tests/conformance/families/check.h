@@ -1,10 +1,10 @@
-/* check.h: shared code of the programs in this directory: counting of checks, cases on a part of the tasks,
- * names, and contents.
+/* check.h: code that all programs in this directory share. It counts checks, runs a case on some of the
+ * tasks, and computes the names and contents of files.
  *
- * A program is started on N tasks with a directory as its argument. It consists of tables of cases. Each case
+ * A program runs on N tasks and gets a directory as its first argument. It runs tables of cases. Each case
  * states its number of tasks, and cases with more than N tasks are left out. A second argument selects the
- * cases with names that contain it. A check compares the result of a call with the specification of the
- * interface, prints a difference, and continues. The last line is "N checks, M failed". */
+ * cases whose names contain it. A check compares the result of a call with the specification of the
+ * interface, prints a difference, and continues. The last line of output is "K checks, M failed". */
 #ifndef FAMILIES_CHECK_H
 #define FAMILIES_CHECK_H
 
@@ -36,7 +36,7 @@ static struct {
 
 static char hang_text[400];
 
-/* Handler of SIGALRM: reports the case that does not end, and ends the program. */
+/* Handles SIGALRM: reports the current case, which has exceeded its time limit, and ends the program. */
 static void hang(int signal_number) {
   (void)signal_number;
   if (write(1, hang_text, strlen(hang_text)) < 0) _exit(3);
@@ -50,7 +50,7 @@ static void failed(const char* where, const char* what, const char* expected, co
   fflush(stdout);
 }
 
-/* Checks a number. */
+/* Checks that a number has the expected value. Returns 1 if it has. */
 static inline int expect(const char* where, const char* what, long long expected, long long found) {
   char wanted[32], got[32];
   run.checks++;
@@ -61,7 +61,7 @@ static inline int expect(const char* where, const char* what, long long expected
   return 0;
 }
 
-/* Checks a string. NULL is a valid value. */
+/* Checks that a string has the expected value. NULL is a valid value. */
 static inline int expect_text(const char* where, const char* what, const char* expected, const char* found) {
   run.checks++;
   if (expected == found || (expected && found && !strcmp(expected, found))) return 1;
@@ -88,7 +88,8 @@ static inline int expect_bytes(const char* where, int task, long long at, const 
 
 static inline long long align_up(long long value, long long unit) { return (value + unit - 1) / unit * unit; }
 
-/* Returns the path of a file in the program's directory. The next three calls keep the result valid. */
+/* Returns the path of a file in the program's directory. The result is valid until the fourth call after this
+ * one. */
 static inline const char* path(const char* name) {
   static char paths[4][700];
   static int next;
@@ -111,14 +112,15 @@ static inline int wait_for(MPI_Request request) {
   return done ? 0 : 1;
 }
 
-/* Barrier of all tasks of the case. */
+/* Waits until all tasks of the case have called. */
 static inline void meet(void) {
   MPI_Request request;
   MPI_Ibarrier(run.comm, &request);
   wait_for(request);
 }
 
-/* Barrier of all tasks of the program. Waiting tasks sleep, so the tasks of the case have the cores. */
+/* Waits until all tasks of the program have called. Waiting tasks sleep and leave the cores to the tasks of
+ * the case. */
 static void all_meet(void) {
   MPI_Request request;
   int done = 0;
@@ -130,8 +132,8 @@ static void all_meet(void) {
   }
 }
 
-/* Begins a case for `tasks` tasks. Returns 1 on the tasks that take part, which can then use run.comm. All
- * tasks must call end_case(). */
+/* Begins a case for `tasks` tasks. Returns 1 on the tasks that take part; only they may use run.comm. All
+ * tasks of the program must call end_case(). */
 static inline int begin_case(const char* name, int tasks) {
   run.name = name;
   run.comm = MPI_COMM_NULL;
@@ -159,7 +161,7 @@ static inline void end_case(int tasks) {
   alarm(0);
 }
 
-/* Sets an environment variable, or removes it if `value` is NULL. Called on all tasks of the case. */
+/* Sets an environment variable, or removes it if `value` is NULL. All tasks of the case must call it. */
 static inline void environment(const char* name, const char* value) {
   if (value)
     setenv(name, value, 1);
@@ -167,7 +169,7 @@ static inline void environment(const char* name, const char* value) {
     unsetenv(name);
 }
 
-/* Starts a program: initializes MPI and reads the arguments. `level` is requested from MPI_Init_thread. */
+/* Initializes MPI with the thread level `level` and reads the program's arguments. */
 static inline void begin_program(int* argc, char*** argv, int level) {
   int given;
   MPI_Init_thread(argc, argv, level, &given);
@@ -178,7 +180,7 @@ static inline void begin_program(int* argc, char*** argv, int level) {
   signal(SIGALRM, hang);
 }
 
-/* Ends a program: adds up the checks of all tasks and returns the exit code of main(). */
+/* Adds up and prints the checks of all tasks, finalizes MPI, and returns the exit code of main(). */
 static inline int end_program(void) {
   long long mine[2] = {run.checks, run.failures}, all[2];
   all_meet();

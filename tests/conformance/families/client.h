@@ -1,12 +1,12 @@
-/* client.h: a client of the generic interface: its API, its global group, and rows that set the phase for the
- * callbacks. */
+/* client.h: a client of the generic interface: makes its API and its global group, and runs rows with the
+ * phase that the callbacks check. */
 #ifndef FAMILIES_CLIENT_H
 #define FAMILIES_CLIENT_H
 
 #include "callbacks.h"
 
-/* Each register function with its callback, in the order of the interface. The first eight callbacks make an
- * API complete. */
+/* All register functions, each with its callback, in the order of the interface. An API is complete if it has
+ * the first eight callbacks. */
 #define REGISTER(ROW)                                              \
   ROW(sion_generic_register_create_local_commgroup_cb, make_group) \
   ROW(sion_generic_register_free_local_commgroup_cb, free_group)   \
@@ -20,7 +20,7 @@
   ROW(sion_generic_register_gather_and_execute_cb, gather_and_execute)   \
   ROW(sion_generic_register_get_capability_cb, capability)
 
-/* Returns an API without callback number `without` (-1: with all eight). */
+/* Returns an API that lacks callback number `without` of the first eight; -1: it has all eight. */
 static inline int make_api(int without, int movers, int names) {
   const int aid = sion_generic_create_api("conformance");
   int number = 0;

@@ -1,5 +1,5 @@
-/* collective.c: collective writing and reading: the words and variables that request it, the resulting chunk
- * sizes (docs/format.md, section 10), and the results of the calls. */
+/* collective.c: tests collective writing and reading: the words and variables that request it, the resulting
+ * chunk sizes (docs/format.md, section 10), and the results of the calls. */
 #include "scenario.h"
 
 #define CUR SION_CURRENT_RANK
@@ -16,14 +16,14 @@ static const struct step alike_back[] = {
     {ALL, AT, 1, 0, 2, 1, 0},      {ALL, OFFSET, 1, 0, 0, 0, 0},   {ALL, CREAD, 1, 0, 0, 0, 0},
     {ALL, CREAD, 60, 1, 90, 1, 0}, {ALL, FEOF, 0, 0, 0, 1, 0},     {ALL, GOT, 0, 0, 0, 150, 0},
     {0, END, 0, 0, 0, 0, 0}};
-/* Individual calls between collective ones, equal on all tasks. */
+/* All tasks make the same individual calls between collective calls. */
 static const struct step mixed[] = {{ALL, CWRITE, 1, 30, 0, 30, 0},  {ALL, WRITE, 1, 20, 0, 20, 0},
                                     {ALL, CWRITE, 1, 40, 0, 40, 0},  {ALL, WRITE, 1, 60, 0, 60, 0},
                                     {ALL, WRITTEN, 0, 0, 0, 150, 0}, {0, END, 0, 0, 0, 0, 0}};
 static const struct step mixed_back[] = {{ALL, CREAD, 1, 30, 0, 30, 0},  {ALL, READ, 1, 20, 30, 20, 0},
                                          {ALL, CREAD, 1, 40, 50, 40, 0}, {ALL, READ, 1, 60, 90, 60, 0},
                                          {ALL, FEOF, 0, 0, 0, 1, 0},     {0, END, 0, 0, 0, 0, 0}};
-/* Seeks and a stream between collective calls. */
+/* Seeks, and writes to a FILE*, between collective calls. */
 static const struct step stream_between[] = {{ALL, CWRITE, 1, 30, 0, 30, 0},   {ALL, ENSURE, 20, 0, 0, 1, 0},
                                              {ALL, FP_WRITE, 1, 20, 0, 20, 0}, {ALL, WRITTEN, 0, 0, 0, 50, 0},
                                              {ALL, FLUSH, 0, 0, 0, 1, 0},      {ALL, WRITE, 1, 40, 0, 40, 0},

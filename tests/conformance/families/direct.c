@@ -1,12 +1,12 @@
-/* direct.c: reading and writing through the FILE* and the descriptor of the library, and through a second
- * stream. */
+/* direct.c: tests reading and writing through the FILE* and the descriptor of the library, and through a
+ * second FILE*. */
 #include "scenario.h"
 
 #include <fcntl.h>
 
 #define CUR SION_CURRENT_RANK
 
-/* Calls of the library and of the stream in turn. */
+/* Calls of the library and calls on its FILE* in turn. */
 static const struct step stream_writing[] = {
     {ALL, FP_AT, 0, 0, 0, 0, 0},    {ALL, ENSURE, 40, 0, 0, 1, 0},    {ALL, FP_WRITE, 1, 30, 0, 30, 0},
     {ALL, WRITTEN, 0, 0, 0, 30, 0}, {ALL, FP_WRITE, 1, 10, 0, 10, 0}, {ALL, OFFSET, 0, 40, 0, 0, 0},
@@ -92,7 +92,7 @@ static const struct step through[] = {{ALL, SEEK, CUR, 0, 4, 1, 0},  {ALL, READ,
                                       {ALL, FP_READ, 1, 4, 8, 4, 0}, {ALL, GOT, 0, 0, 0, 12, 0},
                                       {ALL, AVAIL, 0, 0, 0, 28, 0},  {0, END, 0, 0, 0, 0, 0}};
 
-/* A second stream: the library reads through it. */
+/* The program replaces the FILE* of the handle by a second one. The library must read through it. */
 static void second_stream(const char* mode, int expected) {
   int files = 1, rank = 0;
   sion_int64 chunk = 64;
@@ -140,7 +140,7 @@ static void no_file(void) {
   expect("_sion_stat_file", "the macro", 1, _sion_stat_file(path("there")));
 }
 
-/* sion_swap of `n` items of `size` bytes, in place or not. */
+/* Cases of sion_swap: `n` items of `size` bytes, in place or not. */
 static const struct {
   const char *given, *wanted;
   int size, n, swap, in_place;

@@ -1,5 +1,5 @@
-/* dup.c: sion_dup and sion_dedup of handles of parallel and mapped opens, plain and with keys: every mode
- * with every kind of rank, separate positions, and refused calls. */
+/* dup.c: tests sion_dup and sion_dedup of handles of parallel and mapped opens, with and without keys. The
+ * tests cover every mode with every kind of rank, separate positions, and calls that must fail. */
 #include "steps.h"
 
 #define CUR SION_CURRENT_RANK
@@ -36,7 +36,7 @@ static const struct step original[] = {{ALL, GOT, 0, 0, 0, 30, 0},
 
 static const struct step key_before[] = {
     {ALL, SCAN, 0, 0, 0, 1, 0}, {ALL, RKEY, 7, 1, 4, 4, 0}, {0, END, 0, 0, 0, 0, 0}};
-/* A duplicate has a copy of the known key tables. */
+/* A duplicate must have a copy of the original's key tables. */
 static const struct step all_keys[] = {
     {ALL, STAT, 7, 2, 30, 1, 0},   {ALL, STAT, 8, 1, 5, 1, 0}, {ALL, SEEK_KEY, 7, 0, 0, 1, 0},
     {ALL, RKEY, 7, 1, 9, 9, 0},    {ALL, RKEY, 8, 1, 9, 5, 0}, {ALL, RKEY, 7, 1, 9, 1, 9},
@@ -114,7 +114,7 @@ static void close_one(enum kind kind, int sid) {
   expect("close", "result", 1, kind == PARALLEL ? sion_parclose_mpi(sid) : sion_parclose_mapped_mpi(sid));
 }
 
-/* Runs rows on `task`, which becomes the current task. A parallel handle needs no seek for this. */
+/* Makes `task` the current task and runs rows on it. A parallel handle has one task and needs no seek. */
 static void rows_on(struct stream* s, enum kind kind, int task, const struct step* rows, const char* table) {
   if (kind == MAPPED) run_step(s, &(struct step){ALL, SEEK, task, CBLK, CPOS, 1, 0}, "select");
   s->task = task;
@@ -162,7 +162,7 @@ static void run_case(const struct dup_case* e) {
   close_one(e->kind, from.sid);
 }
 
-/* A duplicate with SION_DUP_ALL has all tasks of the handle, each with its own position from the original. */
+/* A duplicate with SION_DUP_ALL must have all tasks of the original, each at its position in the original. */
 static void mapped_positions(void) {
   struct stream from, to;
   write_contents(MAPPED, 0);
@@ -188,7 +188,7 @@ static void mapped_positions(void) {
   close_one(MAPPED, from.sid);
 }
 
-/* Handles that cannot be duplicated. */
+/* Calls of sion_dup that must fail. */
 static const struct {
   const char* name;
   enum kind kind;

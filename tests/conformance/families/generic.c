@@ -1,5 +1,6 @@
-/* generic.c: the generic interface in groups of one process and of several: registration, opens and closes
- * with any placement, names chosen by the client, and collective calls with and without their callbacks. */
+/* generic.c: tests the generic interface in groups of one process and of several: registration, opens and
+ * closes with any placement, names that the client chooses, and collective calls with and without their
+ * callbacks. */
 #include "client.h"
 
 static void registrations(void) {
@@ -40,9 +41,9 @@ static const struct step together_back[] = {{ALL, CREAD, 1, 100, 0, 100, 0},
                                             {ALL, CREAD, 1, 50, 100, 50, 0},
                                             {0, END, 0, 0, 0, 0, 0}};
 
-/* Placement: file and local rank of each task as digits. Capabilities: the last digit of 50, 51 or 52 for
- * each task, or NULL without callbacks for collective calls. `stored`: the resulting chunk sizes for a
- * request of 100 bytes in blocks of 64. */
+/* An open. The placement is the file and the local rank of each task, as digits. The capability of each task
+ * is the last digit of 50, 51 or 52; the string is NULL if the client has no callbacks for collective calls.
+ * `stored` has the resulting chunk sizes for requests of 100 bytes in blocks of 64 bytes. */
 static const struct open_case {
   const char* name;
   int tasks, files;

@@ -1,7 +1,8 @@
-/* generic_mapped.c: mapped opens of the generic interface, its buddy copies, and its failing opens. */
+/* generic_mapped.c: tests mapped opens of the generic interface, its buddy copies, and opens that must fail.
+ */
 #include "client.h"
 
-/* Opens that fail, in a group of one task. `without`: the callback that the API lacks. */
+/* Opens that must fail in a group of one task. `without` is the number of the callback that the API lacks. */
 static const struct refusal {
   const char* name;
   int without, lrank, lsize, file, files;
@@ -90,7 +91,7 @@ static void run_mapped(int i, int aid, struct group* global, int write) {
   client.phase = LOCAL;
 }
 
-/* Buddy copies through callbacks, with one file per task. One file, or none (-1), is lost before reading. */
+/* Cases of buddy copies, with one file per task. Before reading, one file is removed, or none (-1). */
 static const struct {
   const char* name;
   int tasks, lost, lost_copy, opens;

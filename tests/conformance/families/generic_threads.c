@@ -1,6 +1,6 @@
-/* generic_threads.c: the generic interface among the threads of a process, its original purpose. The
- * callbacks exchange pointers. As in generic.c, a call that the interface does not announce is a failed
- * check. */
+/* generic_threads.c: tests the generic interface with the threads of one process, for which it was designed.
+ * The callbacks exchange pointers. As in generic.c, a callback call that the interface's specification does
+ * not announce is a failed check. */
 #include "steps.h"
 
 #include <omp.h>
@@ -47,7 +47,7 @@ static struct member* member_of(void* cg, const char* callback, enum phase phase
   return m;
 }
 
-/* The global group of a thread has the phase of the thread. */
+/* The global group of this thread. Its field `phase` is the phase of the thread. */
 static struct member* mine;
 #pragma omp threadprivate(mine)
 
@@ -151,8 +151,8 @@ static int scattervr(void* received, void* sent, void* cg, int dtype, int* count
                  counts, nelem, root);
 }
 
-/* Messages of senders to their collectors, by local team and rank. A message stays in its slot until it is
- * answered. */
+/* A message of a sender to its collector. Each rank of each local team has a slot, in which its message stays
+ * until the collector answers it. */
 struct letter {
   const struct team* team;
   int rank, there;
@@ -191,8 +191,8 @@ static void answer(struct letter* l) {
   pthread_mutex_unlock(&mail);
 }
 
-/* Moves bytes in either direction. The collector passes pieces of each sender's buffer to `write` or
- * `read`. */
+/* Implements both callbacks that move bytes. The collector passes pieces of each sender's buffer to `write`
+ * or `read`. */
 static int move(const char* callback, void* data, sion_int64* spec, sion_int64 fsblksize, void* lcg,
                 int collector, int first, int last, int sid, int write(const void*, sion_int64*, int),
                 int read(void*, sion_int64*, int)) {
@@ -314,7 +314,7 @@ static int make_api(void) {
   return aid;
 }
 
-/* Runs one row on one thread and sets the phase, which the callbacks check. */
+/* Runs one row on one thread. Sets the thread's phase, which the callbacks check. */
 static void run_row(struct stream* s, const struct step* row, int task) {
   unsigned char data[200];
   const long long bytes = row->a * row->b;

@@ -1,5 +1,5 @@
-/* handles.c: the common calls on handles of parallel opens (seeks, positions, FILE*, descriptors), and all
- * calls on an invalid handle. */
+/* handles.c: tests the common calls on handles of parallel opens (seeks, positions, FILE*, descriptors), and
+ * all calls on an invalid handle. */
 #include "scenario.h"
 
 #define CUR SION_CURRENT_RANK
@@ -26,7 +26,8 @@ static const struct step seeks[] = {{ALL, SEEK, CUR, ABS, 100, 1, 0}, {ALL, AT, 
                                     {ALL, AT, 0, 0, 4, 1, 0},         {ALL, SEEK, CUR, EOT, -634, 0, 0},
                                     {ALL, SEEK, CUR, EOT, 1, 0, 0},   {ALL, AT, 0, 0, 4, 1, 0},
                                     {ALL, READ, 1, 5, 0, 5, 0},       {0, END, 0, 0, 0, 0, 0}};
-/* Block borders: seeks from the end select the later block, seeks from the start the earlier one. */
+/* At a block border, seeks from the end must select the later block, and seeks from the start the earlier
+ * one. */
 static const struct step borders[] = {{ALL, SEEK, CUR, EOT, -21, 1, 0}, {ALL, AT, 2, 0, 4, 1, 0},
                                       {ALL, READ, 1, 2, 612, 2, 0},     {ALL, SEEK, CUR, EOT, -533, 1, 0},
                                       {ALL, AT, 1, 0, 4, 1, 0},         {ALL, READ, 1, 2, 100, 2, 0},
@@ -37,7 +38,7 @@ static const struct step borders[] = {{ALL, SEEK, CUR, EOT, -21, 1, 0}, {ALL, AT
                                       {ALL, FEOF, 0, 0, 0, 0, 0},       {ALL, AT, 3, 0, 4, 1, 0},
                                       {ALL, FEOF, 0, 0, 0, 1, 0},       {ALL, READ, 1, 1, 0, 0, 0},
                                       {0, END, 0, 0, 0, 0, 0}};
-/* Seeks to blocks by number and to offsets in the current block. A failed seek keeps the position. */
+/* Seeks to blocks by number and to offsets in the current block. A failed seek must keep the position. */
 static const struct step blocks[] = {
     {ALL, SEEK, CUR, 1, 511, 1, 0},   {ALL, AT, 1, 511, 4, 1, 0},         {ALL, READ, 1, 1, 611, 1, 0},
     {ALL, AT, 1, 512, 4, 1, 0},       {ALL, SEEK, CUR, CBLK, CPOS, 1, 0}, {ALL, AT, 2, 0, 4, 1, 0},
@@ -49,7 +50,7 @@ static const struct step blocks[] = {
     {ALL, SEEK, CUR, 3, 1, 0, 0},     {ALL, SEEK, OWN, 0, 50, 1, 0},      {ALL, SEEK, CUR, CBLK, CPOS, 1, 0},
     {ALL, AT, 0, 50, 4, 1, 0},        {ALL, OFFSET, 0, 50, 0, 0, 0},      {ALL, GOT, 0, 0, 0, 50, 0},
     {0, END, 0, 0, 0, 0, 0}};
-/* The stream of the handle follows its seeks. */
+/* The FILE* of the handle must follow the handle's seeks. */
 static const struct step streams[] = {
     {ALL, SEEK_FP, CUR, 1, 10, 1, 0}, {ALL, FP_READ, 1, 20, 110, 20, 0}, {ALL, GOT, 0, 0, 0, 130, 0},
     {ALL, AVAIL, 0, 0, 0, 482, 0},    {ALL, READ, 1, 30, 130, 30, 0},    {ALL, FP_READ, 1, 2, 160, 2, 0},
@@ -80,8 +81,8 @@ static const struct step nothing_back[] = {
     {ALL, SEEK, CUR, EOT, -1, 0, 0}, {ALL, SEEK, CUR, ABS, 1, 0, 0}, {ALL, SEEK, CUR, 0, 0, 1, 0},
     {ALL, SEEK, CUR, 1, 0, 0, 0},    {0, END, 0, 0, 0, 0, 0}};
 
-/* A chunk of size 0 accepts no data. A request larger than a chunk, which SIONlib refuses, continues in
- * further chunks. */
+/* A chunk of size 0 must accept no data. A request larger than a chunk, which SIONlib refuses, must continue
+ * in further chunks. */
 static const struct step too_large[] = {{0, WRITE, 1, 1, 0, 0, 0},     {0, ENSURE, 1, 0, 0, 0, 0},
                                         {1, WRITE, 1, 129, 0, 129, 0}, {1, AT, 1, 1, SKIP, 1, 0},
                                         {1, WRITE, 64, 2, 0, 2, 0},    {1, WRITTEN, 0, 0, 0, 257, 0},
@@ -203,7 +204,7 @@ static uint64_t key;
 static size_t length;
 static sion_key_stat_t statistics;
 
-/* Each call with its result for an invalid handle. */
+/* All calls, each with its result for an invalid handle. */
 /* clang-format off */
 #define INVALID(ROW) \
   ROW(sion_fwrite(data, 1, 1, sid), 0) \
@@ -302,7 +303,7 @@ static int locks, unlocks;
 static int lock(void* taken) { return ++*(int*)taken, locks++, SION_SUCCESS; }
 static int unlock(void* taken) { return --*(int*)taken, unlocks++, SION_SUCCESS; }
 
-/* The library calls the callbacks once at registration, and keeps them. */
+/* The library must call the lock callbacks once at their registration, and keep them. */
 static void user_lock(void) {
   static int taken;
   if (run.only) return;

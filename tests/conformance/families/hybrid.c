@@ -1,13 +1,13 @@
-/* hybrid.c: sion_paropen_ompi (the tasks are the threads of all processes) and sion_paropen_omp (the threads
- * of one team), with individual and collective calls. Every thread of a team calls, with its own variables
- * and handle. */
+/* hybrid.c: tests sion_paropen_ompi, whose tasks are the threads of all processes, and sion_paropen_omp,
+ * whose tasks are the threads of one team. Makes individual and collective calls. Every thread of a team
+ * makes each call with its own variables and handle. */
 #define SION_OMP
 #include "hybrid_cases.h"
 
 #include <omp.h>
 
-/* Runs rows on one thread. Local rows run in a critical region, because the counters of checks are shared.
- * Collective rows do not, because all threads must call. */
+/* Runs rows on one thread. Local rows run in a critical region, because the threads share the counters of
+ * checks. Collective rows run outside of it, because all threads must make the call at the same time. */
 static void run_rows(struct stream* s, const struct step* rows, int task, const char* table) {
   for (int i = 0; rows[i].call != END; i++) {
     if (rows[i].who != ALL && rows[i].who != task) continue;
@@ -127,7 +127,7 @@ static void check_serially(const struct hybrid_case* e) {
   sion_close(sid);
 }
 
-/* Opens that fail on all threads. */
+/* Opens that must fail on all threads. */
 static const struct {
   const char *name, *mode;
   int files;
@@ -155,7 +155,7 @@ static void refuse(int i) {
   }
 }
 
-/* A team of another size cannot close a multifile. */
+/* If a team of another size closes the multifile, the close must fail and leave the handles valid. */
 static void other_team(void) {
   char file[700];
   int sids[2], results[2];

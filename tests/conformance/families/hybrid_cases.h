@@ -51,9 +51,8 @@ static const struct step records_back[] = {{ALL, RKEY, 8, 4, 30, 30, 0},
                                            {ALL, RKEY, 7, 1, 20, 10, 10},
                                            {0, END, 0, 0, 0, 0, 0}};
 
-/* The chunks request 100 bytes in blocks of 64. Only thread 0 of a process can be a collector, so no group
- * begins with another thread (addendum, and docs/format.md, section 10). `merged`: bytes in the stream of
- * each task after `together`. */
+/* Each task requests a chunk of 100 bytes, in blocks of 64 bytes. Only thread 0 of a process can be a
+ * collector, so no group begins with another thread (addendum, and docs/format.md, section 10). */
 static const struct hybrid_case {
   const char* name;
   int processes, threads, files;

@@ -1,5 +1,5 @@
-/* keyval.c: key-value records through parallel handles, and through serial and mapped handles, which switch
- * between tasks. */
+/* keyval.c: tests key-value records through parallel handles, and through serial and mapped handles, which
+ * switch between tasks. */
 #include "scenario.h"
 
 #define CUR SION_CURRENT_RANK
@@ -43,7 +43,8 @@ static const struct step by_iterator[] = {
     {ALL, NEXT, 0, 0, 0, 0, 0},      {ALL, NEXT, 0, 0, 0, 0, 0},     {ALL, RESET, 0, 0, 0, 1, 0},
     {ALL, NEXT, 7, 10, 0, 1, 0},     {ALL, RKEY, 7, 1, 10, 10, 0},   {0, END, 0, 0, 0, 0, 0}};
 
-/* The iterator sets the position of the key that it returns, and skips unread records (addendum). */
+/* The iterator must set the position of the key that it returns, and skip unread records (addendum of the
+ * interface's specification). */
 static const struct step iterator_positions[] = {
     {ALL, RESET, 0, 0, 0, 1, 0},     {ALL, NEXT, 7, 10, 0, 1, 0},      {ALL, NEXT, LARGE, 10, 0, 1, 0},
     {ALL, NEXT, 7, 200, 0, 1, 0},    {ALL, RKEY, 7, 1, 200, 200, 10},  {ALL, NEXT, 9, 0, 0, 1, 0},
@@ -74,13 +75,14 @@ static const struct step key_seeks[] = {
     {ALL, RKEY, 7, 1, 1, 1, 10},       {ALL, SEEK_KEY, 7, CBLK, 199, 1, 0},
     {ALL, RKEY, 7, 1, 9, 1, 209},      {0, END, 0, 0, 0, 0, 0}};
 
-/* After a finished record, the current record of a key is its next known one (addendum). */
+/* When a record has been read to its end, the current record of the key must be the next known record of this
+ * key (addendum). */
 static const struct step current_block[] = {
     {ALL, SCAN, 0, 0, 0, 1, 0},        {ALL, RKEY, 7, 1, 10, 10, 0},      {ALL, SEEK_KEY, 7, CBLK, 3, 1, 0},
     {ALL, RKEY, 7, 1, 2, 2, 13},       {ALL, SEEK_KEY, 7, CBLK, 0, 1, 0}, {ALL, RKEY, 7, 1, 200, 200, 10},
     {ALL, SEEK_KEY, 7, CBLK, 0, 1, 0}, {ALL, RKEY, 7, 1, 1, 1, 210},      {0, END, 0, 0, 0, 0, 0}};
 
-/* Lists of keys, and statistics, cover the records that are known so far. */
+/* Lists of keys and statistics must cover exactly the records that the reader has found so far. */
 static const struct step lists[] = {
     {ALL, SCAN, 0, 0, 0, 1, 0},       {ALL, LIST_RESET, 0, 0, 0, 1, 0}, {ALL, LISTED, 7, 0, 0, 1, 0},
     {ALL, LISTED, LARGE, 0, 0, 1, 0}, {ALL, LISTED, 9, 0, 0, 1, 0},     {ALL, LISTED, 8, 0, 0, 1, 0},
@@ -210,7 +212,7 @@ static const struct scenario scenarios[] = {
      {7016, 7016}},
 };
 
-/* Each task of a handle has its own positions of keys. The tasks of the handle are 0, 1 and 2. */
+/* Each task of a handle must have its own position in every key. The tasks of the handle are 0, 1 and 2. */
 static const struct step three_tasks[] = {
     {ALL, SEEK, 0, CBLK, CPOS, 1, 0}, {ALL, WKEY, 7, 1, 10, 10, 0}, {ALL, SEEK, 2, CBLK, CPOS, 1, 0},
     {ALL, WKEY, 7, 1, 20, 20, 0},     {ALL, WKEY, 8, 4, 2, 2, 0},   {ALL, SEEK, 0, CBLK, CPOS, 1, 0},

@@ -1,5 +1,5 @@
-/* mapped.c: sion_paropen_mapped_mpi and sion_parclose_mapped_mpi: placements, given and automatic lists of
- * tasks, switches between tasks, and refused opens. */
+/* mapped.c: tests sion_paropen_mapped_mpi and sion_parclose_mapped_mpi with placements, given and automatic
+ * lists of tasks, switches between tasks, and opens that must fail. */
 #include "steps.h"
 
 #define CUR SION_CURRENT_RANK
@@ -8,8 +8,8 @@
 
 enum { TASKS = 7, BLOCK = 64 };
 
-/* A placement: owner, physical file and local rank of each task, as digits. A blank owner means that there is
- * no such task. */
+/* A placement states owner, physical file and local rank of each task as digits. If the owner is blank, no
+ * process has the task. */
 struct placement {
   const char* name;
   int processes, files, tasks;
@@ -59,7 +59,7 @@ static struct lists lists_of(const struct placement* p) {
   return l;
 }
 
-/* Computes the chunk starts of the tasks of `file`. */
+/* Stores in `s` the chunk starts of the tasks of `file`. */
 static void place(const struct placement* p, struct stream* s, int file) {
   struct stream in_file;
   long long chunks[TASKS] = {0};
@@ -75,7 +75,7 @@ static void place(const struct placement* p, struct stream* s, int file) {
   s->skip = in_file.skip;
 }
 
-/* Runs rows on task t. Its file determines the expected offsets. */
+/* Runs the rows of a table on one task. The physical file of the task determines the expected offsets. */
 static void on_task(const struct placement* p, struct stream* s, int task, const struct step* steps,
                     const char* table) {
   place(p, s, p->file[task] - '0');
@@ -164,15 +164,16 @@ static void check_mapping(const struct placement* p, int sid) {
   }
 }
 
-/* Returns the first task of this process in automatic reading. SIONlib assigns the remainder to the last
- * process. This library assigns one more task to each of the first processes (docs/api-mapped.md). */
+/* Returns the first task of this process when the library chooses the tasks. SIONlib assigns the remainder of
+ * the division to the last process. This library assigns one more task to each of the first processes
+ * (docs/api-mapped.md). */
 static int first_of_share(int tasks) {
   const int more = tasks % run.size;
   return run.rank * (tasks / run.size) + (run.rank < more ? run.rank : more);
 }
 
-/* Reads `count` tasks in `ranks`, or with -1 the tasks that the library chooses. The arrays are given,
- * allocated by the library, or NULL. */
+/* The arrays that an open for reading gets: arrays of the caller, pointers to arrays that the library
+ * allocates, or NULL. */
 enum arrays { GIVEN, MADE, NOT_WANTED };
 
 static void read_tasks(const struct placement* p, int count, const int* ranks, enum arrays arrays,
@@ -244,7 +245,7 @@ static void check_serially(const struct placement* p) {
   sion_close(sid);
 }
 
-/* The task lists of the processes, as digits; -1: automatic. */
+/* The tasks that each process reads, as digits; -1: the library chooses. */
 static const struct reading {
   int processes;
   const char* lists[6];
@@ -269,8 +270,8 @@ static void read_all(const struct placement* p, const struct reading* r) {
   read_tasks(p, count, ranks, r->arrays, r->mode);
 }
 
-/* Opens that fail on both of two processes, which have one task each. The digits are file and local rank of
- * both tasks. */
+/* Opens that must fail on two processes with one task each. The digits are file and local rank of each task.
+ */
 static const struct {
   const char *name, *mode;
   int files;

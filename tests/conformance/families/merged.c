@@ -1,9 +1,9 @@
-/* merged.c: collective writing that moves tasks: merged into the streams of collectors, and renumbered
- * (collmsa). See docs/format.md, section 10. */
+/* merged.c: tests collective writing that merges the data of tasks into the streams of collectors, or
+ * renumbers the tasks (collmsa). See docs/format.md, section 10. */
 #include "steps.h"
 
-/* Merged writing: calls with `sizes` bytes on each task. `collector` is the collector of each task, as
- * digits. */
+/* A case of merged writing. Call c writes sizes[c][t] bytes on task t. `collector` has the collector of each
+ * task, as digits. */
 struct merging {
   const char *name, *mode;
   int tasks, block;
@@ -104,8 +104,8 @@ static void check_merged(const struct merging* e) {
   sion_close(sid);
 }
 
-/* Renumbered tasks (collmsa). `rank_of`: the stored global ranks of the tasks of file 0, then of file 1,
- * ... */
+/* Cases of renumbered tasks (collmsa). `rank_of` has the stored global ranks of the tasks of file 0, then of
+ * file 1, and so on. */
 static const struct renumbering {
   const char *name, *mode, *collsize;
   int tasks, files;
@@ -150,7 +150,7 @@ static void renumber(const struct renumbering* e) {
   if (run.rank) return;
   for (int file = 0, at = 0; file < e->files; file++) {
     if (e->files > 1 && file == 0)
-      continue; /* opening file 0 opens the set, with its tasks in global order */
+      continue; /* the name of file 0 opens the whole set, with its tasks in global order */
     const int opened = sion_open((char*)file_name(path("msa"), file), "rb", &ntasks, &nfiles, NULL,
                                  &(sion_int32){0}, &global, NULL);
     if (!expect("sion_open", "a handle", 1, opened >= 0)) return;

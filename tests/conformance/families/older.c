@@ -1,4 +1,4 @@
-/* older.c: older calls that programs still use: sion_parreinit_mpi, the older names of opens and of
+/* older.c: tests older calls that programs still use: sion_parreinit_mpi, the older names of opens and of
  * collective calls, and transactions. */
 #include "steps.h"
 

@@ -1,10 +1,10 @@
-/* parallel.c: sion_paropen_mpi and its older forms, sion_parclose_mpi, sion_parreinit_mpi, transactions, and
- * the common calls on such handles. Each row of `opens` describes a set that is written, read back in
- * parallel, and checked with a serial open. */
+/* parallel.c: tests sion_paropen_mpi and its older forms, sion_parclose_mpi, sion_parreinit_mpi,
+ * transactions, and the common calls on their handles. Each row of `opens` describes a set. The program
+ * writes it, reads it back in parallel, and checks it with a serial open. */
 #include "steps.h"
 
-/* How lComm divides the tasks: one communicator, MPI_COMM_NULL, one task each, pairs, or {0, 3} and {1, 2} in
- * descending order. */
+/* How lComm divides the tasks: into one communicator (WHOLE), into single tasks (SELF), into pairs, or into
+ * {0, 3} and {1, 2} in descending order (CROSSED). NOBODY: lComm is MPI_COMM_NULL. */
 enum local { WHOLE, NOBODY, SELF, PAIRS, CROSSED, NO_POINTER };
 
 static MPI_Comm local_comm(enum local local) {
@@ -16,8 +16,8 @@ static MPI_Comm local_comm(enum local local) {
   return made;
 }
 
-/* These calls work with every chunk of at least 128 bytes. Chunks of 128 bytes give blocks of 120, 9 and 128
- * bytes. */
+/* Calls whose results are valid for every chunk size of at least 128 bytes. With chunks of 128 bytes, the
+ * three blocks have 120, 9 and 128 bytes. */
 static const struct step writing[] = {
     {ALL, OFFSET, 0, 0, 0, 0, 0},
     {ALL, WRITE, 1, 60, 0, 60, 0},
@@ -180,7 +180,7 @@ static void check_serially(const struct open_case* e) {
   expect("sion_close", "result", 1, sion_close(sid));
 }
 
-/* Computes where the chunks of this task are in its file. */
+/* Returns a stream with the offsets of this task's chunks in its file. */
 static struct stream stream_of(const struct open_case* e) {
   struct stream s, in_file;
   long long chunks[MOST];
@@ -232,7 +232,7 @@ struct refusal {
   int files_out;      /* result in *numFiles; SKIP: not checked */
 };
 
-/* Calls that fail on all tasks. "read me" is a set of one file, written by two tasks. */
+/* Opens that must fail on all tasks. "read me" is a set of one file, written by two tasks. */
 static const struct refusal refusals[] = {
     {"neither read nor write", 2, "other", "posix", 1, WHOLE, {100, 100}, SKIP},
     {"words are case-sensitive", 1, "other", "WB", 1, WHOLE, {100, 100}, SKIP},

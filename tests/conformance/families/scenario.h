@@ -1,4 +1,5 @@
-/* scenario.h: a multifile that one table of calls writes with sion_paropen_mpi and other tables read back. */
+/* scenario.h: a multifile that one table of calls writes and another table reads back, both on handles of
+ * sion_paropen_mpi. */
 #ifndef FAMILIES_SCENARIO_H
 #define FAMILIES_SCENARIO_H
 
@@ -20,8 +21,8 @@ static inline long long stored_chunk(const struct scenario* e, int task) {
   return e->stored[0] == SKIP ? align_up(e->chunk[task], e->block) : e->stored[task];
 }
 
-/* Returns the stream of this task, with the offsets in its file. Tasks are distributed over the files as in
- * docs/format.md, section 6. */
+/* Returns the stream of this task with the offsets of its chunks in its file. The tasks are distributed over
+ * the files as in docs/format.md, section 6. */
 static inline struct stream scenario_stream(const struct scenario* e) {
   struct stream s, in_file;
   long long chunks[MOST];
@@ -38,7 +39,8 @@ static inline struct stream scenario_stream(const struct scenario* e) {
   return s;
 }
 
-/* Opens, runs the table and closes. `with_fp`: the open returns a FILE*. */
+/* Opens the file, makes the calls of a table, and closes the file. `write` selects the table and the mode.
+ * With `with_fp`, the open returns a FILE*. */
 static inline void scenario_way(const struct scenario* e, const char* file, int write, int with_fp) {
   struct stream s = scenario_stream(e);
   MPI_Comm nobody = MPI_COMM_NULL;
@@ -81,7 +83,7 @@ static inline void scenario_sizes(const struct scenario* e, const char* file) {
   expect("sion_close", "result", 1, sion_close(sid));
 }
 
-/* Writes and reads the scenario, without and with a FILE*. */
+/* Writes, reads and checks the multifile, first without and then with a FILE* from the open. */
 static inline void run_scenario(const struct scenario* e) {
   if (begin_case(e->name, e->tasks)) {
     for (int with_fp = 0; with_fp < 2; with_fp++) {

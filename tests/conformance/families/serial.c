@@ -1,11 +1,12 @@
-/* serial.c: sion_open, sion_open_rank and sion_close, and the queries of locations, which are for serial
- * handles. */
+/* serial.c: tests sion_open, sion_open_rank and sion_close, and the queries of locations on serial handles.
+ */
 #include "steps.h"
 
 #define CBLK SION_CURRENT_BLK
 #define CPOS SION_CURRENT_POS
 
-/* Tasks in turn, selected by rows with SEEK. The chunks have 100, 0 and 200 bytes, in blocks of 64. */
+/* Writes all tasks in turn. Rows with SEEK select the task. The requested chunks have 100, 0 and 200 bytes,
+ * in blocks of 64 bytes. */
 static const struct step writing[] = {{ALL, OFFSET, 0, 0, 0, 0, 0},      {ALL, WRITE, 1, 60, 0, 60, 0},
                                       {ALL, SEEK, 2, CBLK, CPOS, 1, 0},  {ALL, OFFSET, 0, 0, 0, 0, 0},
                                       {ALL, WRITE, 10, 20, 0, 20, 0},    {ALL, SEEK, 0, CBLK, CPOS, 1, 0},
@@ -72,7 +73,8 @@ static void write_tasks(const char* mode, int nfiles) {
   expect("sion_close", "once more", 0, sion_close(sid));
 }
 
-/* The ways to request the arrays. */
+/* How the open gets its array arguments: none, pointers to arrays that the library allocates, or arrays of
+ * the caller, which it fills. */
 enum arrays { NONE, MADE, FILLED };
 
 static void read_tasks(const char* mode, enum arrays arrays) {
@@ -120,7 +122,7 @@ static void read_tasks(const char* mode, enum arrays arrays) {
   if (arrays == MADE) free(chunks), free(ranks);
 }
 
-/* Opens of one task: `rank`, and the bytes of its first block, or -1 if the open fails. */
+/* Opens of one task `rank`. `bytes` is the size of its first block, or -1 if the open must fail. */
 static const struct {
   const char* mode;
   int rank, bytes;
@@ -150,7 +152,8 @@ static void read_rank(int i) {
   expect("sion_close", "result", 1, sion_close(sid));
 }
 
-/* Opens for writing and whether they succeed. SIONlib refuses several files, which the paper describes. */
+/* Opens for writing, and whether each must succeed. SIONlib refuses more than one physical file, although the
+ * SIONlib paper describes such files. */
 static const struct {
   const char *name, *file;
   int ntasks, nfiles, chunks, ranks, opens;
@@ -179,7 +182,7 @@ static void closed_by_the_program(void) {
   if (!expect("sion_open", "a stream", 1, sid >= 0 && fp != NULL)) return;
   fclose(fp);
   expect("sion_set_fp_closed", "result", 1, sion_set_fp_closed(sid));
-  /* SIONlib returns 0 here, although the file is correct. */
+  /* SIONlib's close returns 0 in this case, although the file is correct. */
   expect("sion_close", "after sion_set_fp_closed", 1, sion_close(sid));
 }
 

@@ -1,4 +1,4 @@
-/* settings.c: environment variables, and values that the library chooses. */
+/* settings.c: tests environment variables, and values that the library chooses. */
 #include "steps.h"
 
 #include <sys/stat.h>
@@ -67,8 +67,8 @@ static void run_setting(const struct setting* e) {
   one_way(e, "rb");
 }
 
-/* Block sizes that the library chooses: that of the file system, or 2 MiB if it exceeds 32 MiB
- * (docs/format.md, 4.3). */
+/* Cases in which the library chooses the block size. It must choose the block size of the file system, or 2
+ * MiB if the former exceeds 32 MiB (docs/format.md, 4.3). */
 static const struct {
   const char* name;
   int tasks, files, given, serial;

@@ -1,8 +1,8 @@
 /* steps.h: tables of calls on an open handle, with their expected results.
  *
  * A row is {who, call, a, b, c, expected, d}. `who` is the task that makes the call, or ALL. The stream of
- * task t is the bytes byte_of(t, 0), byte_of(t, 1), ... The values of key k of task t, with all records
- * concatenated, are the bytes of the stream of task_of_key(t, k). */
+ * task t has the bytes byte_of(t, 0), byte_of(t, 1), ... The values of all records of key k of task t,
+ * concatenated, have the bytes of the stream of task_of_key(t, k). */
 #ifndef FAMILIES_STEPS_H
 #define FAMILIES_STEPS_H
 
@@ -30,10 +30,10 @@ enum call {
   SEEK,       /* sion_seek(a, b, c) */
   SEEK_FP,    /* sion_seek_fp(a, b, c, &fp): returns the stream in ansi mode */
   FP_WRITE,   /* fwrite(next bytes, a, b) to the stream of sion_get_fp() */
-  FP_READ,    /* fread(a, b) from this stream: bytes of the stream from offset c */
+  FP_READ,    /* fread(a, b) from sion_get_fp(): bytes of the stream from offset c */
   FD_WRITE,   /* write(a bytes) to the descriptor of sion_get_fd() */
-  FD_READ,    /* read(a bytes) from this descriptor: bytes of the stream from offset c */
-  FP_AT,      /* ftell() of the stream: the offset of position b in chunk a */
+  FD_READ,    /* read(a bytes) from sion_get_fd(): bytes of the stream from offset c */
+  FP_AT,      /* ftell() of sion_get_fp(): the offset of position b in chunk a */
   MODE,       /* sion_get_keyval_mode() */
   FILES,      /* sion_get_number_of_files() */
   FILENUMBER, /* sion_get_filenumber() */
@@ -88,7 +88,7 @@ static const char* const call_names[] = {"end",
                                          "sion_key_get_stat",
                                          "sion_seek_key"};
 
-/* The handle that a table runs on, and the progress of its calls. */
+/* The handle that the calls of a table use, and the progress of these calls. */
 struct stream {
   int sid;
   int task;                        /* current task, which determines the contents */
@@ -276,7 +276,7 @@ static inline void run_step(struct stream* s, const struct step* e, const char* 
   }
 }
 
-/* Runs the rows of a table, up to END, that are for task `me` or for all tasks. */
+/* Makes the calls of a table, up to END, whose `who` is task `me` or ALL, and checks their results. */
 static inline void run_steps(struct stream* s, const struct step* steps, int me, const char* table) {
   char where[500];
   for (int i = 0; steps[i].call != END; i++) {

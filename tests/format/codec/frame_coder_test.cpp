@@ -1,4 +1,4 @@
-// Frames of random bytes through every codec, and damaged frames.
+// Tests that every codec encodes and decodes frames of random bytes, and detects damaged frames.
 #include "format/codec/frame_coder.hpp"
 
 #include <gtest/gtest.h>
@@ -107,7 +107,7 @@ TEST(FrameCoder, DamageIsToldWithThePlace) {
   }
 }
 
-// One decoder decodes frames of all codecs, because appending may mix them.
+// One decoder must decode frames of all codecs in turn, because an append may use another codec.
 TEST(FrameCoder, CodecsMayChangeFromFrameToFrame) {
   FrameDecoder decoder;
   for (int round = 0; round < 3; ++round)

@@ -1,4 +1,5 @@
-// Frames leave the queue in the order in which their pieces entered it, whichever thread compresses them.
+// Tests that frames leave the queue in the order in which their pieces entered it, whichever thread
+// compresses them.
 #include "format/codec/frame_queue.hpp"
 
 #include <gtest/gtest.h>
@@ -51,7 +52,8 @@ TEST_P(FrameQueueOf, ThreadsEndsWithPiecesInIt) {
   }
 }
 
-// Empties the queue and returns whether the frames have the content of pieces `out`, `out` + 1, ...
+// Removes all frames from the queue. Returns whether they have the contents of the pieces `out`, `out` + 1,
+// ...
 bool drain(FrameQueue& queue, int out) {
   for (; !queue.empty(); ++out) {
     const auto frame = queue.front(true);
