@@ -1,13 +1,15 @@
-# How ctest shares the processors (docs/testing.md). `make test` runs two more tests than there are processors, because many tests
-# wait: for locks, silent listeners or leases. A test that starts MPI programs counts as two. Programs of an MPI with tasks that
-# never yield (MPICH and its derivatives) run alone: next to other tests each message takes a time slice of the scheduler.
+# How ctest shares the processors (docs/testing.md). `make test` runs three tests per processor, because many tests wait: for locks,
+# silent listeners or leases. A test that starts MPI programs counts as three. Programs of an MPI with tasks that never yield (MPICH
+# and its derivatives) run alone: next to other tests each message takes a time slice of the scheduler.
+set(SHEAF_MPI_TEST 3)
+set(SHEAF_ALONE 1000)  # ctest reduces it to the number of tests that may run at a time
 
 # sheaf_mpi_processors(MPI COUNT TEST...): the tests start COUNT tasks of this MPI.
 function(sheaf_mpi_processors mpi count)
   if(count GREATER 1)
-    set(processors 2)
+    set(processors ${SHEAF_MPI_TEST})
     if(NOT SHEAF_INTERFACE_${mpi} STREQUAL openmpi)
-      set(processors 4)  # alone, with two processors
+      set(processors ${SHEAF_ALONE})
     endif()
     set_tests_properties(${ARGN} PROPERTIES PROCESSORS ${processors})
   endif()
