@@ -1,6 +1,7 @@
-# A Python wheel (pyproject.toml): the core as a single file libsheaf.so.1 and the command `sheaf`, without MPI,
-# OpenMP and Fortran. SHEAF_HEADERS: a directory with only the headers of CLI11, fmt, nlohmann-json, xxHash and the
-# codecs, for compilers with their own C library that must not use /usr/include (scripts/wheel.sh).
+# Builds the binaries of a Python wheel (pyproject.toml): the core as the single file libsheaf.so.1, and the command
+# `sheaf`. Both are built without MPI, OpenMP and Fortran. SHEAF_HEADERS names a directory that holds only the headers
+# of CLI11, fmt, nlohmann-json, xxHash and the codecs. scripts/wheel.sh sets it because its compiler has its own C
+# library and must not search /usr/include.
 if(SHEAF_HEADERS)
   include_directories(SYSTEM ${SHEAF_HEADERS})
 endif()

@@ -21,7 +21,8 @@ struct CompressionOptions {
   std::string frame;
 };
 
-// Parses the options. Throws UsageError for values that the open mode would reject.
+// Parses the options. Throws UsageError for values that the open mode would reject, and if the options select
+// no compression.
 codec::Compression compression_of(const CompressionOptions& options);
 
 }  // namespace sheaf::cli

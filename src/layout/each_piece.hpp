@@ -1,11 +1,13 @@
-// layout/each_piece: visits the pieces of a type map one by one, for callers that treat all kinds alike.
+// layout/each_piece: visits the pieces of a type map one by one, for callers that need not distinguish the
+// groups of pieces that a PieceVisitor receives.
 #pragma once
 
 #include "layout/type_map.hpp"
 
 namespace sheaf::layout {
 
-// Calls piece(offset, length) for the pieces of bytes [from, to) of the data, in order (TypeMap::visit()).
+// Calls piece(offset, length) for every piece of data bytes [from, to) of consecutive instances of `type`, in
+// order. `base` is the offset of the first instance (TypeMap::visit()).
 template <class Piece>
 void for_each_piece(const TypeMap& type, int64_t base, int64_t from, int64_t to, Piece piece) {
   struct Each final : PieceVisitor {

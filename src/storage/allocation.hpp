@@ -9,8 +9,8 @@
 
 namespace sheaf {
 
-// Effect of an allocation on a range: `keep` keeps the bytes, `zero` zeroes them and allocates space, `hole`
-// zeroes them and deallocates their space.
+// Effect of an allocation on an extent. `keep` allocates space and leaves existing data unchanged. `zero`
+// zeroes the bytes and allocates space. `hole` zeroes the bytes and deallocates their space.
 enum class Allocation : uint8_t { keep, zero, hole };
 
 // Returns the operation of a fallocate mode; nullopt if the mode is unknown or moves bytes.

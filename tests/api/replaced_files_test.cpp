@@ -1,5 +1,5 @@
-// Tests opens for writing of a name that exists. With `atomic`, a new file must replace the old one and keep
-// its mode, owner and links. Opens of pipes, devices and directories must fail.
+// Tests opening for writing when the name already exists. With `atomic`, a new file must replace the old one
+// and keep its mode, owner and links. Opens of pipes, devices and directories must fail.
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

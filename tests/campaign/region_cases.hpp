@@ -18,13 +18,14 @@ namespace sheaf::test::campaign {
 
 struct RegionCase {
   RegionFacts facts;
-  int64_t old = 0;  // bytes in the file before the program
+  int64_t old = 0;  // bytes in the file before the program starts
   // Writes and closes the file. Returns whether the close succeeded. Collective.
   std::function<bool(const std::string& path, const RegionLedger& ledger)> body;
 };
 
 // Draws the failure of a case. Draws no second job, because MPI-IO and SFIO allow a second job to write the
-// file. Draws no failing allocations, because these programs do not mark their calls of the library.
+// file. Draws no failing allocations: only allocations within marked calls of the library can fail
+// (failing_calls.h), and these programs do not mark their calls.
 inline ProcessInjection draw_region_injection(uint64_t seed) {
   for (uint64_t draw = seed;; draw += 1'000'000'007) {
     const ProcessInjection drawn = draw_process_injection(draw);
@@ -92,8 +93,9 @@ class RegionRunner {
   int rank_ = 0, tasks_ = 1;
 };
 
-// Runs the cases that the command line `words` selects: DIR LEDGERS FIRST COUNT. The caller must have
-// initialized MPI. Returns an exit code.
+// Runs make_case(seed, rank, tasks) for COUNT seeds, beginning with FIRST. Stops after a case in which a
+// process may have died. `words` holds the arguments DIR LEDGERS FIRST COUNT: the directory of the files, the
+// directory of the ledgers, and two numbers. The caller must have initialized MPI. Returns an exit code.
 template <class MakeCase>
 int run_region_cases(char** words, MakeCase&& make_case) {
   const FailingCalls failing;

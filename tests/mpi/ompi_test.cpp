@@ -97,8 +97,8 @@ void check_placement(const char* name) {
   }
 }
 
-// The threads of one process write many files, so that a file may have only some threads of a reading
-// process. The threads of all processes must be able to read these files.
+// The threads of one process write many files with few tasks each. Threads of one reading process may
+// therefore need different files. The threads of all processes must be able to read these files.
 void check_foreign_placement() {
   const std::string file = path("foreign");
   const int tasks = size * threads;

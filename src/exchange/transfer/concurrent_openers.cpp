@@ -22,9 +22,8 @@ RangeLock try_lock(File& file, int64_t begin, int64_t end) {
 void ConcurrentOpeners::announce(std::shared_ptr<File> file) {
   for (const Backoff looks;; looks.rest()) {
     for (int tries = 0; tries < tries_at_once; ++tries) {
-      mine_ = 1 + static_cast<int64_t>(
-                      random_number() %
-                      (marks - 2));  // neither the first nor the last: keep_out() locks both sides
+      // Excludes the first and the last byte, because keep_out() locks the bytes before and after `mine_`.
+      mine_ = 1 + static_cast<int64_t>(random_number() % (marks - 2));
       if (!(mark_ = try_lock(*file, mine_, mine_ + 1))) continue;
       file_ = std::move(file);
       return;

@@ -26,7 +26,8 @@ struct FileDomain {
 FileDomain next_domain(const EdgesHome& where, int64_t first, int64_t number, int ntasks) {
   const int64_t length = std::max(where.unit, brought_at_once / where.unit * where.unit);
   const int64_t begin = first / where.unit * where.unit;
-  const int64_t last_unit = where.end / where.unit * where.unit;  // also contains the block table
+  // The block at `last_unit` contains the start of the block table, so the metadata writer writes it.
+  const int64_t last_unit = where.end / where.unit * where.unit;
   if (begin >= last_unit) return {begin, where.end, where.metadata_writer};
   FileDomain domain{begin, std::min(begin + length, last_unit), where.metadata_writer};
   const int64_t step = std::max<int64_t>(1, ntasks / std::max<int64_t>(1, where.hosts));
@@ -34,7 +35,7 @@ FileDomain next_domain(const EdgesHome& where, int64_t first, int64_t number, in
   return domain;
 }
 
-// Passed instead of the file on tasks that do not write to it.
+// Replaces the physical file in a transfer on tasks that do not write to the file.
 class NotWritten final : public ForwardingFile {
  public:
   NotWritten() : ForwardingFile(nullptr) {}
@@ -61,7 +62,7 @@ std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileT
     comm.all_max(std::span(&first, 1));
     if (first == INT64_MIN) return problem;
     const FileDomain domain = next_domain(where, -first, number, comm.size());
-    if (domain.end <= -first)  // all tasks get the same result
+    if (domain.end <= -first)  // true on all tasks or on none
       return file_error(Code::damaged, path,
                         "has bytes of a task at offset " + std::to_string(-first) + ", behind its end at " +
                             std::to_string(where.end));

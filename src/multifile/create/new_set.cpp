@@ -40,8 +40,8 @@ void NewSet::commit(const format::Identity& identity) {
   try {
     commit_set(store_, temporary_, path_, nfiles_, true);
   } catch (...) {
-    // Once the commit record exists, these files are the multifile of that name, and the destructor must not
-    // remove them.
+    // Once the commit record exists, the temporary files are the multifile `path_`, and the destructor must
+    // not remove them.
     std::optional<format::CommitRecord> record;
     const auto unknown = attempt([&] { record = find_commit_record(store_, path_); });
     is_pending_ = !unknown && !(record && record->identity == identity);

@@ -164,12 +164,12 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
   } else if (word == "sionfwd") {
     throw Error(Code::invalid_argument, "open mode: 'sionfwd' needs SIONfwd, which this build does not have");
   } else if (word == "buffered" || word == "compress") {
-    // These words have no effect, as in the SION API: existing programs use the stream between calls
-    // without a flush.
+    // These words have no effect, as in the SION API. Existing programs that give them use the FILE* of the
+    // file between library calls without a flush.
   } else if (key == "endianness") {
     m.userdata_order = value == "big" ? ByteOrder::big : ByteOrder::little;
   } else if (key == "keyval") {
-    if (trimmed(value) != value) return false;  // no effect in the SION API
+    if (trimmed(value) != value) return false;  // the SION API ignores values with blanks
     set_keyval(m, word, value);
   } else if (key == "keyval-default") {
     if (m.creates() && m.keyval == KeyvalMode::not_set) set_keyval(m, word, value);

@@ -32,13 +32,13 @@ struct OwnFile {
   int64_t file_tasks = 0;
   int32_t fsblksize = 0;
   JournalKey key;
-  std::shared_ptr<Edges> edges;  // writing, where hosts do not share a page cache
+  std::shared_ptr<Edges> edges;  // null unless writing on hosts without a common page cache
   std::shared_ptr<File> file;
   std::unique_ptr<StdioHandle> handle;
   std::unique_ptr<JournalWriter> journal;
 };
 
-// A task to be written, as a metadata writer receives it.
+// Request to the metadata writer to place one task of a new multifile.
 struct RequestedRow {
   int64_t row;
   int64_t globalrank;
@@ -51,10 +51,10 @@ struct PlacedRow {
   int64_t fsblksize;
 };
 
-// Runs change(), which makes another task current in `stream`, and switches the handle that the program
-// shares. Moves the handle of the previous file to `before`. Then attaches the handle in `after`, or a new
-// one if `after` is null. `before` and `after` are the same object if both tasks are in one file. If the
-// program shares no handle, only runs change().
+// Calls change(), which must make another task current in `stream`. If the program shares a handle of the
+// stream (Stream::share()), also switches that handle. The handle of the previous file moves to `before`. The
+// stream then gets the handle in `after`, or a new one if `after` is null. `before` and `after` are the same
+// object if both tasks are in one file.
 template <class Stream, class Change>
 void change_handle(Stream& stream, std::unique_ptr<StdioHandle>& before, std::unique_ptr<StdioHandle>& after,
                    Change&& change) {
@@ -76,8 +76,9 @@ struct LocalTasks {
   const std::vector<size_t>& row_order() const { return by_row.empty() ? by_number : by_row; }
   // Fills `files` and by_number from the places of the tasks. Local.
   void index();
-  // Counts the tasks of all processes in each file; `own` is the share of this process. Collective. Sets the
-  // row and file_tasks of every task, and `segments` of the slice. Calls `check` for every file first.
+  // Counts the tasks of each file over all processes; `own` holds the counts of this process. Calls `check`
+  // for every file. Then sets `row` and `file_tasks` of every local task. Appends to `segments` the parts of
+  // the files that lie in the slice of this process. Collective.
   void find_rows(Comm& comm, int32_t nfiles, std::span<const FileShare> own, MetadataPartition& slices,
                  std::vector<Segment>& segments,
                  const std::function<void(int32_t file, int64_t tasks)>& check);

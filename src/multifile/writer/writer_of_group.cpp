@@ -40,7 +40,7 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest re
   auto slots = share_slots(*comm_, store, mode.io_tasks);
   try {
     if (auto plan = plan_of(mode.collective, true, local(), request.means)) {
-      stream_.watch_length(false);  // the bytes of a task may still be at its collector
+      stream_.watch_length(false);  // the file may lack bytes that are still at a collector
       plan->may_collect &= request.means.may_collect;
       collecting_ =
           std::make_unique<Collecting>(Collecting{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
@@ -74,8 +74,8 @@ void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode, A
                                             std::to_string(request.nfiles));
   if (policy == FilePolicy::automatic && comm_->node_count() > 1) {
     in_directory = find_apart();
-    // Such a large shared granularity cannot be kept by the layout of a file, so every host gets its own
-    // file.
+    // The layout of one file cannot separate the hosts at such a large shared granularity, so every host
+    // gets its own file.
     if (in_directory.unit > layout::largest_unit) policy = FilePolicy::per_node;
   }
   if (policy == FilePolicy::caller && request.nfiles > 0) {
@@ -125,7 +125,8 @@ void Writer::number_local_groups() {
   local_->broadcast(std::as_writable_bytes(std::span(&number, 1)), 0);
   facts_.filenumber = static_cast<int32_t>(number);
   facts_.nfiles = static_cast<int32_t>(groups);
-  // A single file has no mapping: its readers use the rank as local rank, whatever the order of the group.
+  // A single file has no mapping, so readers take the global rank as local rank. The writers must do the
+  // same, even if the tasks of the group have another order.
   if (groups == 1) local_.reset();
 }
 

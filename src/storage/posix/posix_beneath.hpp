@@ -15,8 +15,8 @@ enum class Resolving : uint8_t {
   walk,    // component by component; refuses all symbolic links
 };
 
-// Returns the store of the files beneath `root`. A relative `root` counts from `base` or, if `base` is null,
-// from the current directory of each call.
+// Returns the store of the files beneath `root`. A relative `root` is resolved against `base` or, if
+// `base` is null, against the current directory at each call.
 std::shared_ptr<Store> posix_store_beneath(std::string root, Resolving how = Resolving::kernel,
                                            std::shared_ptr<const WorkingDirectory> base = nullptr);
 

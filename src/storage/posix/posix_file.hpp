@@ -23,26 +23,28 @@ namespace sheaf {
 // negative number with errno.
 using Opening = std::function<int(int flags)>;
 
-// Returns a function that opens `path`. A relative `path` counts from `directory` or, if that is null, from
-// the current directory of each call.
+// Returns a function that opens `path`. A relative `path` is resolved against `directory` or, if that is
+// null, against the current directory at each call.
 Opening by_name(const std::string& path, std::shared_ptr<const WorkingDirectory> directory = nullptr);
 
 // Opens the file that `how` finds and returns the descriptor. Throws not_found, permission, or io (EEXIST,
 // EISDIR, ...) as the operating system reports. Refuses a directory, pipe or socket for any access, without
-// waiting. Created files get mode 0666 less umask. Later reads return what other hosts have closed before,
-// even if hosts may keep pages across an open (storage/filesystem/traits.hpp, opens_anew), except for pages
-// that the host cannot drop. Sets `size` to the size in bytes of a regular file; leaves it unchanged for
-// other files and for `fresh`. `path` is for messages.
+// waiting. Created files get mode 0666 less umask. Later reads return the bytes that other hosts wrote
+// and published by a close. If the file system may keep cached pages across an open (opens_anew() in
+// storage/filesystem/traits.hpp), drops them; pages that this host cannot drop remain stale. Sets `size` to
+// the size in bytes of a regular file; leaves it unchanged for other files and for `fresh`. `path` is for
+// messages.
 Descriptor open_descriptor(const std::string& path, Access access, const Opening& how,
                            int64_t* size = nullptr);
 
-// Gets kind, number of names and size of the file from the server if the file system lets this host cache
-// attributes. Returns false, with errno, like fstat(2).
+// Sets mode, link count and size in `found` to the values at the server, bypassing attributes that this host
+// has cached. Falls back to fstat(2) if the kernel has no statx(2). Returns false with errno on failure.
 bool status_of_server(int fd, struct stat& found);
 
 class PosixFile final : public File, public DirectIo, public EvictableFile {
  public:
-  // Opens the file that `how` finds. Throws the errors of open_descriptor(). `path` counts from `directory`.
+  // Opens the file that `how` finds. Throws the errors of open_descriptor(). `path` is relative to
+  // `directory`.
   PosixFile(const std::string& path, Access access, Opening how,
             std::shared_ptr<const WorkingDirectory> directory);
 

@@ -1,5 +1,5 @@
-// streams/container/host_stream: an open stream of a set that this host has a container of. The processes of
-// the host share the stream.
+// streams/container/host_stream: an open stream of a set for which this host has a container. All processes
+// of the host share the stream.
 #pragma once
 
 #include <array>
@@ -46,8 +46,9 @@ class HostStream final : public ContainerStream {
   void flush() override;
   void sync() override;
 
-  // Performs the stream's part of ContainerSet::move_out(); the caller takes the name. Returns false if
-  // another process moved the stream first.
+  // Copies the stream to `target` with `copy`, records the move in the container and redirects the stream to
+  // `target`, as ContainerSet::move_out() describes. The caller then removes the name from the set. Returns
+  // false if another process moved the stream first.
   bool move_out(const std::string& target, const ContainerSet::CopyOut& copy);
 
  private:

@@ -19,13 +19,13 @@ struct Source {
   bool joins = false;  // these streams share the folder of the preceding source, as in Tree::Multifile
 };
 
-// Receives a warning for the user about a path. The content is shown in spite of it.
+// Receives a warning for the user about `path`. The streams of the path are shown despite the warning.
 using Tell = std::function<void(const std::string& path, const std::string& what)>;
 
-// Returns the streams of `path`: the tasks of a multifile if they have no names and, with `containers`, the
-// named streams of the set. These include named tasks of the multifile. If a container has a stream with the
-// name of a task, that stream is newer and hides the task. Multifiles are read from `store`; containers are
-// read from the operating system's files. Throws the errors of opening.
+// Returns the streams of `path`. If the tasks of a multifile have no names, includes all tasks. If
+// `containers` is true, includes the named streams of the set, among them the named tasks of the multifile.
+// If a container has a stream with the name of a task, that stream is newer and hides the task. Multifiles
+// are read from `store`; containers are read from the operating system's files. Throws the errors of opening.
 std::vector<Source> sources_of(Store& store, const std::string& path, Checking checking, bool containers,
                                const Tell& tell);
 
@@ -33,8 +33,9 @@ std::vector<Source> sources_of(Store& store, const std::string& path, Checking c
 // after its file.
 Tree tree_of(const std::vector<Source>& sources);
 
-// Returns the path of the file from which a mount of `path` takes owner, mode and time: `path` itself, else a
-// container of the set, else the directory of the set.
+// Returns the path of the file whose owner, mode and time a mount of `path` shows. This is `path` if that
+// file exists or is remote. Otherwise it is a container of the set, or the directory of the set if there is
+// no container.
 std::string file_behind(Store& store, const std::string& path);
 
 }  // namespace sheaf::mount

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t read_at_once = 1 << 20;  // bytes
 
-// Returns the error of the first read that fails.
+// Reads all data of the stream `number`. Returns the error of the first read that fails, if any.
 std::optional<Error> read_all(const NamedStreams& streams, size_t number, WorkProgress& progress) {
   std::vector<std::byte> buffer(static_cast<size_t>(std::min(read_at_once, streams.streams()[number].size)));
   std::optional<Error> problem;

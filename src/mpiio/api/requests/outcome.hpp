@@ -29,7 +29,7 @@ struct Outcome {
   std::string message;
   std::atomic<bool> released = false;  // the program has released the request
 
-  // Calls the error handler of the file if the call failed. Returns the code left by the handler.
+  // Calls the error handler of the file if the call failed. Returns the code, which the handler may change.
   int deliver() const;
 };
 using SharedOutcome = std::shared_ptr<Outcome>;
@@ -37,12 +37,12 @@ using SharedOutcome = std::shared_ptr<Outcome>;
 // Add and remove an entry of the table of watched requests. All calls on the table are thread-safe.
 void watch(const SharedOutcome& outcome);
 void no_longer_watch(const Outcome& outcome);  // no effect if not watched
-// Returns the outcome of a request, or null if the request is not watched, as for a request of the program.
+// Returns the outcome of a watched request. Returns null for other requests, such as those of sends and
+// receives.
 SharedOutcome find_outcome(MPI_Request request);
 inline std::atomic<int64_t> watched_requests = 0;
 
-// During the lifetime of an object, requests on files that this thread completes appear successful to the MPI
-// library.
+// While an instance exists, file requests completed by its thread report success to the MPI library.
 class WithoutErrors : private NonCopyable {
  public:
   WithoutErrors() { active_ = true; }

@@ -22,9 +22,9 @@ Result explained(int at, const char* path, Result result) noexcept {
   return result;
 }
 
-// descriptor_named() returns the number of the descriptor that `path` names, or -1 for other names. Such
-// names are /dev/fd/N, /dev/stdin, /dev/stdout, /dev/stderr and /proc/self/fd/N, also with thread-self or the
-// number of this process. may_name_descriptor() rejects most names cheaply.
+// descriptor_named() returns the number of the descriptor that `path` names, or -1 for other names. It
+// accepts /dev/fd/N, /dev/stdin, /dev/stdout, /dev/stderr and /proc/self/fd/N. Instead of `self`, it also
+// accepts `thread-self` and the number of this process. may_name_descriptor() rejects most names cheaply.
 int descriptor_named_below(const char* path) noexcept;
 inline bool may_name_descriptor(const char* path) noexcept {
   return path && path[0] == '/' && (path[1] == 'd' || path[1] == 'p');
@@ -33,10 +33,12 @@ inline int descriptor_named(const char* path) noexcept {
   return may_name_descriptor(path) ? descriptor_named_below(path) : -1;
 }
 
-// Implements open(2) of a name of the captured descriptor `fd`: creates another open file of the same stream.
+// Implements open(2) of a path that names the captured descriptor `fd`. Creates another open file of the same
+// stream.
 int open_again(int fd, int flags) noexcept;
 // names_other_process() returns whether `path` may be /proc/PID/fd/N. open_of_other_process() implements
-// open(2) of such a name. Returns hand_on if that descriptor is not captured.
+// open(2) of such a path. If the descriptor is not captured, it returns hand_on, and the caller must pass the
+// call to the operating system.
 bool names_other_process(const char* path) noexcept;
 int open_of_other_process(const char* path, int flags) noexcept;
 

@@ -1,7 +1,8 @@
-// streams/preload/names/places: maps a name given by the program to a captured file. Rules are matched
-// against the canonical name: the path of the directory without symbolic links and `..`, and the last
-// component. An existing plain file stays plain, even if its name matches. A place therefore denotes a
-// captured file that exists or could be created.
+// streams/preload/names/places: maps a name given by the program to a place: the canonical name of a captured
+// file that exists or could be created. The canonical name is the path of the directory without symbolic
+// links and `..`, and the last component. Rules are matched against this name. Matching does not check
+// whether files exist. If a plain file with a matching name exists, the calls on that name must use the plain
+// file.
 #pragma once
 
 #include <sys/types.h>
@@ -30,7 +31,7 @@ struct Place {
 };
 
 // Returns whether `path`, relative to the directory `at` (AT_FDCWD: the current one), is a captured name, and
-// stores its place. Preserves errno. `keep`: also sets Place::folder.
+// stores its place. Preserves errno. If `keep` is true, also sets Place::folder.
 bool find_place_of_candidate(int at, const char* path, Place& place, bool keep) noexcept;
 inline bool find_place(int at, const char* path, Place& place, bool keep = false) noexcept {
   return may_capture(path) && find_place_of_candidate(at, path, place, keep);
