@@ -1,7 +1,8 @@
 # compile_commands.json at the top of the checkout: how each C, C++ and Fortran source is compiled, for editors and
-# Clang-based tools. The target compile_commands derives it from that of the build directory, which lists the
-# generated files of unity builds instead of the sources (scripts/compile_commands.py). With several build
-# directories, the one built last determines the file; builds with sanitizers or for another architecture never do.
+# Clang-based tools. The target compile_commands generates this file (scripts/compile_commands.py). Its input is the
+# compile_commands.json of the build directory. In unity builds, that file lists generated files, not the sources. With
+# several build directories, the one built last determines the file. Builds with sanitizers or for another
+# architecture never do.
 find_package(Python3 COMPONENTS Interpreter)
 if(SHEAF_DEVELOPER AND SHEAF_TESTS AND Python3_FOUND AND NOT SHEAF_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   set(script ${PROJECT_SOURCE_DIR}/scripts/compile_commands.py)
@@ -13,9 +14,9 @@ if(SHEAF_DEVELOPER AND SHEAF_TESTS AND Python3_FOUND AND NOT SHEAF_SANITIZE AND 
   add_custom_target(compile_commands ALL DEPENDS ${stamp})
 endif()
 
-# sheaf_sources_for_editors(NAME DIRECTORY LIBRARY...): sources of DIRECTORY that are in no target of the calling
-# directory, because tests or other projects compile them. Ninja does not build them; compile_commands.json describes
-# their compilation with LIBRARY....
+# sheaf_sources_for_editors(NAME DIRECTORY LIBRARY...): adds an object library NAME of the sources in DIRECTORY that
+# no target of the calling directory compiles. Tests or other projects compile these sources. NAME is not part of the
+# build; it only adds the sources to compile_commands.json, compiled with LIBRARY....
 function(sheaf_sources_for_editors name directory)
   set(patterns *.c *.cpp)
   if(SHEAF_FORTRAN)

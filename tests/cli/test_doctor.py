@@ -136,8 +136,8 @@ class Doctor(ToolCase):
         pair = json.loads(result.stdout)["pair"]
         self.assertEqual((pair["one_mount"], pair["coherence"], pair["locks"]), (True, "coherent", "global"))
 
-    # A file of an overlay and its lower file have separate locks. It is undefined whether names that are created
-    # on one side appear on the other side.
+    # A file in an overlay mount and the underlying file in the upper directory have separate locks. Whether a name
+    # that is created on one side appears on the other side is undefined.
     @unittest.skipUnless(may_mount(), "needs to mount")
     def test_locks_that_do_not_reach_the_other_side_are_a_problem(self) -> None:
         for name in ("lower", "upper", "work", "all"):

@@ -1,5 +1,5 @@
-"""Tests named streams. The tools and an independent reader read containers of the library and of an independent
-writer."""
+"""Tests named streams. The tools read containers of an independent writer, and an independent reader reads
+containers of the library."""
 
 from __future__ import annotations
 

@@ -1,11 +1,14 @@
-// modes write|append|read|both CASE FILE TASK_SHIFT: writes a multifile in one way, and reads back every
-// byte.
+// modes write|half|append|read|both CASE FILE TASK_SHIFT: writes the multifile FILE with the options of CASE,
+// or reads it and compares every byte.
 //
-// Task t of a run is rank (t + TASK_SHIFT) of MPI_COMM_WORLD, so a run with another shift can place every
-// task on another host. `both` writes and reads in one run. Without arguments, the program prints the cases.
+// `half` writes the first half of the records, and `append` appends the second half. `both` writes and reads
+// in one run. Task t of a run is rank (t + TASK_SHIFT) of MPI_COMM_WORLD, modulo the number of tasks. So a
+// run with another shift can place every task on another host. Without arguments, the program prints the
+// cases.
 //
 // The exit code is 0 if all bytes are right, 1 if bytes are wrong or missing, and 2 if a call failed. Task 0
-// first prints a line with the figures and the name of the failed call.
+// prints the numbers of missing and wrong bytes and of tasks with a failed call. A task with such bytes or a
+// failed call prints a line about them.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,7 +133,8 @@ static int put(int sid, int first, int end) {
   return fine;
 }
 
-// Returns how many of the `got` bytes read at offset `at` differ.
+// Returns how many of the `got` bytes read at offset `at` differ. Stores the offset of the first one in
+// `first` if `first` is negative.
 static long differing(const unsigned char* data, int of, long at, size_t got, long* first) {
   long wrong = 0;
   for (size_t i = 0; i < got; ++i)

@@ -1,8 +1,8 @@
 // kill_writer DIR SEED WORDS [flushes]: writes multifiles into DIR one after another until it is killed.
-// Every task records in a ledger the bytes that it has flushed, and its complete chunks. With `flushes`, it
-// records only flushed bytes. Tasks of several hosts need this word, because the library may enlarge their
-// chunks and journals them later (docs/api-sion.md, "A program that dies"). Prints "ready" when the first
-// multifile is open.
+// WORDS are appended to the open mode. Every task records in a ledger the bytes that it has flushed, and its
+// complete chunks. With `flushes`, it records only flushed bytes. Jobs on several hosts need `flushes`,
+// because there the library may enlarge chunks, and journals complete chunks only at the next flush or after
+// 16 MiB (docs/api-sion.md, "A program that dies"). Prints "ready" when the first multifile is open.
 #include <mpi.h>
 
 #include <algorithm>
@@ -45,8 +45,8 @@ struct RuledChunks {
   }
 };
 
-// Finds the ends of chunks if collector groups determine the chunk sizes. It asks the library, which flushes
-// the task's buffer for the answer.
+// Finds the ends of chunks if collector groups determine the chunk sizes. Queries the library for the current
+// position; this query also flushes the task's buffer.
 struct AskedChunks {
   int last_block = 0;
 
@@ -69,11 +69,11 @@ int main(int argc, char** argv) {
   const auto seed = static_cast<unsigned>(argc > 2 ? std::atoi(argv[2]) : 1);
   const std::string mode = std::string("wb") + (argc > 3 && *argv[3] ? std::string(",") + argv[3] : "");
   const auto has = [&](const char* word) { return mode.find(word) != std::string::npos; };
-  // Collective requests are so large that every collective call is a complete round to the collectors.
+  // Collective requests are so large that every collective call sends all its bytes to the collectors.
   const bool collective = has("collective");
-  // Complete chunks count as written only if no bytes can be in memory elsewhere. Compression threads hold
-  // frames that are not yet in the stream, small collective calls leave their bytes with the task, and
-  // collectors get compressed bytes late.
+  // Complete chunks count as written only if none of their bytes can still be in the memory of a task.
+  // Compression threads hold frames that are not yet stored. Collective calls leave small requests in the
+  // memory of the task, and send compressed bytes to the collectors in a later round.
   const bool chunks_count = argc <= 4 && !(has("compress") && (collective || !has("compress_threads=0"))) &&
                             !(collective && has("durable"));
   std::mt19937 common(seed), own(seed * 1000 + static_cast<unsigned>(task));

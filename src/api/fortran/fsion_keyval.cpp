@@ -6,8 +6,8 @@ using namespace sheaf::fortran;
 
 namespace {
 
-// Runs a transfer unless `size` or `nitems` is negative; the result is 0 then. A count of 0 items is valid
-// and denotes an empty record.
+// Runs a transfer and returns its result. Returns 0 without a transfer if `size` or `nitems` is negative. A
+// count of 0 items is valid and denotes an empty record.
 template <class Transfer>
 sion_int64 transfer(sion_int64 size, sion_int64 nitems, Transfer&& move) {
   if (size < 0 || nitems < 0) return 0;

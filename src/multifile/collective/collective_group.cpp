@@ -65,7 +65,8 @@ struct Request {
   GroupPass::Begins begins;
 };
 
-// State that metadata writers pass to the next one, first in task order and then in reverse.
+// State that each metadata writer sends to the following one in the first pass, and to the preceding one in
+// the second pass.
 struct Passes {
   GroupPass forward;
   layout::GroupPassBack back;

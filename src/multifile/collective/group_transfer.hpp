@@ -4,8 +4,8 @@
 // First every member sends its extents to the collector. Then the members with extents send or receive the
 // bytes in steps, with one message per member and step (Comm::exchange). Two steps are in flight, so the
 // bytes of the next step travel while the collector accesses the file. Only collectors access the file; tasks
-// do not wait for the collectors of other groups. Instead, a program may transfer the bytes itself
-// (multifile/collective/mover), one extent of every member at a time.
+// do not wait for the collectors of other groups. A program may replace the messages by its own transfer
+// (multifile/collective/mover), which handles one extent of every member at a time.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ namespace sheaf {
 
 class GroupTransfer {
  public:
-  // Copies `group`; the tasks of its file must outlive the object. `mover` transfers the bytes and must
-  // outlive the object; if it is null, messages transfer the bytes.
+  // Copies `group`. Its communicator group.file() must outlive the object. `mover` transfers the bytes and
+  // must outlive the object; if it is null, messages transfer the bytes.
   explicit GroupTransfer(const CollectiveGroup& group, Mover* mover = nullptr)
       : group_(group), mover_(mover) {}
 
@@ -49,8 +49,8 @@ class GroupTransfer {
   // Fills the memory of all members from the file. If a read fails, the collector returns the error.
   std::optional<Error> read(File& file, const exchange::Placed<std::byte>& mine, const Load& largest);
 
-  // Called with consecutive bytes of the members, in member order. `size` is the number of bytes that the
-  // member sends in all if `bytes` are its first ones; else 0.
+  // Called with parts of the members' bytes, in member order; each part belongs to one member. For the first
+  // part of a member, `size` is the total number of bytes of that member; for later parts it is 0.
   using Append = std::function<void(std::span<const std::byte> bytes, int64_t size)>;
   // Passes the bytes of all members to `append` at the collector, concatenated in member order. `each` has
   // the meaning of Load::each.

@@ -21,7 +21,8 @@ using namespace recovery_constants;
 
 namespace {
 
-// Returns true if the file has a nonzero byte from `at` on. Blocks that were never written need not be holes.
+// Returns true if the file has a nonzero byte at or after `at`. Reads allocated blocks, because they may
+// contain only zeros.
 bool holds_data(File& file, int64_t at) {
   const int64_t size = file.status().size;
   std::vector<std::byte> bytes(64 << 10);
@@ -35,7 +36,7 @@ bool holds_data(File& file, int64_t at) {
   return false;
 }
 
-// Calls visit(slice) for consecutive slices of all tasks. Counts and sizes have their final length and are 0.
+// Calls visit(slice) for consecutive slices of tasks. The arrays of a slice have their final lengths, all 0.
 template <class Visit>
 void for_each_slice_of(int64_t ntasks, int32_t maxblocks, Visit visit) {
   const int64_t at_once = std::max<int64_t>(1, repaired_at_once / std::max(1, maxblocks));
@@ -143,8 +144,9 @@ void UnclosedFile::find_source(const std::string& path, const RepairRequest& req
   }
 }
 
-// Determines the blocks from the holes. `told` is the pointer that the journal describes, if there is a
-// journal.
+// Determines the blocks from the holes. `told` is the result of read_pointer(), if it succeeded. `by_holes`
+// ignores the journal unless the file contains a block table. If `unreported`, no task has recorded any data,
+// and each stream ends at its first gap (leave_out_zeros).
 void UnclosedFile::use_holes(bool unreported, bool by_holes, const std::optional<Pointer>& told) {
   const bool recorded = told && told->source == TableSource::journal;
   table_ = read_holes(reader_, chunks());
@@ -202,8 +204,8 @@ void UnclosedFile::for_each_found(const VisitSlice& visit) {
       fill(slice, reader_, pointer_);
     }
     const int64_t end = writes_table() ? whole_->status().size : INT64_MAX;
-    // A record is written after its bytes. A file that ends before them was truncated, or the bytes were lost
-    // in a crash that the journal survived.
+    // A task writes data before the record that counts them. If the file ends before recorded data, the file
+    // was truncated, or a crash lost the data but not the journal.
     if (end < pointer_.varheader)
       for_each_block(slice, [&](int64_t offset, int64_t& bytes, size_t) {
         const int64_t there = std::clamp<int64_t>(end - offset, 0, bytes);
@@ -277,7 +279,7 @@ void UnclosedFile::for_each_written_block(File& target, const VisitBlock& visit)
 void UnclosedFile::complete(File& target, bool copies, WorkProgress& progress) {
   if (writes_table()) write_table(target);
   if (copies) {
-    // If a living job writes the file, it may have grown since the open.
+    // The file may have grown since the open if a living job is writing to it, so its size is read again.
     const int64_t bytes = std::min(end_, file_->status().size);
     progress.begin(bytes);
     RangeCopier copier(target, progress);
@@ -293,8 +295,8 @@ void UnclosedFile::complete(File& target, bool copies, WorkProgress& progress) {
     finish(target, progress);
 }
 
-// If the file is guessed, sets a flag in the extension header of `target`. Reports it if the file can have no
-// such header.
+// If some data are guessed, sets flag_guessed in the extension header of `target`. If the file cannot have
+// that header, adds a note to the report instead.
 void UnclosedFile::mark_guessed(File& target) {
   if (!report_.guessed) return;
   std::array<std::byte, format::fixed_size> fixed{};
@@ -313,8 +315,9 @@ void UnclosedFile::mark_guessed(File& target) {
   target.sync();
 }
 
-// Completes `target`, which has data and block table, after reading them back. Syncs before it reads, because
-// on GlusterFS a host may otherwise not see the bytes that it has just written at the end of the file.
+// Adds the missing metadata to `target`, which already contains the data and the block table. Verifies the
+// result before it writes the pointer. Syncs before it reads, because on GlusterFS a host may otherwise not
+// see the bytes that it has just written at the end of the file.
 void UnclosedFile::finish(File& target, WorkProgress& progress) {
   MetadataWriter writer(target, header());
   if (writes_table()) {

@@ -1,10 +1,10 @@
 // multifile/stream/compressed_writer: stores a task's stream of uncompressed bytes as frames (docs/format.md,
 // section 14.4).
 //
-// Uses two WriteStreams. The program writes to the upper one, which fills chunks as if nothing were
-// compressed. Its output is cut into frames, which are appended to the lower one, the stream of the physical
-// file. A program therefore sees the same blocks and positions with and without compression. Local. Not
-// thread-safe. Sizes in bytes.
+// Uses two WriteStreams. The program writes to the upper stream, which fills chunks as if nothing were
+// compressed. The CompressedWriter divides the output of the upper stream into frames. It appends the frames
+// to the lower stream, which writes to the physical file. A program therefore sees the same blocks and
+// positions with and without compression. Local. Not thread-safe. Sizes in bytes.
 #pragma once
 
 #include <memory>
@@ -34,8 +34,8 @@ class CompressedWriter {
   CompressedWriter(WriteStream& stored, const codec::Compression& how, std::string_view path);
   ~CompressedWriter();
 
-  // Index of the task that is current for the program, if another task stays loaded here after a failed
-  // commit.
+  // Set if a failed commit has left a different task loaded than the one that the program selected. The value
+  // is the index of the selected task.
   std::optional<size_t> left;
   // State of all tasks of the process, by index; the entry of the current task is stale.
   std::vector<Task> parked;
@@ -46,8 +46,9 @@ class CompressedWriter {
   // Makes a task current. Call after stored.load(), with the result of park() for the task and the geometry
   // of its chunks.
   void load(Task task, int64_t local_rank, const layout::ChunkGeometry& chunks);
-  // Returns the state of the current task. Call before stored.park(). Bytes not yet in a frame are kept in
-  // memory, up to a bound over all parked tasks. If it throws, the task stays current.
+  // Returns the state of the current task. Call before stored.park(). The state contains the bytes not yet in
+  // a frame. If those of all parked tasks would exceed max_parked bytes, ends the frame instead. If it
+  // throws, the task stays current.
   Task park();
 
   // Ends the current frame. All bytes written so far are then in the stored stream, which may buffer them.

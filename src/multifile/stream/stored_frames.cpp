@@ -57,8 +57,8 @@ bool read_index(ReadStream& stored, const StreamPlaces& places,
   return index.is_whole();
 }
 
-// Reads the frames from head to head, and adds them to `table`. Calls visit(table) after each frame. Returns
-// the number of stored bytes of whole frames.
+// Reads the frames from head to head, and adds them to `table`. Calls visit() after each frame. Returns the
+// number of stored bytes of whole frames.
 template <class Visit>
 int64_t walk(ReadStream& stored, const StreamPlaces& places, const StoredTask& task,
              format::FrameTable& table, Visit&& visit) {
@@ -68,7 +68,7 @@ int64_t walk(ReadStream& stored, const StreamPlaces& places, const StoredTask& t
     std::array<std::byte, frame_head_size> bytes{};
     go_to(stored, places, at);
     const size_t there = stored.read(bytes);
-    // The stream of a killed program may end with zeros, or at the end of the file.
+    // If the program was killed, the stream may end with zeros or be cut off inside a frame head.
     const bool cut = there < bytes.size();
     if (task.unclosed && (cut || is_zero(bytes))) return at;
     const auto head = cut ? std::nullopt : format::decode_frame(bytes);

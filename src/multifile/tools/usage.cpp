@@ -12,8 +12,8 @@ namespace sheaf {
 
 namespace {
 
-// Adds with saturation: chunks of several files, and of rounds that only some files have, may exceed 2^63
-// bytes in total.
+// Adds chunk * rounds to `sum` and saturates at INT64_MAX. The chunks of several files may exceed 2^63 bytes
+// in total, because every file counts with the largest number of rounds of any file.
 void grow(int64_t& sum, int64_t chunk, int64_t rounds) {
   sum = checked_mul_add(chunk, rounds, sum).value_or(INT64_MAX);
 }
@@ -40,8 +40,8 @@ void add_task(Usage& u, const TaskRow& row, int64_t rounds, int64_t fsblksize) {
   u.empty_chunks += empty;
 }
 
-// Calls visit(entry) for all entries of the mapping field of a file, which may be the only file of its
-// multifile.
+// Calls visit(entry) for each of the `entries` entries of the mapping field of `f`. Also reads the field of a
+// multifile of one file, which readers ignore.
 template <class Visit>
 void read_entries(const PhysicalFile& f, int64_t entries, Visit&& visit) {
   layout::for_each_slice<layout::Placement>(0, entries, metadata_constants::places_at_once,

@@ -1,4 +1,5 @@
-// Locks and unlocks ranges for clients. The service never waits: a client that does not get a lock polls.
+// Locks and unlocks extents for clients. The service never waits: a request that conflicts with a held
+// lock fails at once, and the client retries.
 #include <algorithm>
 
 #include "sfio/service/service.hpp"

@@ -77,7 +77,7 @@ std::shared_ptr<File> SharedHandles::open(const std::string& path, Access access
       return handle;
     }
   }
-  // From here on, no Handle may be released before the lock: its destructor takes the lock.
+  // No Handle may be destroyed while this function holds the mutex, because ~Handle() acquires the mutex.
   auto file = inner().open(path, access);
   auto& entry = table_->open[key];
   auto handle = std::make_shared<Handle>(std::move(file), key, table_);

@@ -1,6 +1,6 @@
-// streams/preload/following: open files that survive a rename of their stream out of its set. Any process may
-// rename the stream at any time. The open file then continues on the renamed file, with the same offset and
-// flags.
+// streams/preload/following: keeps an open file usable after its stream was renamed to a name outside the
+// set. Any process may rename the stream at any time. The open file then continues on the renamed file, with
+// the same offset and flags.
 #pragma once
 
 #include <memory>

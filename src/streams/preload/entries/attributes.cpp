@@ -45,9 +45,9 @@ int change(const Place& place, const StreamAttributes& attributes) {
   return there ? 0 : hand_on;
 }
 
-// Changes the attributes of the open file `fd`. Returns 0, or -1 with errno. Fails with EBADF for a
-// descriptor opened with O_PATH, unless `named`: the program has given a name of the descriptor instead of
-// its number.
+// Changes the attributes of the open file `fd`. Returns 0, or -1 with errno. Fails with EBADF if `fd` was
+// opened with O_PATH and `named` is false. `named` is true if the program has passed a name for `fd`, such as
+// /proc/self/fd/N, or AT_EMPTY_PATH.
 int change_open(int fd, const StreamAttributes& attributes, bool named = false) {
   const Inside inside;
   const Use file(fd);
@@ -91,7 +91,8 @@ bool good_time(const timespec& time) {
          (time.tv_nsec >= 0 && time.tv_nsec < in_a_second);
 }
 
-// Converts times; null means now. Returns false with errno for invalid times.
+// Sets attributes.modified to times[1] unless that is UTIME_OMIT; null `times` mean now. The access time
+// times[0] is only validated. Returns false with errno if a time is invalid.
 bool times_of(const timespec* times, StreamAttributes& attributes) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -193,8 +194,8 @@ SHEAF_ENTRY(mode_t, umask, mode_t mask) {
 
 namespace {
 
-// Captured files have no extended attributes, and calls that set one fail. Calls on other files go to these
-// functions.
+// The C library's functions for extended attributes, called for files that are not captured. Captured files
+// have no extended attributes, and calls that set one fail.
 namespace next {
 constinit Real<ssize_t(const char*, const char*, void*, size_t)> getxattr{"getxattr"}, lgetxattr{"lgetxattr"};
 constinit Real<ssize_t(int, const char*, void*, size_t)> fgetxattr{"fgetxattr"};
@@ -207,8 +208,8 @@ constinit Real<int(const char*, const char*)> removexattr{"removexattr"}, lremov
 constinit Real<int(int, const char*)> fremovexattr{"fremovexattr"};
 }  // namespace next
 
-// Queries an attribute by name. If `path` is a captured file, or with `follow` a link to one, returns `none`
-// with errno. Otherwise returns library().
+// Queries extended attributes of the file `path`. If `path` names a captured file, or with `follow` a link to
+// one, returns `none` with errno ENODATA. Otherwise returns library().
 template <class Library>
 ssize_t ask_name(const char* path, bool follow, int none, const Library& library) {
   return on_name(

@@ -11,8 +11,8 @@
 
 namespace sheaf::posix {
 
-// Opens the multifiles and sets at `paths` as one set with the path `directory`. Throws the errors of
-// opening.
+// Opens the multifiles and sets at `paths` as one set with the path `directory`. Throws if any of `paths`
+// cannot be opened.
 std::shared_ptr<ContainerSet> open_view(Store& store, const std::string& directory,
                                         const std::vector<std::string>& paths);
 

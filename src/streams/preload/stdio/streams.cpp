@@ -46,12 +46,12 @@ Stream* find(FILE* file) {
   return at == all().end() ? nullptr : *at;
 }
 
-// Calls read() through the entry point, because the descriptor may have become that of a plain file.
+// Calls this library's own read(), because the descriptor may refer to a plain file by now.
 ssize_t read_stream(void* cookie, char* data, size_t size) {
   return read(static_cast<Stream*>(cookie)->fd, data, size);
 }
 
-// Returns 0 on error, as fopencookie requires.
+// Returns the number of bytes written, which is less than `size` on error. fopencookie(3) forbids -1.
 ssize_t write_stream(void* cookie, const char* data, size_t size) {
   size_t done = 0;
   while (done < size) {
