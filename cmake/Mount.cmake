@@ -1,5 +1,5 @@
-# sheaf-mount, the only program that needs libfuse: in bin/ of the build, in libexec/sheaf/ when installed; `sheaf
-# mount` starts it. src/streams/mount/ implements the files it shows.
+# Builds sheaf-mount, the only program that needs libfuse. `sheaf mount` starts it. The program is in bin/ of the
+# build and is installed in libexec/sheaf/. src/streams/mount/ implements the mounted files.
 set(SHEAF_MOUNT AUTO CACHE STRING "sheaf-mount: ON, OFF, or AUTO where libfuse is found")
 if(NOT SHEAF_MOUNT AND NOT SHEAF_MOUNT STREQUAL "AUTO")
   list(APPEND SHEAF_NOT_BUILT "sheaf mount: SHEAF_MOUNT is ${SHEAF_MOUNT}")

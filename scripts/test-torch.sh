@@ -1,7 +1,7 @@
 #!/bin/sh
-# test-torch.sh [PYTEST OPTION...]: tests of sheaf.torch with 1 to 8 ranks on the CPU (gloo), type checks, and ranks
-# that are killed at KILL_MOMENTS (200) moments. PyTorch is installed in build-torch, a persistent virtual
-# environment.
+# test-torch.sh [PYTEST OPTION...]: tests sheaf.torch with 1 to 8 ranks on the CPU (gloo) and checks its types. Then
+# kills ranks at random times while they save; KILL_MOMENTS is the number of kills (default 200). Installs PyTorch in
+# build-torch, a persistent virtual environment.
 set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}

@@ -1,7 +1,13 @@
-// campaign_check check DIR LEDGERS FIRST COUNT: checks the results of campaign programs
-// (campaign/process.cpp). Prints a line for each case: SEED right, SEED absent, or SEED and the violation.
-// The exit code is 1 if there is a violation. campaign_check second PATH: opens PATH for writing as a second
-// job. The exit code is 0 if the open is refused.
+// campaign_check: checks the results of COUNT campaign programs (campaign/process.cpp) from seed FIRST on.
+//
+//   campaign_check check DIR LEDGERS FIRST COUNT    multifiles, against their ledgers
+//   campaign_check regions DIR LEDGERS FIRST COUNT  files of programs with ledgers of regions
+//   campaign_check images DIR LEDGERS FIRST COUNT   multifiles after a loss of power
+//   campaign_check second PATH                      opens PATH for writing as a second job
+//
+// `check` and `regions` print a line for each case: SEED right, SEED absent, or SEED and the violation.
+// `images` prints violations only. The exit code is 1 if there is a violation; for `second`, 0 if the open is
+// refused and 1 if it succeeds.
 #include <cstdio>
 #include <cstring>
 #include <filesystem>

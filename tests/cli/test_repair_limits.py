@@ -17,7 +17,7 @@ MEMORY = 1 << 30
 
 class Holes(ToolCase):
     def repair(self, at: int) -> subprocess.CompletedProcess:
-        """Repairs an unclosed file of one task that has one more byte at offset `at`."""
+        """Creates an unclosed file of one task, writes one more byte at file offset `at`, and repairs the file."""
         path = self.dir / "a.sion"
         write(MultifileSpec("a.sion", [TaskSpec(CHUNK, 0, [b"x" * 100])], CHUNK), str(path))
         with open(path, "r+b") as file:

@@ -21,9 +21,9 @@ class Case:
     """One multifile to be written. The fields are the statements of sion_conformance_script.h, with sizes in
     bytes.
 
-    Without `parallel` the program opens it by sion_open, otherwise by sion_paropen_mpi. `groups` (a color per
-    task) makes one file per group. With `places` (file and local rank per task) the program opens it by
-    sion_paropen_mapped_mpi, and the owner of each task writes it.
+    Without `parallel` the program opens the multifile by sion_open, otherwise by sion_paropen_mpi. `groups` (a color
+    per task) makes one file per group. With `places` (file and local rank per task) the program opens the multifile
+    by sion_paropen_mapped_mpi. `owners` then has, for each task, the rank of the process that writes its stream.
     """
 
     chunks: Sequence[int]
@@ -85,15 +85,15 @@ class Case:
         return places
 
     def _collsize(self) -> int:
-        """Returns the number of tasks per collector that the mode words state, or 0 if they state none. Then
-        `buddy` makes one group per file, and otherwise the library chooses."""
+        """Returns the number of tasks per collector from the mode word `collsize`, or 0 without that word. Without
+        `collsize`, the mode word `buddy` makes one group per file; without both, the library chooses the groups."""
         sizes = [int(word.removeprefix("collsize=")) for word in self.words if word.startswith("collsize=")]
         return sizes[0] if sizes else 0
 
     @property
     def in_order(self) -> bool:
-        """Returns whether the extension header must say that the global ranks do not number the tasks of the
-        set."""
+        """Returns whether the extension header must have the flag `in order`: the tasks of the set are numbered by file
+        and local rank, not by their global ranks."""
         return self.numfiles > 1 and self.globalranks is not None and list(self.globalranks) != list(range(self.ntasks))
 
     @property
@@ -119,7 +119,7 @@ class Case:
         return final, collectors
 
     def collectors(self) -> list[int]:
-        """Returns, for each task, the rank of the task whose stream has its collective data."""
+        """Returns, for each task, the rank of the task in whose stream the data of its collective writes are stored."""
         return self._layout(self._places(), self.fsblksize)[1] if "cmerge" in self.words else list(range(self.ntasks))
 
     def expected(self, fsblksize: int | None = None) -> dict[str, bytes]:
@@ -150,8 +150,8 @@ class Case:
 
     @staticmethod
     def _buddy_tasks(tasks: list[TaskSpec]) -> list[TaskSpec]:
-        """Returns the tasks of copy 0. Each file has first the dummy tasks of the group that stores it, then its
-        own tasks."""
+        """Returns the tasks of copy 0. A file of the copy is written by the tasks of another group. It first has one
+        dummy task for each of these tasks, then the tasks with the copied data (docs/format.md, section 12)."""
         nfiles = 1 + max(task.file for task in tasks)
         copy = []
         for number in range(nfiles):

@@ -1,4 +1,4 @@
-// Tests the calls that a file shared by several hosts makes on the file that it decorates.
+// Tests which calls NonCoherentFile makes on its inner file.
 #include "exchange/transfer/non_coherent_file.hpp"
 
 #include <gtest/gtest.h>

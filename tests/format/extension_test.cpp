@@ -81,8 +81,8 @@ TEST(Extension, FindsEveryFlippedBitOfTheFixedPart) {
     auto bytes = good;
     bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
     const bool in_magic = bit / 8 >= 1012 && bit / 8 < 1020;
-    // Without the magic, the header looks like one without extensions. The footer of a complete file
-    // contradicts that.
+    // Without the magic, the header looks like one without extensions. In a complete file, readers detect
+    // the loss: a footer without an extension header is damage.
     if (in_magic) {
       EXPECT_EQ(decode_extension(bytes, "x.sion"), std::nullopt);
     } else {

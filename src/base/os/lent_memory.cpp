@@ -78,8 +78,8 @@ std::optional<LentMemory> find_loan(const std::byte* at) {
   return std::nullopt;
 }
 
-// `memory.bytes` may be only a part of the memory that `memory.facts` describe; the secret follows the whole
-// memory.
+// `memory.bytes` may end before the memory that `memory.facts` describes. The secret follows the whole
+// memory, so its place depends on `memory.facts.bytes`.
 void call_back(const LentMemory& memory) {
   {
     const std::lock_guard lock(loans().mutex);

@@ -92,7 +92,7 @@ class PassedSignals : private NonCopyable {
 };
 
 // Returns the directory of the core library that this program has loaded; empty if the library is linked into
-// the program. A copy of the program elsewhere finds the other libraries there.
+// the program. If the program was copied out of its tree, the other libraries are in this directory.
 fs::path library_directory() {
   Dl_info facts{};
   const void* const symbol = dlsym(RTLD_DEFAULT, "sheaf_last_error");

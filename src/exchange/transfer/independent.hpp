@@ -1,10 +1,10 @@
 // exchange/transfer/independent: a transfer that one task carries out without the other tasks.
 //
 // Extents that are large or far apart are transferred one by one. Small extents that are close together are
-// sieved: a whole range of the file passes through memory. For a write, the range is read, changed and
-// written back under an exclusive lock (File::lock). Tasks that write without sieving hold the range shared
-// (exchange/transfer/shared_range). Where the program itself holds a lock in the range, extents are written
-// one by one.
+// sieved: requests of up to IndependentOptions::buffer bytes transfer the enclosing range, holes included. A
+// write with holes reads the range, changes it and writes it back under an exclusive lock (File::lock). Tasks
+// that write without sieving hold a shared lock (exchange/transfer/shared_range). If the program itself has
+// locked a part of the range, the task cannot acquire the exclusive lock and writes the extents one by one.
 #pragma once
 
 #include "comm/agree.hpp"
@@ -33,8 +33,10 @@ int64_t independent_io(File& file, const FileAccess& access, const IndependentOp
 // Writes under a shared lock that excludes read-modify-write by other tasks; updates `tally`.
 void put_shared(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& tally);
 
-// Make requests and update `tally`. put_pieces() writes disjoint segments in as few requests as the file
-// supports.
+// Transfer data between memory and the file, and update `tally`. put() writes all of `data`. get() fills
+// `data` and returns the bytes read, fewer than requested only at the end of the file. put_pieces() writes
+// disjoint segments in as few requests as the file supports. Offsets are in bytes. Throw the errors of the
+// file.
 void put_pieces(File& file, std::span<const Piece<const std::byte>> pieces, IoCounters& tally);
 void put(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& tally);
 size_t get(File& file, std::span<std::byte> data, int64_t offset, IoCounters& tally);

@@ -32,7 +32,7 @@ class SharedPointer {
   int64_t claim(int64_t bytes);
   void set(int64_t position);
 
-  // Starts a new view with its own pointer at 0. All tasks must call it equally often.
+  // Starts a new view with its own pointer at 0. All tasks must make the same number of calls.
   void begin_view() {
     const std::lock_guard lock(mutex_);
     ++views_;

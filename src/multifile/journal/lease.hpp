@@ -41,11 +41,11 @@ struct SHEAF_EXPORT LeaseView {
   std::string job() const {
     return lease ? "process " + std::to_string(lease->pid) + " on host " + lease->host : std::string();
   }
-  // Returns ", since 35 s"; empty if the time is not known.
+  // Returns the age of the lease as text, for example ", since 35 s"; empty if its creation time is unknown.
   std::string age() const;
 };
 
-// Returns true if `process` is known to have made the lease.
+// Returns true if `process` created the lease. Returns false if the lease does not identify its process.
 bool is_of(const format::Lease& lease, const ProcessIdentity& process);
 
 // Returns the contents of an open lease; nullopt if it is no lease.

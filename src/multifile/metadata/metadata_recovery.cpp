@@ -65,7 +65,7 @@ void MetadataReader::warn_of_damage() const {
 Pointer MetadataReader::recover_pointer() {
   const bool possible = open_journal();
   if (!journal_) {
-    // The journal of a completed file is removed after the pointer was written.
+    // The file may have been closed meanwhile: a close writes the pointer, then removes the journal.
     if (const auto stored = read_stored_pointer()) return *stored;
     if (!possible)
       throw file_error(
@@ -73,7 +73,7 @@ Pointer MetadataReader::recover_pointer() {
           "the multifile was never closed: its block table is missing, and there is no journal (" +
               what_to_do() + ")");
     if (format::is_marked(read_marks())) {
-      open_journal();  // the journal may be new, or the file just completed
+      open_journal();  // repeated: a task may have created the journal since the first call
       if (!journal_)
         if (const auto stored = read_stored_pointer()) return *stored;
       if (!journal_) lost_journal();
@@ -120,9 +120,10 @@ std::optional<Pointer> MetadataReader::find_unmarked_table(int64_t skip) {
   return std::nullopt;
 }
 
-// Returns the pointer to the block table of a file that was not closed when `p` was recovered. Either the
-// file has a table without a pointer, or it was completed later, and its journal removed. Returns nullopt if
-// the file has no table, or if the journal is open.
+// Returns the pointer to the block table of a file that was unclosed when `p` was recovered. The file has a
+// table if find_unmarked_table() found one, or if it was closed later, which removed the journal. Returns
+// nullopt if there is no table or the journal still exists. Throws `unclosed` if the journal was removed and
+// no close has written a pointer.
 std::optional<Pointer> MetadataReader::table_of(const Pointer& p) {
   if (p.source == TableSource::unmarked) return Pointer{p.maxblocks, p.varheader};
   if (p.source == TableSource::nothing || journal_) return std::nullopt;
@@ -212,8 +213,8 @@ void MetadataReader::recover_mapping(int64_t first, std::span<layout::Placement>
     damaged("no task of the set has the global rank " + std::to_string(first + (missing - entries.begin())));
 }
 
-// Returns true if blocks of the file may have to be truncated. In a file with checksums, they show which
-// bytes belong to the task.
+// Returns true if blocks of the file may have to be truncated. If checksums are verified, returns
+// false, because the checksums show which bytes belong to the task.
 bool MetadataReader::may_overrun(const format::Pointer& p) {
   return p.complete() && !(checking_ == Checking::on && extension() && extension()->checksums());
 }

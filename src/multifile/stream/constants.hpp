@@ -18,11 +18,11 @@ inline constexpr int64_t border = 64 << 10;
 // Bytes per checksum pass. They are few enough to be still in the processor's cache after their write. Half
 // or twice this size is slower.
 inline constexpr int64_t summed_at_once = 256 << 10;
-// Bytes of complete chunks per batch of journal records, if recording costs a sync.
+// If journal records require a sync, complete chunks are recorded in batches of at least this many bytes.
 inline constexpr int64_t recorded_at_once = 16 << 20;
-// Maximum number of failed requests that are remembered until they are repeated. After more failures, the
-// close fails even if all are repeated. A program that queues failed requests has fewer. The limit bounds the
-// memory if a program ignores failures.
+// Maximum number of failed requests that are remembered until the program repeats them. After more failures,
+// the close fails even if the program repeats all of them. Programs that queue and repeat failed requests
+// stay below the limit. It bounds the memory if a program ignores failures.
 inline constexpr int64_t max_failed_writes = 64;
 static_assert(border <= WriteStream::direct_bytes);  // a transfer that bypasses the buffer reaches a border
 static_assert(summed_at_once % border == 0 && recorded_at_once % summed_at_once == 0);
@@ -34,8 +34,8 @@ inline constexpr uint16_t max_doublings = 15;
 static_assert(uint64_t{first_read_ahead} << max_doublings <= UINT32_MAX);
 // Bytes read per check. They are few enough to be still in the processor's cache when they are checked.
 inline constexpr int64_t checked_at_once = 256 << 10;
-// Maximum number of block starts held per task, with which a position is found without a pass over all
-// blocks.
+// Maximum number of block starts held in memory per task. They locate a stream position without a pass over
+// all blocks.
 inline constexpr int64_t max_begins = 16 << 10;
 
 // --- Moving the bytes that a program wrote beyond its chunk, and comparing them with their checksums.
@@ -46,7 +46,7 @@ inline constexpr int64_t entries_at_once = 128 * format::group_tasks;
 
 // --- Compression.
 inline constexpr int64_t plain_buffer = 64 << 10;  // collects small records for a frame
-inline constexpr int64_t max_parked = 64 << 20;    // bytes of all parked tasks not yet in a frame
+inline constexpr int64_t max_parked = 64 << 20;    // bytes held in memory for tasks that are not current
 inline constexpr size_t few_frames = 2;  // frames; up to this many are found as fast without an index
 inline constexpr int64_t stored_buffer = 4 << 10;   // buffer of a stored stream; whole frames bypass it
 inline constexpr int64_t index_at_once = 1 << 20;   // bytes of an index read at a time

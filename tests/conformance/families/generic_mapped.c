@@ -2,7 +2,8 @@
  */
 #include "client.h"
 
-/* Opens that must fail in a group of one task. `without` is the number of the callback that the API lacks. */
+/* Opens that must fail in a group of one task. `without` is the number of the callback that the API lacks;
+   -1: it has all callbacks; -2: the API does not exist. */
 static const struct refusal {
   const char* name;
   int without, lrank, lsize, file, files;
@@ -91,7 +92,8 @@ static void run_mapped(int i, int aid, struct group* global, int write) {
   client.phase = LOCAL;
 }
 
-/* Cases of buddy copies, with one file per task. Before reading, one file is removed, or none (-1). */
+/* Cases of buddy copies, with one file per task. Before reading, task 0 removes file `lost` of the set and
+   file `lost_copy` of its copy; -1: none. */
 static const struct {
   const char* name;
   int tasks, lost, lost_copy, opens;

@@ -33,8 +33,9 @@ inline std::unique_ptr<Comm> meet_team() {
   return thread_comm(std::move(team), omp_get_thread_num());
 }
 
-// Verifies that a team of this size opened one multifile and that every thread passes a different handle of
-// it. Collective over the current OpenMP team. If a check fails, throws on all threads.
+// Verifies that the threads of the current OpenMP team may close their handles together: a team of the same
+// size opened the multifile, and every thread passes a different handle of it. Collective over the team. If a
+// check fails, throws on all threads.
 inline void check_team_closes(int sid) {
   const std::unique_ptr<Comm> team = meet_team();
   int64_t thread = 0;

@@ -1,6 +1,6 @@
-// streams/preload/entries/directory: the entry points that list directories. Captured files follow the
-// entries of the file system. The library reads the captured entries of a DIR* when the program opens or
-// rewinds it.
+// streams/preload/entries/directory: the entry points that list directories. They return the entries of the
+// file system first, then the captured files. The library reads the captured entries of a DIR* when the
+// program opens or rewinds it.
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
