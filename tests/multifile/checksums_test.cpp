@@ -308,8 +308,7 @@ TEST_F(DamagedData, CanBeReadWhereChecksumsAreIgnored) {
   EXPECT_EQ(found, content(2, 0, std::ssize(found)));
 }
 
-// A File caches its size at the open. A reader must find checksums even if the file is completed, and thus
-// longer, afterwards.
+// A File caches its size at the open. A reader must find checksums even if the file grows afterwards.
 TEST(Checksums, AreFoundInAFileThatIsCompletedOnceItIsOpen) {
   const auto directory =
       std::filesystem::temp_directory_path() / ("sheaf-completed-" + std::to_string(::getpid()));
@@ -336,8 +335,7 @@ TEST(Checksums, AreFoundInAFileThatIsCompletedOnceItIsOpen) {
   std::filesystem::remove_all(directory);
 }
 
-// Sequential reads with large requests must be verified as well: the reader compares checksums directly in
-// the page cache.
+// Large sequential requests must be verified, too: the reader compares checksums in the page cache.
 TEST(Checksums, AreComparedOnTheWayPastTheCaches) {
   const auto directory =
       std::filesystem::temp_directory_path() / ("sheaf-walk-" + std::to_string(::getpid()));
@@ -379,8 +377,7 @@ TEST(Checksums, AreComparedOnTheWayPastTheCaches) {
   std::filesystem::remove_all(directory);
 }
 
-// An append extends the last, partially filled piece, so the piece gets a new checksum. If its data does not
-// match the old one, the append must fail.
+// An append replaces the checksum of the last piece, so it must fail if the old checksum does not match.
 TEST(Checksums, NothingIsAppendedToADamagedPiece) {
   Program p;
   p.fsblksize = 512;

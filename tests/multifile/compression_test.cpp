@@ -1,5 +1,4 @@
-// Compressed multifiles: they must hold the data of the same programs as uncompressed ones, and readers must
-// cope with files of killed writers and with damage.
+// Compressed multifiles: the programs of uncompressed ones, files of killed writers, and damage.
 #include <gtest/gtest.h>
 
 #include "multifile/keyval/keyval_index.hpp"
@@ -468,8 +467,7 @@ TEST(Compression, WhatWasFlushedIsThereWithoutAClose) {
   }
 }
 
-// The disk is full for a while. The program must be able to write rejected data again, and only accepted data
-// may be stored.
+// The disk is full for a while. A program must be able to repeat a write, and no other data may be stored.
 TEST(Compression, AWriteThatFailedCanBeRepeated) {
   for (const char* words : ways) {
     for (int64_t k = 1; k < 12; ++k) {
