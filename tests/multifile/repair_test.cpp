@@ -188,8 +188,7 @@ TEST(Repair, WhatNobodyHadFlushedIsEmptyForReadersButNotThrownAway) {
   for (int64_t t = 0; t < 2; ++t) EXPECT_EQ(stream_of(store, "a", t), content(t, 0, 1000));
 }
 
-// Eight chunks share a page, so a write of one task makes idle tasks' chunks look like data. A repair must
-// give idle tasks no bytes.
+// A write of one task turns the page of idle tasks into data. A repair must give these tasks no bytes.
 TEST(Repair, GivesNoZerosOfAPageThatOnlyANeighbourHasWritten) {
   MemoryStore memory(512, 4096), store(512, 4096);
   RecordingStore tape(memory);
