@@ -40,8 +40,8 @@ std::string root() {
   return absolute;
 }
 
-// Returns a name over `subfiles` subfiles on all listeners in turn. Subfiles on the same listener get
-// numbered paths; a single one gets `path` itself.
+// Returns a name over `subfiles` subfiles on all listeners in turn. Paths are numbered unless every listener
+// has only one subfile.
 std::string name_of(const std::string& path, int subfiles) {
   std::string name;
   for (int i = 0; i < subfiles; ++i)
@@ -152,8 +152,7 @@ void one_message_per_listener() {
   mdelete(name.c_str());
 }
 
-// Tests memory that listeners map; all listeners are on this machine. `early` is memory that was allocated
-// before the session.
+// Tests memory that local listeners map. `early` is memory that was allocated before the session.
 void lent_memory(char* early) {
   constexpr int64_t bytes = 1 << 20;
   // Small buffers make small pieces, which travel in messages

@@ -1,5 +1,4 @@
-// Failures of striped files: dead listeners, failing disks, and subfiles that are missing, too short or of
-// another file.
+// Failures: dead listeners, failing disks, and subfiles that are missing, too short or of another file.
 #include "cluster.hpp"
 
 namespace sheaf::test::failure_test {
