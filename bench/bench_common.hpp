@@ -1,12 +1,12 @@
 // bench/bench_common: how all benchmarks compare Sheaf with its peer.
 //
-// Both do the same work in the same process, in turn (A B, B A, A B, ...), so that other activity of the
-// machine affects both alike. In its turn each side runs several times, and the minimum time counts. The
-// reason is the memory of virtual machines: they return memory that is unused for two seconds to their host,
-// page by page, and the next use of such a page waits for the host. That took 12 microseconds per page on the
-// test machine, so a file of 256 MiB took 0.8 s in such memory instead of 0.07 s. A run leaves free memory in
-// the sizes that the next run of the same work requests. The result is the median of the ratios within a
-// pair, printed with its spread. Each row ends in a machine-readable line:
+// Both sides do the same work in the same process, in turn (A B, B A, A B, ...), so that other activity of
+// the machine affects both alike. In its turn each side runs several times, and the minimum time counts. The
+// reason is that virtual machines return memory that is unused for two seconds to their host, page by page.
+// The next use of such a page waits for the host: 12 microseconds per page on the test machine, so a file of
+// 256 MiB took 0.8 s instead of 0.07 s. Each run leaves free memory in the sizes that the next run of the
+// same work requests. The result is the median of the ratios within a pair, printed with its spread. Each row
+// ends in a machine-readable line:
 //   RESULT name=<row> fs=<file system> ratio=<median> min=<> max=<> ours=<s> peer=<s> target=<>
 //   pass=<yes|no|->
 #pragma once
@@ -26,7 +26,7 @@
 
 namespace bench {
 
-// Returns the seconds of a clock shared by all processes of a machine.
+// Returns the seconds of a clock that all processes of a machine share.
 inline double now() {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -56,8 +56,8 @@ inline double median(std::vector<double> values) {
   return values.size() % 2 ? values[half] : 0.5 * (values[half - 1] + values[half]);
 }
 
-// Waits until other processes use less than a tenth of the machine's cores for a tenth of a second, for at
-// most `patience` seconds. Called before each timed run, for both sides alike.
+// Waits until other processes have used less than a tenth of the machine's cores for a tenth of a second, but
+// at most `patience` seconds. Called before each timed run of both sides.
 inline void wait_for_idle(double patience) {
   const auto used = [](double& idle, double& all) {
     std::FILE* f = std::fopen("/proc/stat", "r");
@@ -79,8 +79,8 @@ inline void wait_for_idle(double patience) {
   }
 }
 
-// Options "--name value" and flags "--name". check() reports options that the program has not queried as
-// errors.
+// Command line: options "--name value" and flags "--name". check() rejects options that the program has not
+// queried.
 class Options {
  public:
   Options(int argc, char** argv) : words_(argv + 1, argv + argc), used_(words_.size(), false) {}
@@ -135,7 +135,7 @@ inline std::string file_system_of(const std::string& directory) {
 }
 
 // A directory of this run under --dir, removed at the end. Only one process of a run may own it. `run` is a
-// number shared by the processes of a run and unique to it, such as the owner's process id.
+// number that the processes of a run share and no other run has, such as the owner's process id.
 class Scratch {
  public:
   Scratch(const std::string& parent, bool owner, int run)
@@ -149,7 +149,7 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  // Removes all files, and thereby their pages in the cache.
+  // Removes all files, and thereby their pages in the page cache.
   void empty() const {
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);
@@ -162,8 +162,8 @@ class Scratch {
   bool owner_;
 };
 
-// How a row is evaluated. A ratio of bandwidths is the peer's time / our time; a ratio of times is our time /
-// the peer's time.
+// How a row is evaluated. A ratio of bandwidths is peer's time / our time; a ratio of times is our time /
+// peer's time.
 struct Row {
   std::string name;
   bool of_bandwidths = false;
@@ -217,8 +217,9 @@ Times min_times(int runs, Work work, Settle settle) {
   return least;
 }
 
-// Runs `ours` and `peer` in turn; each returns Times, one per row. In a parallel program every task calls
-// this, and one has `print` set. `settle()` runs before every run; each side runs `runs` times in its turn.
+// Runs `ours` and `peer` in turn; each returns Times, one per row. `settle()` runs before every run, and each
+// side runs `runs` times in its turn. In a parallel program every task calls this function, and one task has
+// `print` set.
 template <class Ours, class Peer, class Settle>
 void compare(const std::vector<Row>& rows, const std::string& fs, int pairs, bool print, Ours ours, Peer peer,
              Settle settle, int runs = 4) {

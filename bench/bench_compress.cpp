@@ -1,11 +1,11 @@
-// Compressed streams: one task that writes particles with compress=zstd:1 against `zstd -1` on a file of the
-// same bytes; and random reads of 64 KiB out of 1 GiB, against 2 ms each.
+// Compressed streams. One task writes particles with compress=zstd:1, compared with `zstd -1` on a file of
+// the same bytes. Random reads of 64 KiB out of 1 GiB are compared with 2 ms each.
 //
-// Why this is fair: both write a compressed file to the same file system from bytes in memory (the peer's
-// file is in the page cache). Both use one thread and the same level of the same library. (--threads:
-// compression threads of ours; the row with threads is reported only.) The peer's time includes starting a
-// process, some milliseconds of a second. Reads access offsets that were not read before, in a file opened
-// before the clock starts.
+// Why this is fair: both sides write a compressed file to the same file system from bytes in memory (the
+// peer's file is in the page cache). Both use one thread, the same library and the same level. (--threads
+// sets our compression threads; the row with threads is reported only.) The peer's time includes the start of
+// a process, some milliseconds of a second. Reads access offsets that were not read before, in a file that
+// was opened before the clock starts.
 #include <sys/stat.h>
 
 #include <functional>
@@ -21,7 +21,8 @@ namespace {
 using bench::require;
 using bench::Times;
 
-// Like the start of the simulation in examples/particles: uniform in the box, velocities of a gas.
+// Returns particles like those at the start of the simulation in examples/particles: positions uniform in the
+// box, velocities of a gas.
 std::vector<particles::Particle> make_particles(size_t bytes) {
   std::vector<particles::Particle> all(bytes / sizeof(particles::Particle));
   for (size_t i = 0; i < all.size(); ++i) {

@@ -1,8 +1,9 @@
 // Creation: one multifile with very many tasks against one empty file per task in one directory.
 //
-// Why this is fair: both create the space for the output of every task. The peer does the minimum for that:
-// an open with O_CREAT and a close per file, in one process and a new directory. Neither time includes
-// removal. The arrays that describe the tasks to sion_open are prepared before, as are the peer's file names.
+// Why this is fair: both sides create the space for the output of every task. The peer does the minimum: an
+// open with O_CREAT and a close per file, in one process and a new directory. Neither time includes removal.
+// The arrays that describe the tasks to sion_open are prepared before the clock starts, as are the peer's
+// file names.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,10 +1,10 @@
 // Parallel creation: the collective open and close of a multifile, with every task a fiber of one process,
 // against one empty file per task in one directory.
 //
-// Why this is fair: as in bench_create. In addition, all tasks' parts of the collective calls run
-// sequentially on one core here, like the peer's creations, and our time includes the switches between
-// fibers. Two rows: from the first task that enters the open to the last one that leaves the close, and
-// including the creation of the fibers.
+// Why this is fair: as in bench_create. In addition, the collective calls of all tasks run sequentially on
+// one core, like the peer's creations, and our time includes the switches between fibers. There are two rows:
+// from the first task that enters the open to the last one that leaves the close, and the same including the
+// creation of the fibers.
 //
 // --files N: physical files of the multifile. --directories: before its time starts, the peer creates a
 // directory for every file. --alone: no peer.
@@ -45,8 +45,8 @@ void open_and_close(sheaf::Comm& comm, sheaf::Store& store, const std::string& p
   writer.close();
 }
 
-// Touches the stack pages that open and close need. A real task gets them from the operating system, not from
-// the measured code.
+// Touches the stack pages that open and close need, because a real task gets them from the operating system
+// before the calls.
 [[gnu::noinline]] void touch_stack() {
   volatile char deep[10 << 10];
   for (size_t at = 0; at < sizeof deep; at += 1 << 10) deep[at] = 1;

@@ -1,10 +1,10 @@
-// Key-value records: sion_fwrite_key and sion_fread_key against the promised rate, 5 million records per
-// second in a memory-backed directory (--dir; default /dev/shm).
+// Key-value records: sion_fwrite_key and sion_fread_key, compared with the promised rate of 5 million records
+// per second in a memory-backed directory (--dir; default /dev/shm).
 //
-// Why this is fair: our time includes opening, closing and scanning for keys. The values are verified while
-// they are read. "by key" reads all values of one key, then of the next. This order is the hardest, because
-// records of a key are not adjacent in the file. "in turn" reads the keys in the order in which they were
-// written; "iterator" queries the file for that order.
+// Why this is fair: our time includes opening, closing, scanning for keys, and verifying the values. Rows:
+// "by key" reads all values of one key, then of the next; this order is the hardest, because records of a key
+// are not adjacent in the file. "in turn" reads the keys in the order in which they were written. "iterator"
+// queries the file for that order.
 #include <unistd.h>
 
 #include "bench_common.hpp"
@@ -23,7 +23,7 @@ struct Job {
   int64_t count;
   std::string path;
 
-  // Fills in the bytes of record i; the first eight contain i.
+  // Sets the bytes of record i. The first eight bytes contain i.
   void fill(char* to, int64_t i) const { std::memcpy(to, &i, std::min(value, sizeof i)); }
   bool is(const char* found, int64_t i) const {
     return std::memcmp(found, &i, std::min(value, sizeof i)) == 0;
@@ -98,7 +98,8 @@ int main(int argc, char** argv) {
   job.count = options.number("--records", 1'000'000);
   job.keys = options.number("--keys", 100);
   job.value = static_cast<size_t>(options.number("--bytes", 32));
-  const std::string only = options.text("--only", "");  // a single row, and the write that it reads
+  const std::string only =
+      options.text("--only", "");  // runs a single row, and the write whose file it reads
   const auto patience = static_cast<double>(options.number("--patience", 3));
   options.check();
 

@@ -1,18 +1,18 @@
-// Mapped access: 3 processes read a checkpoint of 64 tasks, change it and write it for 64 tasks again,
-// compared with the same bytes without mapping.
+// Mapped access: 3 processes read a checkpoint of 64 tasks, change it, and write it for 64 tasks again. The
+// peer transfers the same bytes without mapping.
 //
 // The tasks are threads of one process, each with its own descriptors. With 64 MPI processes on a few cores,
 // wake-ups would dominate the times of both sides and hide the cost of mapping. Waiting threads sleep. The
-// code is that of the MPI interface without the argument handling.
+// benchmark calls the code of the MPI interface below its argument handling.
 //
 // Two comparisons:
-// - 64-3-64: ours: 64 tasks write, 3 read mapped and write mapped, 64 read. Peer: 64 tasks write, read,
-//   write, read.
-// - 3: 3 tasks write (read) 64 streams mapped. Peer: 3 tasks write (read) 3 streams of the same bytes.
-// The second one is harder, because its peer also has fewer tasks and simpler files.
+// - 64-3-64: ours: 64 tasks write, 3 processes read and write mapped, 64 tasks read. Peer: 64 tasks write,
+//   read, write, read.
+// - 3: 3 processes write (read) 64 streams mapped. Peer: 3 tasks write (read) 3 streams of the same bytes.
+//   This comparison is harder, because the peer also has fewer tasks and simpler files.
 //
 // Why this is fair: both sides transfer the same bytes in pieces of the same size from (to) the same memory.
-// The times run from the first thread that starts to the last one that ends, and include opening and closing;
+// A time runs from the first thread that starts to the last one that ends, and includes opening and closing;
 // the threads already exist. Every run uses new files. All data read are verified.
 #include <unistd.h>
 
@@ -45,8 +45,8 @@ struct Job {
     return std::span(memory).subspan(static_cast<size_t>(at % std::ssize(memory)),
                                      static_cast<size_t>(piece));
   }
-  // The tasks of a process: consecutive ones, with the remainder in the last process, as in an automatic
-  // mapped open.
+  // Returns the tasks of a process: consecutive ones. The last process also has the remainder, as in an
+  // automatic mapped open.
   std::pair<int, int> tasks_of(int process) const {
     const int each = tasks / processes;
     return {each * process, process + 1 == processes ? tasks : each * (process + 1)};
@@ -60,8 +60,8 @@ void fill(std::vector<std::byte>& memory) {
   }
 }
 
-// Runs body(comm) on `count` threads. Returns the seconds from the first one that starts to the last one that
-// ends.
+// Runs body(comm) on `count` threads. Returns the seconds from the first thread that starts to the last one
+// that ends.
 double timed(int count, const std::function<void(sheaf::Comm&)>& body) {
   const auto team = sheaf::make_thread_team(count);
   std::vector<double> begin(static_cast<size_t>(count));
@@ -84,7 +84,7 @@ double timed(int count, const std::function<void(sheaf::Comm&)>& body) {
   return *std::max_element(end.begin(), end.end()) - *std::min_element(begin.begin(), begin.end());
 }
 
-// `first`: offset of the stream among the bytes of all tasks.
+// Writes `bytes` bytes to the stream. `first` is their offset among the bytes of all tasks.
 void write_stream(const Job& job, sheaf::WriteStream& stream, int64_t first, int64_t bytes) {
   for (int64_t done = 0; done < bytes; done += job.piece) stream.write(job.piece_at(first + done));
 }
@@ -104,7 +104,7 @@ sheaf::OpenMode agree_on(sheaf::Comm& comm, const std::string& path, const char*
   return sheaf::agree_on_call(comm, path, mode, {}, std::nullopt);
 }
 
-// Assigns each thread a task with the bytes [first, end) of the tasks that tasks_of returns for it.
+// Maps a thread to the tasks [first, end) whose bytes it transfers.
 using Share = std::function<std::pair<int, int>(int)>;
 
 double write_unmapped(const Job& job, const std::string& path, int count, const Share& tasks_of) {

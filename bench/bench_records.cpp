@@ -1,9 +1,9 @@
 // Small records: sion_fwrite and sion_fread against fwrite and fread on a plain file.
 //
-// Why this is fair: both transfer the same number of records of the same size from the same memory, with one
-// call per record in a loop that the compiler handles alike. Both times include opening, closing and the
-// transfers to the operating system. stdio runs with its defaults. Further rows cover a larger stdio buffer,
-// and the ways in which a program may combine the library with a stream that the library returned.
+// Why this is fair: both sides transfer the same number of records of the same size from the same memory,
+// with one call per record in the same loop. Both times include opening, closing and the transfers to the
+// operating system. stdio runs with its defaults. Further rows cover a larger stdio buffer, and the ways in
+// which a program may combine library calls with a stream that the library returned.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -80,7 +80,7 @@ void plain_read(Job& job, size_t buffer) {
   require(std::fclose(f) == 0, "fclose failed");
 }
 
-// Writes the same bytes in large pieces without records: a lower bound on the time of any library that ends
+// Writes the same bytes in large pieces without records. The time is a lower bound for any library that ends
 // in write(2).
 void bare_write(Job& job) {
   const int fd = open(job.plain.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
@@ -162,7 +162,7 @@ int main(int argc, char** argv) {
         {{"sion_fread/fread" + size}}, fs, pairs, true,
         [&] { return Times{timed([&] { multifile_read(job); })}; },
         [&] { return Times{timed([&] { plain_read(job, 0); })}; }, keep);
-    // Every record is a system call here, so fewer records are written.
+    // Every record is a system call in these rows, so fewer records are written.
     job.count /= 20;
     bench::compare(
         {{"sion_fwrite-beside-stream/fwrite" + size}}, fs, pairs, true,

@@ -1,7 +1,7 @@
-// Recovery of an unclosed multifile of very many tasks: a repair that finds the flushed data, in little
-// memory, compared with reading the same bytes of metadata and journal.
+// Recovery of an unclosed multifile of very many tasks. A repair must find the flushed data in little memory.
+// Its time is compared with reading the same bytes of metadata and journal.
 //
-// One row for the time of the repair, one for that of a serial open; `peak` is the memory growth of the
+// One row is for the time of the repair, one for that of a serial open. `peak` is the memory growth of the
 // process per task.
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -1,15 +1,15 @@
-// Striped files on more hosts than are available: the real client and listener code over a modelled network
-// and modelled disks, in virtual time (support/fibers/fiber_messages.hpp). Every host computes and serves, as
-// in the measurements of the SFIO paper; each compute task writes its range over all listeners. Reports the
-// bandwidth per listener relative to that of one host, which must stay within 10 % as the number of hosts
-// grows. Processor time is not modelled.
+// Striped files on more hosts than are available. The real client and listener code runs over a modelled
+// network and modelled disks, in virtual time (support/fibers/fiber_messages.hpp). Every host computes and
+// serves, as in the measurements of the SFIO paper; each compute task writes its range over all listeners.
+// Reports the bandwidth per listener relative to that of one host. As the number of hosts grows, the ratio
+// must stay within 10 %. Processor time is not modelled.
 //
-// Then counts messages and disk requests per call and listener for calls that fit one message. Both must be
-// 1.
+// Then counts messages and disk requests per call and listener, for calls that fit one message. Both counts
+// must be 1.
 //
 // Finally compares collective calls with independent calls of every task: time, and the average and maximum
-// bandwidth of a listener, from the start of the calls to its last request. "even": as above; "uneven": every
-// task has its bytes on three listeners.
+// bandwidth of a listener, from the start of the calls to its last request. In rows "even", each task writes
+// its range over all listeners; in rows "uneven", on three of them.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -111,7 +111,7 @@ std::vector<Block> units_of(int task, int nodes, std::span<std::byte> data, int6
 
 using Pattern = std::vector<Block> (*)(int task, int nodes, std::span<std::byte> data, int64_t unit);
 
-// Each of `nodes` compute tasks writes at most data.size() bytes.
+// Each of `nodes` compute tasks writes data.size() bytes or fewer.
 Outcome write_all(int nodes, std::span<std::byte> data, int64_t unit, const Model& model,
                   Calls calls = Calls::own, Pattern pattern = range_of) {
   Outcome outcome;
@@ -170,8 +170,9 @@ void say_rates(const char* name, const std::vector<double>& rates) {
               1e-6 * std::ranges::max(rates));
 }
 
-// On a full crossbar, nothing obstructs independent calls of every task. Part of the collective call's
-// disadvantage is the model's own: it advances its clock by a hundred latencies for each of two agreements.
+// Compares a collective call with independent calls of every task. On a full crossbar, nothing obstructs
+// independent calls. A part of the collective call's disadvantage is an artefact of the model, which advances
+// its clock by a hundred latencies for each of two agreements.
 void compare_collective(int nodes, std::span<std::byte> data, const Model& model) {
   constexpr int64_t unit = 64 << 10;
   for (const auto& [name, pattern] :

@@ -1,6 +1,6 @@
 // Writes the input multifiles of bench_tools.py: --tasks streams of --bytes each in chunks of --chunk bytes.
-// They are filled block by block, as by a parallel program, so that every task's stream is scattered over the
-// file. Writes through to the disk, so that no measurement pays for it later.
+// The streams are filled block by block, as by a parallel program, so that every task's stream is scattered
+// over the file. Syncs the files to disk, so that no measurement pays for it later.
 #include <fcntl.h>
 #include <unistd.h>
 

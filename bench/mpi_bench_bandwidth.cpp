@@ -1,14 +1,14 @@
-// Bandwidth of a parallel write and read: a multifile against task-local files, and a multifile in one
-// physical file against one process that writes (reads) one file of the total size.
+// Bandwidth of a parallel write and read. Compares a multifile with task-local files, and a multifile in one
+// physical file with one process that writes (reads) one file of the total size.
 //
 // Why this is fair: every task transfers the same bytes in the same pieces from (to) its own memory, which
-// was filled before and is larger than a core's caches. A time runs from one agreed moment on all tasks until
-// the last task has closed, and includes opening and closing. Files are new for each run; the time does not
-// include their removal. The peer makes plain system calls only. While one process writes alone, the others
-// sleep. All data read are verified.
+// was filled before and exceeds a core's caches. A time runs from an agreed moment on all tasks until the
+// last task has closed, and includes opening and closing. Every run uses new files and excludes their
+// removal. The peer makes plain system calls only. While one process writes alone, the others sleep. All data
+// read are verified.
 //
-// Plain files have no checksums, so multifiles are written without them, except in the rows `default`, which
-// show the cost of checksums and journal.
+// Plain files have no checksums, so multifiles are written without them. Only the rows `default` have
+// checksums and a journal, and show their cost.
 #include <mpi.h>
 
 #include <fcntl.h>
@@ -120,7 +120,7 @@ Times task_local(Job& job) {
   return times;
 }
 
-// Task 0 alone, with as much memory as all tasks together.
+// Measures task 0 alone, with as much memory as all tasks together.
 Times one_writer(Job& job, Job& alone) {
   const std::string path = job.directory + "/single";
   const int64_t total = job.bytes * job.ntasks;
@@ -137,8 +137,8 @@ Times one_writer(Job& job, Job& alone) {
   return times;
 }
 
-// Measures the rate that several processes can reach in one file without any library. Each writes its part of
-// the file after the preceding one is done, so that they never compete.
+// Measures the rate that several processes can reach in one file without any library. Each process writes its
+// part of the file after the preceding process is done, so they never compete.
 Times in_turn(Job& job, sem_t* turns) {
   const std::string path = job.directory + "/single";
   return {quiet::timed(job.rank, [&] {
@@ -156,8 +156,7 @@ Times in_turn(Job& job, sem_t* turns) {
   })};
 }
 
-// Returns semaphores for all tasks of the job, each 0. Task 0 creates them in a file beside the scratch
-// directory.
+// Returns one semaphore per task, each 0. Task 0 creates them in a file beside the scratch directory.
 sem_t* semaphores(const Job& job) {
   const std::string path = job.directory + ".turns";
   const size_t bytes = sizeof(sem_t) * static_cast<size_t>(job.ntasks);

@@ -1,13 +1,13 @@
 // Collective writing of many small requests.
 //
 // Rows `multifiles`: N multifiles, each with one collective write of 4 KiB per task, against N multifiles
-// with sion_fwrite; the library chooses the block size on both sides. Reports the time, and the size and
-// allocated bytes of the last multifile (all are alike). --total: number of files; --room: bytes that exist
-// at a time. The rows have a target where the file system's blocks are 2 MiB or more, as on tmpfs mounted
-// with huge=always; otherwise they are reported only.
+// with sion_fwrite. The library chooses the block size on both sides. Reports the time, and the size and
+// allocated bytes of the last multifile (all are alike). --total is the number of files, --room the bytes
+// that exist at a time. The rows have a target only if the file system's blocks are 2 MiB or more, as on
+// tmpfs mounted with huge=always.
 //
 // Row `calls`: one multifile with N collective calls against N calls of this MPI's MPI_File_write_at_all,
-// which write the same bytes to the same offsets of their file. Times include opening and closing; files are
+// which write the same bytes to the same offsets of one file. Times include opening and closing; files are
 // new.
 #include <mpi.h>
 

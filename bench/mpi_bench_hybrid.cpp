@@ -1,10 +1,11 @@
 // Writing and reading a multifile with all threads of a few processes (--threads N), or with one process per
 // task. bench_hybrid.py starts both kinds in turn and compares them.
 //
-// A time runs from one agreed moment to the end of the last task's close, and includes opening; the threads
-// already exist. Every task transfers the same bytes in pieces from (to) its own memory. Files are new for
-// each run. All data read are verified. Prints {"write": seconds, "read": seconds, "processors": seconds of
-// processor time of all tasks for both}: medians of several runs, without the first one.
+// A time runs from an agreed moment to the end of the last task's close, and includes opening; the threads
+// already exist. Every task transfers the same bytes in pieces from (to) its own memory. Every run uses new
+// files. All data read are verified. Prints {"write": seconds, "read": seconds, "processors": seconds}:
+// medians of several runs without the first one. "processors" is the processor time of all tasks for both
+// phases.
 #include <mpi.h>
 #include <omp.h>
 

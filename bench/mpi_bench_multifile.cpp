@@ -1,5 +1,5 @@
-// One write and one read of 64 MiB (or --bytes) by each task, in one of five ways; bench_multifile.py runs
-// them in turn.
+// One write and one read of 64 MiB (or --bytes) by each task, in one of five ways. bench_multifile.py runs
+// the ways in turn.
 //
 //   mpi_bench_multifile WAY DIRECTORY [--bytes B] [--piece B] [--durable]
 //

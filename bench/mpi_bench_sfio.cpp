@@ -1,5 +1,6 @@
-// Striped files: mwritec and mreadc against the unoptimised mwrite and mread of the SFIO paper, and against
-// the physical limit (sfio_limit.hpp); collective calls with their schedule against those without one.
+// Striped files. Compares mwritec and mreadc with the unoptimised mwrite and mread of the SFIO paper, and
+// with the physical limit (sfio_limit.hpp). Also compares collective calls with their schedule to those
+// without one.
 //
 // Half of the tasks compute, half are I/O listeners; every compute task writes its own range over all
 // listeners.
@@ -72,7 +73,7 @@ bench::Times striped(const Setting& setting, int unit, Way way, std::vector<char
   }));
   sfio_mclose(f);
   sfio_mdelete(name.c_str());
-  // Scales to the bytes of the optimised form.
+  // Scales the time to the bytes of the optimised form.
   for (double& seconds : times) seconds *= static_cast<double>(setting.bytes) / static_cast<double>(bytes);
   return times;
 }
@@ -82,7 +83,7 @@ void run(Setting setting, bool is_listener, MPI_Comm compute) {
   const std::string on = std::to_string(setting.listeners) + "-listeners";
   const std::string fs = bench::file_system_of(setting.dir);
   const double moved = static_cast<double>(setting.bytes) * setting.compute;
-  // One session per run: between two sessions, the listeners belong to the limit's side.
+  // Each run has its own session, because between two sessions the listeners work for the limit's side.
   const auto session = [&](auto body) -> bench::Times {
     bench::Times times;
     if (sfio_start(MPI_COMM_WORLD, ("listeners=" + std::to_string(setting.listeners)).c_str(), nullptr) != 0)

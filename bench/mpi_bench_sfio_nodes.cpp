@@ -1,9 +1,9 @@
-// Bandwidth of striped files per node, as nodes are added up to the cores of the machine. A node is one core:
-// its tasks are bound to it. Every node both computes and serves, as in the measurements of the SFIO paper.
-// One node and K nodes run in turn, each on its own communicator, while the other tasks sleep. Every compute
-// task writes, then reads, its own range over all listeners. The ratio is bandwidth per listener with K nodes
-// / with one: 1 is linear. The stripes of the file are the same in both cases. For more nodes than cores:
-// bench_sfio_fibers.
+// Bandwidth of striped files per node, for one node and for as many nodes as the machine has cores. A node is
+// one core: its tasks are bound to it. Every node both computes and serves, as in the measurements of the
+// SFIO paper. One node and K nodes run in turn, each on its own communicator, while the other tasks sleep.
+// Every compute task writes, then reads, its own range over all listeners. The ratio is the bandwidth per
+// listener with K nodes / with one node: 1 is linear. The file has the same stripes in both cases.
+// bench_sfio_fibers covers more nodes than cores.
 //
 // - mpirun -np 2*K mpi_bench_sfio_nodes_openmpi --dir DIR: the second half of the tasks are listeners, one on
 //   every core
@@ -11,9 +11,9 @@
 //
 // Options: [--pairs N] [--bytes B per compute task] [--unit U] [--subfiles S].
 //
-// Rows without a target: the same from memory of sfio_malloc() ("lent"), which is faster with any number of
-// nodes, most of all with one; and the limits of the machine: `plain`, where every core writes with pwrite to
-// its own file; `limit`, where it sends contiguous messages to the listeners.
+// Rows without a target: `lent`, the same transfers from memory of sfio_malloc(), which are faster with any
+// number of nodes, and most of all with one; and the limits of the machine. In `plain`, every core writes
+// with pwrite to its own file; in `limit`, it sends contiguous messages to the listeners.
 #include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
@@ -74,7 +74,7 @@ bench::Times striped(const Setting& setting, MPI_Comm nodes, int listeners, char
   return times;
 }
 
-// Measures the same with contiguous messages and pwrite (sfio_limit.hpp).
+// Measures the same bytes as contiguous messages that listeners write with pwrite (sfio_limit.hpp).
 bench::Times limit(const Setting& setting, MPI_Comm nodes, int number, std::vector<char>& data) {
   const sfio_limit::Stream stream{nodes, number, number, setting.bytes, 1 << 20};
   return {timed(nodes, [&] {

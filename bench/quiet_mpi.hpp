@@ -1,5 +1,5 @@
-// bench/quiet_mpi: waits for other tasks without using their cores. MPI's own calls poll. With more tasks
-// than cores, polling would take time from working tasks and so distort measurements.
+// bench/quiet_mpi: waits for other tasks without using their cores. MPI's own calls poll. If there are more
+// tasks than cores, polling takes time from working tasks and distorts measurements.
 #pragma once
 
 #include <mpi.h>
@@ -35,7 +35,7 @@ inline void sleep_until(double moment) {
 }
 
 // Collective. All tasks start `work` at the same time, on the clock of the machine they share. Returns, on
-// every task, the seconds to the end of the last one.
+// every task, the seconds until the last task has ended.
 template <class Work>
 double timed(int rank, Work&& work) {
   barrier();

@@ -1,6 +1,6 @@
-// bench/sfio_limit: the physical limit for comparison with striped files: the same bytes as contiguous
-// messages of the listeners' buffer size to the same tasks. These write each message with pwrite while they
-// receive the next one.
+// bench/sfio_limit: the physical limit that striped files are compared with. Compute tasks send the same
+// bytes to the same listeners, as contiguous messages of the listeners' buffer size. A listener writes each
+// message with pwrite while it receives the next one.
 #pragma once
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// bench/yielding_mpi: waits for other tasks as the library does, for times that a long sleep (quiet_mpi.hpp)
-// would distort.
+// bench/yielding_mpi: waits for other tasks as the library does. For times so short that the sleep of
+// quiet_mpi.hpp would distort them.
 #pragma once
 
 #include <mpi.h>
@@ -10,7 +10,7 @@
 
 namespace yielding {
 
-// Yields the core to tasks that work, then sleeps in short steps.
+// Waits for the request: first yields the core to working tasks, then sleeps in short steps.
 inline void wait(MPI_Request* request, MPI_Status* status = MPI_STATUS_IGNORE) {
   int done = 0;
   for (double idle = bench::now(); !done;) {
@@ -29,7 +29,7 @@ inline void barrier(MPI_Comm comm) {
   wait(&request);
 }
 
-// All tasks of `comm` start together. Returns the seconds to the end of the last one.
+// Starts `work` on all tasks of `comm` together. Returns the seconds until the last task has ended.
 template <class Work>
 double timed(MPI_Comm comm, Work work) {
   barrier(comm);

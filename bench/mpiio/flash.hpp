@@ -91,12 +91,12 @@ struct Data {
   }
 };
 
-// Runs the benchmark with a kind of file: `Library` is constructed with the data of the task. It has
-// write(path) and read(path) for a checkpoint, plot(values, path, points of a block in each direction), and
-// take_back(), which copies into `unknowns` what read() stored elsewhere.
+// Runs the benchmark with a kind of file. `Library` is constructed with the data of the task. Its write(path)
+// and read(path) transfer a checkpoint. Its plot(values, path, n) writes a plot file with n points of a block
+// in each direction. Its take_back() copies into `unknowns` what read() stored elsewhere.
 //
 // Arguments: FILE [REPEATS [CELLS [keep]]]. Repeats everything REPEATS times and prints the minimum times,
-// which exclude computation and verification. The files are removed unless there is a fourth argument.
+// which exclude computation and verification. Removes the files unless there is a fourth argument.
 template <class Library>
 int run(int argc, char** argv) {
   MPI_Init(&argc, &argv);

@@ -8,7 +8,8 @@
 
 namespace {
 
-// Returns the blocks of this task within those of all tasks, n^3 points each.
+// Returns the dataspace of a variable in the file, with the blocks of this task selected; n^3 points per
+// block.
 hid_t file_space(int n) {
   int rank = 0;
   int tasks = 1;
@@ -24,7 +25,7 @@ hid_t file_space(int n) {
   return space;
 }
 
-// Returns one variable of all cells except guard cells.
+// Returns the dataspace of one variable in memory, with all cells except guard cells selected.
 hid_t memory_space(int variable) {
   const auto n = static_cast<hsize_t>(flash::cells), side = static_cast<hsize_t>(flash::side());
   const hsize_t all[5] = {flash::blocks, side, side, side, flash::variables};

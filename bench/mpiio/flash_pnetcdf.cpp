@@ -1,6 +1,6 @@
 // flash_pnetcdf FILE [REPEATS [CELLS [keep]]]: FLASH checkpoint and plot files through PnetCDF (Blue Gene/L
-// paper, section 5.1), from variables that the program has packed before. If built with NONBLOCKING, one call
-// at the end of a file writes (reads) all its variables.
+// paper, section 5.1). The program packs the variables before it writes them. If built with NONBLOCKING, one
+// call at the end of a file writes (reads) all its variables.
 #include <pnetcdf.h>
 
 #include <string>

@@ -1,6 +1,6 @@
-// flash_timed: measures the file reads and writes of libraries. The program's own functions take precedence
-// over those of any library, so PnetCDF and HDF5 call these. They call the MPI library, or the drop-in, by
-// the profiling names.
+// flash_timed: measures the time that libraries spend in file reads and writes. Functions of the program take
+// precedence over those of libraries, so PnetCDF and HDF5 call the functions of this file. These call the MPI
+// library, or the drop-in, by the profiling names.
 #include "flash.hpp"
 
 double flash::in_file_calls = 0;

@@ -1,9 +1,9 @@
-// patterns NAME[,NAME...] FILE [REPEATS]: access patterns of the Blue Gene/L paper (section 5), each written
-// and read back REPEATS times with verification, through the MPI-IO of the process. Prints for each "PATTERN
-// <name>" and "TIME <phase> <seconds>" with the minimum time of each phase: write, read, and whole, which
-// includes opening and closing the file. The same binary runs with the MPI library's own I/O and with the
-// preloaded drop-in (bench_mpiio.py). If built WITH_LISTENERS, the tasks that SHEAF_SFIO selects are I/O
-// listeners, and FILE is a striped file.
+// patterns NAME[,NAME...] FILE [REPEATS]: access patterns of the Blue Gene/L paper (section 5). Writes and
+// reads back each pattern REPEATS times, with verification, through the MPI-IO of the process. Prints for
+// each pattern "PATTERN <name>" and "TIME <phase> <seconds>" with the minimum time of each phase: write,
+// read, and whole, which includes opening and closing the file. The same binary runs with the MPI library's
+// own I/O and with the preloaded drop-in (bench_mpiio.py). If built WITH_LISTENERS, the tasks that SHEAF_SFIO
+// selects are I/O listeners, and FILE is a striped file.
 //
 // - contiguous[-independent]: IOR, one block of 16 MiB per task in calls of 1 MiB; contiguous-BYTES: in
 //   collective calls of BYTES

@@ -7,10 +7,9 @@
 #include <chrono>
 #include <thread>
 
-// Collective. All tasks sleep until an agreed moment and then start together. Sleeping avoids a barrier:
-// tasks leave one up to 0.6 ms apart (16 tasks on two cores), and MPICH's tasks poll without yielding.
-// Returns the seconds from the first start to the last end, on a clock shared by all processes of the
-// machine.
+// Collective. All tasks sleep until an agreed moment and then start together. A barrier would be less exact:
+// tasks leave it up to 0.6 ms apart (16 tasks on two cores), and MPICH's tasks poll without yielding. Returns
+// the seconds from the first start to the last end, on a clock that all processes of the machine share.
 template <class Work>
 double timed_together(MPI_Comm tasks, Work work) {
   using clock = std::chrono::steady_clock;

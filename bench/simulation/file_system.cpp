@@ -38,7 +38,7 @@ double ModelledFiles::open(int client, int number, double now) {
   return file.node.serve(clock_, now, machine_.open);
 }
 
-// The last task of a client to close a file evicts its blocks there.
+// Records a close. If no other task of the client has the file open, evicts the client's blocks of it.
 double ModelledFiles::close(int client, int number, double now) {
   clock_ = now;
   OneFile& file = files_[static_cast<size_t>(number)];
@@ -73,13 +73,15 @@ double ModelledFiles::send_off(Client& client, double arrives, double now) const
   return now;
 }
 
-// Distributes the blocks of a file round-robin over its servers. If all files are on all servers, every round
-// starts with a different server. Otherwise equal chunks of tasks would start on the same servers.
+// Returns the server of a block. The blocks of a file are distributed round-robin over its servers. If all
+// files are on all servers, every round starts with a different server, because otherwise equal chunks of
+// tasks would all start on the same servers.
 ModelledFiles::Resource& ModelledFiles::server_of(Key key) {
   const auto servers = static_cast<uint64_t>(machine_.servers);
   const uint64_t stripes =
       machine_.stripes > 0 ? std::min<uint64_t>(static_cast<uint64_t>(machine_.stripes), servers) : servers;
-  // A file starts on the server after the preceding file's; if another file starts there, one server further.
+  // A file starts on the server after the preceding file's. If another file already starts there, it starts
+  // one server further.
   const uint64_t given = static_cast<uint64_t>(file_of(key)) * stripes;
   const uint64_t first = (given + given / servers) % servers;
   uint64_t block = key & ((uint64_t{1} << 40) - 1);
@@ -88,7 +90,7 @@ ModelledFiles::Resource& ModelledFiles::server_of(Key key) {
   return servers_[(first + block % stripes) % servers];
 }
 
-// Writes the part of a block that only the client has to the server.
+// Writes to the server the part of a block that only the client has.
 double ModelledFiles::flush(int client, Key key, double now) {
   Block& block = blocks_[key];
   if (block.holder != client || block.dirty == 0) return now;
@@ -116,7 +118,7 @@ void ModelledFiles::forget(Client& client, Key key) {
   client.blocks.erase(found);
 }
 
-// Records that the client has the block; may evict an older block.
+// Records that the client has the block. May evict an older block.
 double ModelledFiles::keep(Client& client, int number, Key key, double now) {
   forget(client, key);
   client.order.push_front(key);
@@ -128,7 +130,8 @@ double ModelledFiles::keep(Client& client, int number, Key key, double now) {
   return now;
 }
 
-// Executes an operation of a file's node for its clients. A single client executes it itself.
+// Executes an operation at a file's node for its clients. If the file has a single client, the client
+// executes it itself.
 double ModelledFiles::at_node(OneFile& file, double seconds, double now) {
   if (seconds == 0 || file.known.size() < 2) return now;
   return file.node.serve(clock_, now, seconds);

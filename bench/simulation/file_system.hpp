@@ -1,5 +1,5 @@
-// simulation/file_system: the modelled file system: clients with their links and blocks, servers, locks of
-// blocks, metadata.
+// simulation/file_system: the modelled file system: clients with their links and cached blocks, servers,
+// locks of blocks, and metadata.
 //
 // Every call takes the time `now` at which it is made, in seconds, and returns the time at which it is done.
 // Calls must be made in chronological order.
@@ -25,15 +25,15 @@ class ModelledFiles {
   double close(int client, int file, double now);
   // Returns the time when all data of the client are at the servers.
   double sync(int client, double now);
-  // Transfers at most one block. `first`: the piece is the first one of a call.
+  // Writes at most one block. `first`: the piece is the first one of a call.
   double write(int client, int file, int64_t offset, int64_t length, bool first, double now);
   double read(int client, int file, int64_t offset, int64_t length, bool first, double now);
 
   void count(Counts& counts) const;
 
  private:
-  // Serves requests sequentially. `clock`: time of the call. If a part of the call can only start later, at
-  // `now`, the resource is not idle until then: it serves other requests first.
+  // Serves requests sequentially. `clock` is the time of the call. If a part of the call can only start
+  // later, at `now`, the resource serves other requests until then.
   struct Resource {
     double free = 0;
     double serve(double clock, double now, double seconds) {

@@ -32,9 +32,10 @@ struct Machine {
   double server_write = 1e9;  // bytes per second per server
   double server_read = 1e9;
   double server_request = 0;  // seconds per request
-  // Bytes of a RAID stripe. A block that is not a multiple is read and written as one. 0: no RAID
+  // Bytes of a RAID stripe; 0: no RAID. A block that is no multiple of it is read and written in whole
+  // stripes
   int64_t raid = 0;
-  // Cost of a partially written block, in whole blocks (the RAID reads and writes its stripe)
+  // Cost of a partially written block in whole blocks, because the RAID reads and writes its stripe
   double partial = 2;
   int64_t sector = 0;  // bytes; granularity of partial transfers between client and server; 0: whole blocks
   double token = 0;    // seconds to take a block from another client

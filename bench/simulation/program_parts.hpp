@@ -21,13 +21,14 @@ struct Part {
   int clients() const { return (options.tasks + machine.tasks_per_client - 1) / machine.tasks_per_client; }
 };
 
-// Files of tasks: a multifile, a file per task, one file for all, and one task that writes for all.
+// Programs with files of tasks: a multifile, a file per task, one file for all, and one task that writes for
+// all.
 void write_multifile(Part& part);
 void write_task_files(Part& part);
 void write_posix_shared(Part& part);
 void write_one_task(Part& part);
 
-// Shared files. In `domains` every task has one contiguous range of bytes, balanced or in whole blocks.
+// Programs with shared files. In `domains` every task has one contiguous extent, balanced or in whole blocks.
 void write_domains(Part& part);
 void write_contiguous(Part& part);
 void write_strided(Part& part);

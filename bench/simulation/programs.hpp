@@ -1,5 +1,5 @@
-// simulation/programs: the programs of the papers' experiments, with the real library where it takes part,
-// recorded on a tape.
+// simulation/programs: the programs of the papers' experiments, recorded on a tape. Where the library takes
+// part, they run its real code.
 #pragma once
 
 #include <cstdint>

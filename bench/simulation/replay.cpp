@@ -46,7 +46,7 @@ class Replay {
     int64_t bytes = 0;
   };
   // Tasks that are ready at the same time continue in pseudorandom order. In rank order, all tasks of one
-  // physical file would come first.
+  // physical file would precede those of the next file.
   struct Ready {
     double when;
     int task;
@@ -104,7 +104,7 @@ class Replay {
     go_on(task, now);
   }
 
-  // Transfers one piece of a call, limited to one block and to the client's fragment size.
+  // Transfers one piece of a call: at most one block, and at most the client's fragment size.
   void transfer(int task, Cursor& cursor, const Step& step, int client, double now) {
     const int64_t offset = step.offset + cursor.done;
     int64_t length = std::min(step.length - cursor.done, machine_.block - offset % machine_.block);
@@ -120,8 +120,8 @@ class Replay {
     go_on(task, now);
   }
 
-  // Messages start when the last task has sent its own, regardless of what the tasks do until they finish the
-  // exchange.
+  // The messages of an exchange start when the last task has sent its own. What the tasks do until they
+  // finish the exchange has no effect on them.
   struct Exchanged {
     int begun = 0;
     double last = 0;
@@ -134,7 +134,7 @@ class Replay {
 
   double messages(const Step& step) const { return machine_.message * static_cast<double>(step.offset); }
 
-  // Returns the time when the messages that a task requested at `now` have arrived and been received.
+  // Returns the time at which a task has received all its messages, if it requested them at `now`.
   double arrival(const Exchanged& one, const Step& step, double now) const {
     const double there = one.last + levels(tape_.groups()[static_cast<size_t>(step.file)]) +
                          static_cast<double>(std::max(one.bytes, step.length)) / machine_.port;

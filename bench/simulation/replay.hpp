@@ -6,7 +6,8 @@
 //
 // A client caches blocks. A completely written block is sent to its server while the task continues. A partly
 // written block is sent when the client needs space, when another client requests the block, or when the last
-// task of the client closes the file. The server then needs Machine::partial times the time for its bytes.
+// task of the client closes the file. For such a block, the server needs Machine::partial times the time of
+// its bytes.
 #pragma once
 
 #include <cstdint>

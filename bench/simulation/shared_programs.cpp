@@ -1,6 +1,6 @@
 // Programs in which tasks share a file: the access patterns of the Blue Gene/L paper. By default each dump is
-// one collective call. Words in `off` change that: "independent": one independent call per task; "loop": one
-// call per piece; "automatic": the library decides whether tasks transfer collectively.
+// one collective call. A word in `off` selects other calls: "independent" makes one independent call per
+// task, "loop" one call per piece; "automatic" lets the library decide whether to transfer collectively.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -177,7 +177,7 @@ void write_coll_perf(Part& part) {
                 part.options.tasks * n * n * n * 4});
 }
 
-// Diagonal multipartitioning of points^3 cells of 5 doubles; `tasks` must be a square.
+// Writes points^3 cells of 5 doubles in diagonal multipartitioning; `tasks` must be a square.
 void write_bt(Part& part) {
   const int64_t n = part.options.points;
   int64_t q = 1;

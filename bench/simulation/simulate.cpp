@@ -57,7 +57,7 @@ int usage() {
 
 int main(int argc, char** argv) {
   if (argc < 2) return usage();
-  // Every task reserves memory for windows, but uses little of this memory.
+  // Limits memory to touched pages: every task reserves memory for windows, but uses little of it.
   prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   Machine machine;
   ProgramOptions options;

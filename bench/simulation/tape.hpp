@@ -1,8 +1,9 @@
 // simulation/tape: the requests of a program's tasks to a machine, in the order of each task.
 //
-// The real library runs with fibers as tasks (support/fibers/fiber_comm.hpp) over a Store and a Comm that
-// record every request here, without modelled time. A modelled machine then executes the tape (replay.hpp).
-// Requests are therefore counted, and the times follow from them and from the parameters of the machine.
+// The real library runs with fibers as tasks (support/fibers/fiber_comm.hpp). Its Store and Comm record every
+// request on the tape, without modelled time. A modelled machine then executes the tape (replay.hpp). The
+// number of requests is therefore that of the real library, and the times follow from the parameters of the
+// machine.
 #pragma once
 
 #include <cstdint>

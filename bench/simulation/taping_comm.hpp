@@ -1,5 +1,5 @@
-// simulation/taping_comm: a Comm that records the collective calls of its task on a tape. Groups created from
-// it do so, too.
+// simulation/taping_comm: a Comm that records the collective calls of its task on a tape. Groups that are
+// split from it record, too.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // simulation/taping_store: files that record requests on a tape, and store metadata in memory but no data.
 //
-// Data are bytes of program_data(): written data are recognised by their pattern and dropped, and reads into
-// it do not fill it. So a task can "write" gigabytes from a few MiB of memory.
+// Programs write bytes of program_data(). The store recognises their pattern and drops them, and does not
+// fill memory of program_data() in reads. So a task can "write" gigabytes from a few MiB of memory.
 #pragma once
 
 #include <span>
@@ -22,7 +22,7 @@ std::span<std::byte> program_data(int64_t bytes);
 
 class TapingStore final : public Store {
  public:
-  // `block`: block size of the file system, in bytes, as reported to the tasks, and therefore the shared
+  // `block` is the block size of the file system in bytes. Tasks see it as block size and as shared
   // granularity of hosts. The tape must outlive the store.
   TapingStore(Tape& tape, int64_t block, Keep keep)
       : tape_(tape), block_(block), keep_(keep), memory_(block) {}

@@ -22,7 +22,8 @@ void for_each_call(const Part& part, const std::function<void(int64_t offset, in
   for (int64_t at = 0; at < part.options.bytes; at += call) take(at, std::min(call, part.options.bytes - at));
 }
 
-// If only some tasks of a client may transfer at a time, runs them in waves. `tape`: a Comm that records.
+// Runs transfer(). If only some tasks of a client may transfer at a time, runs the tasks in waves. `tape` is
+// a Comm that records.
 void in_turns(Part& part, Comm& tape, const std::function<void()>& transfer) {
   const int writers = part.options.writers;
   const int each = std::min(part.machine.tasks_per_client, part.options.tasks);
@@ -128,7 +129,8 @@ void write_posix_shared(Part& part) {
   part.end_phase("close after reading");
 }
 
-// Task 0 receives the data of each other task in turn and writes them; reading is the reverse.
+// Task 0 receives the data of each other task in turn and writes them. In the read phase, task 0 reads and
+// sends them.
 void write_one_task(Part& part) {
   const int tasks = part.options.tasks;
   const auto message = static_cast<int64_t>(

@@ -9,8 +9,9 @@
 #include "listing_data.h"
 #include "sion.h"
 
-/* Reads the next piece into `data` of PIECE bytes, at most the rest of the current chunk: with fread on
- * the FILE*, or with sion_fread, which could also continue in the next chunk. Returns bytes, 0 on failure. */
+/* Reads the next piece into `data` of PIECE bytes, at most to the end of the current chunk. Uses fread on
+ * the FILE*, or sion_fread, which could also continue in the next chunk. Returns the bytes read, 0 on
+ * failure. */
 static size_t read_piece(int sid, FILE* stream, int with_sion, char* data) {
   const sion_int64 available = sion_bytes_avail_in_chunk(sid);
   if (available <= 0) return 0;

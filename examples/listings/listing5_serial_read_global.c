@@ -8,7 +8,8 @@
 #include "listing_data.h"
 #include "sion.h"
 
-/* Bytes in the chunks of `task` before chunk `block`. `sizes` is a table of rounds of all tasks. */
+/* Returns the bytes in the chunks of `task` before chunk `block`. `sizes` has one row per round, with one
+ * entry per task. */
 static long bytes_before(const sion_int64* sizes, int tasks, int task, sion_int64 block) {
   long bytes = 0;
   for (sion_int64 b = 0; b < block; b++) bytes += (long)sizes[tasks * b + task];

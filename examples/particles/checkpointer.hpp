@@ -19,18 +19,18 @@ class Checkpointer {
  public:
   Checkpointer(MPI_Comm world, const Options& options);
 
-  // The collective calls below throw std::runtime_error on all tasks alike.
+  // The following collective calls throw std::runtime_error on all tasks alike.
 
   // Collective. Writes the state in every way, then removes the oldest checkpoint if there are more than
-  // should be kept. Returns seconds.
+  // options allow. Returns the seconds of all writes.
   double write(const Solvent& solvent);
 
   struct Found {
     RestartPart part;
     std::string path;
   };
-  // Collective. Returns the newest complete checkpoint; of the same step, prefers a multifile. `skipped`
-  // (task 0) receives the names of newer incomplete ones. Returns nullopt if there is no complete checkpoint.
+  // Collective. Returns the newest complete checkpoint, or nullopt if there is none. Of the same step,
+  // prefers a multifile. On task 0, `skipped` receives the names of newer, incomplete checkpoints.
   std::optional<Found> newest(std::vector<std::string>& skipped);
 
   // Collective. Reads the checkpoint of the last write in every way and compares it with the data written.

@@ -1,4 +1,4 @@
-// Small collective operations used by several parts.
+// Small collective operations that several parts of the program use.
 #pragma once
 
 #include <mpi.h>
@@ -21,13 +21,13 @@ inline Digest combined(Digest mine, MPI_Comm world) {
   return mine;
 }
 
-// Collective. Returns the seconds from the arrival of the last task until the last task is done, the same on
-// all tasks.
+// Collective. Returns, on all tasks, the seconds from the arrival of the last task until the last task is
+// done.
 //
 // Each task measures from its own arrival to its own departure, and the minimum is returned. No measurement
-// is shorter than the result sought, and that of the last task to arrive is hardly longer. This avoids
-// comparing clocks of different hosts. Starting the clock after a barrier would miss work that other tasks do
-// before a task on a shared core wakes up.
+// is shorter than this result, and the measurement of the last task to arrive is hardly longer. So clocks of
+// different hosts need not be compared. A clock that starts after a barrier would miss work: other tasks may
+// begin before a task on a shared core wakes up.
 template <class Action>
 double time_of(MPI_Comm world, Action action) {
   const double arrived = MPI_Wtime();

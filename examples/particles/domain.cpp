@@ -35,7 +35,7 @@ std::size_t Domain::own_cells() const {
   return n;
 }
 
-// Inverse of low_ = floor(box * place / tasks).
+// Returns the task that owns a cell in one direction: the inverse of low_ = floor(box * place / tasks).
 int Domain::owner_along(int direction, int cell) const {
   return static_cast<int>(((std::int64_t{cell} + 1) * tasks_[direction] - 1) / box_[direction]);
 }
@@ -59,7 +59,7 @@ void Domain::shift_exchange(int to, int from, const std::vector<Particle>& out,
                MPI_STATUS_IGNORE);
 }
 
-// Moves every particle with an owner elsewhere in this direction by one hop, the shorter way around.
+// Moves every particle whose owner is elsewhere in this direction by one hop, the shorter way around the box.
 void Domain::send_along(int direction, std::vector<Particle>& particles, double shift) {
   const int tasks = tasks_[direction];
   if (tasks == 1) return;

@@ -18,8 +18,8 @@ namespace particles {
 using Cells = std::array<int, 3>;
 using Vector = std::array<double, 3>;
 
-// Returns the index, along one direction, of the shifted cell that contains `x`. x in [0, cells), shift in
-// [0, 1).
+// Returns the index, along one direction, of the shifted cell that contains `x`. Requires x in [0, cells) and
+// shift in [0, 1).
 inline int shifted_cell(double x, double shift, int cells) {
   const int c = static_cast<int>(x + shift);
   return c >= cells ? c - cells : c;
@@ -40,8 +40,8 @@ class Domain {
   std::size_t own_cells() const;
 
   // Collective. Moves every particle to the owner of its shifted cell, through as many neighbours as
-  // necessary: one round in a running simulation, more after a restart on another number of tasks. Leaves the
-  // particles in undefined order.
+  // necessary. One round suffices in a running simulation; a restart on another number of tasks needs more.
+  // Leaves the particles in undefined order.
   void migrate(std::vector<Particle>& particles, const Vector& shift);
 
  private:

@@ -7,7 +7,7 @@
 #include <cstddef>
 
 #include "restart.hpp"
-// after mpi.h, so that it declares the MPI calls
+// sion.h must follow mpi.h, so that it declares the MPI calls.
 #include "sion.h"
 
 namespace particles {
@@ -60,7 +60,7 @@ class MultifileWay : public RestartWay {
                             &chunk_size, &block_size, &global_rank, nullptr, nullptr);
   }
 
-  // Reads across chunk boundaries, as a task may have several chunks.
+  // Reads `bytes` bytes across chunk boundaries, because a task may have several chunks.
   static bool get(int sid, void* data, std::size_t bytes) {
     auto* at = static_cast<std::byte*>(data);
     while (bytes > 0) {

@@ -2,8 +2,8 @@
 // file.
 //
 // Gathering and writing alternate in pieces of bounded size, so task 0 needs little memory for any number of
-// tasks. All data pass through one task: the approach that MP2C had outgrown. The file consists of a header,
-// the particles in task order, and the header again as a trailer. Any number of tasks can read it.
+// tasks. All data pass through one task; MP2C had outgrown this approach. The file consists of a header, the
+// particles in task order, and the header again as a trailer. Any number of tasks can read it.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -68,7 +68,7 @@ class SingleFileWay : public RestartWay {
   }
 
  private:
-  // Accepts a failed stream (null), because the exchange with the other tasks must continue.
+  // Writes to `file`, which may be null after a failure: the exchange with the other tasks must continue.
   static bool put(std::FILE* file, const void* data, std::size_t bytes) {
     return file && std::fwrite(data, 1, bytes, file) == bytes;
   }
@@ -108,7 +108,7 @@ class SingleFileWay : public RestartWay {
     return ok;
   }
 
-  // Task t gets particles [share(t), share(t + 1)) of the file.
+  // Returns the first particle of a task: task t reads particles [share(t), share(t + 1)) of the file.
   std::int64_t share(std::int64_t total, int task) const {
     return total / tasks_ * task + total % tasks_ * task / tasks_;
   }

@@ -25,7 +25,8 @@
 namespace particles {
 namespace {
 
-// Rounding errors are many orders of magnitude smaller; an error in the physics is not.
+// Relative tolerance for conserved quantities. Rounding errors are many orders of magnitude smaller, errors
+// in the physics larger.
 constexpr double conserved_to = 1e-10;
 
 std::string hex(const Digest& d) {
@@ -108,7 +109,7 @@ class Run {
     return seconds / static_cast<double>(std::max<std::int64_t>(1, solvent.step() - first));
   }
 
-  // No destructor, no flush, no MPI_Finalize: imitates a crash of the host.
+  // Imitates a crash of the host: calls no destructor, no flush and no MPI_Finalize.
   [[noreturn]] void die(Progress& progress) {
     progress.finish();
     if (rank_ == 0) {

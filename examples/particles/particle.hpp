@@ -10,7 +10,8 @@
 
 namespace particles {
 
-// 56 bytes, the particle record of MP2C (SC09 paper, section 5.1). Lengths in collision cells, mass 1, kT 1.
+// The particle record of MP2C (SC09 paper, section 5.1), 56 bytes. Units: lengths in collision cells, mass 1,
+// kT 1.
 struct Particle {
   std::int64_t id;
   double position[3];
@@ -18,7 +19,7 @@ struct Particle {
 };
 static_assert(sizeof(Particle) == 56);
 
-// The finalizer of SplitMix64: every bit of the input changes every bit of the output with probability 1/2.
+// Mixes bits with the finalizer of SplitMix64: every input bit changes every output bit with probability 1/2.
 inline std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -32,7 +33,7 @@ inline std::uint64_t hash(const Particle& p) {
   return h;
 }
 
-// Sum (mod 2^64) and exclusive or of the particle hashes. Digests of disjoint sets combine in any order.
+// Sum (mod 2^64) and exclusive or of particle hashes. Digests of disjoint sets can be combined in any order.
 struct Digest {
   std::uint64_t sum = 0;
   std::uint64_t xor_ = 0;

@@ -10,7 +10,7 @@
 
 namespace particles {
 
-// Separates the streams of different uses.
+// Uses of random numbers. Each use has its own stream.
 enum class Purpose : std::uint32_t {
   grid_shift = 1,
   rotation_axis = 2,

@@ -23,7 +23,8 @@ struct WayTimes {
 // Formats a number as "1,234,567".
 std::string grouped(std::int64_t n);
 
-// On a terminal, a single line on stderr that is overwritten; otherwise one line on stdout per checkpoint.
+// Shows progress: on a terminal in a single line on stderr that is overwritten, otherwise in one line on
+// stdout per checkpoint.
 class Progress {
  public:
   Progress(bool shown, bool as_line, std::int64_t last_step, std::int64_t particles);

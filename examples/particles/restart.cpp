@@ -22,7 +22,8 @@ int rank_in(MPI_Comm world) {
   return rank;
 }
 
-// Files of a checkpoint: the path itself and, for sets, the path followed by a dot and anything.
+// Calls `visit` for every file of a checkpoint: for `path` itself, and for a set also for names that continue
+// `path` with a dot.
 void for_each_file(const std::string& path, const std::function<void(const fs::path&)>& visit) {
   const fs::path whole(path);
   const std::string name = whole.filename().string();

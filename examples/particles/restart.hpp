@@ -21,7 +21,8 @@
 
 namespace particles {
 
-// Precedes the particles of one task (ways tasklocal and multifile) or of all tasks (single). 80 bytes.
+// Header that precedes the particles of one task (ways tasklocal and multifile) or of all tasks (single). 80
+// bytes.
 struct RestartHeader {
   char magic[8] = {'M', 'P', 'C', 'R', 'S', 'T', '0', '1'};
   std::int64_t step = 0;
@@ -36,8 +37,8 @@ struct RestartHeader {
 };
 static_assert(sizeof(RestartHeader) == 80);
 
-// The part of a checkpoint that one task holds. `header.count` refers to `particles`; the digests in the
-// headers of all tasks combine to that of the particles of all tasks.
+// The part of a checkpoint that one task holds. `header.count` is the number of `particles`. The digests in
+// the headers of all tasks combine to the digest of all particles.
 struct RestartPart {
   RestartHeader header;
   std::vector<Particle> particles;
@@ -54,20 +55,20 @@ class RestartWay {
   virtual std::string suffix() const = 0;      // last part of the name of a checkpoint
   virtual std::string first_file() const = 0;  // suffix of the file that indicates a checkpoint
 
-  // Collective. `path` is DIR/restart.NNNNNN.suffix. Returns on every task whether its own part was written;
-  // the caller agrees on the outcome. After a failure, the remaining files do not read as a complete
-  // checkpoint.
+  // Collective. Writes a checkpoint; `path` is DIR/restart.NNNNNN.suffix. Returns on every task whether its
+  // own part was written, so the caller has to agree on the outcome. After a failure, the remaining files do
+  // not read as a complete checkpoint.
   virtual bool write(const std::string& path, const RestartHeader& header,
                      const std::vector<Particle>& particles) = 0;
 
-  // Collective. Returns on every task whether its part is complete and undamaged. The way "single"
-  // distributes the particles over the tasks by number, not by location.
+  // Collective. Reads a checkpoint. Returns on every task whether its part is complete and undamaged. The way
+  // "single" distributes the particles over the tasks by number, not by location.
   virtual bool read(const std::string& path, RestartPart& part) = 0;
 };
 
 std::unique_ptr<RestartWay> single_file_way(MPI_Comm world);
 std::unique_ptr<RestartWay> task_local_way(MPI_Comm world);
-// `files`: number of physical files; 0 means one per host.
+// Returns the way `multifile`. `files` is the number of physical files; 0 means one per host.
 std::unique_ptr<RestartWay> multifile_way(MPI_Comm world, int files);
 
 std::string checkpoint_path(const std::string& directory, std::int64_t step, const RestartWay& way);
@@ -86,8 +87,8 @@ void remove_checkpoint(const std::string& path, MPI_Comm world);
 std::vector<std::int64_t> checkpoint_steps(const std::string& directory, const RestartWay& way,
                                            MPI_Comm world);
 
-// Collective. `read_ok`: whether this task's read succeeded. Returns true, on all tasks alike, if the parts
-// are undamaged, belong to the same step of the same run, and contain all its particles.
+// Collective. Returns true, on all tasks alike, if the parts are undamaged, belong to the same step of the
+// same run, and contain all its particles. `read_ok` tells whether this task's read succeeded.
 bool is_complete(bool read_ok, const RestartPart& part, MPI_Comm world);
 
 }  // namespace particles

@@ -37,7 +37,7 @@ std::pair<double, double> normal(std::uint32_t a, std::uint32_t b) {
   return {r * std::cos(phi), r * std::sin(phi)};
 }
 
-// Velocities start as multiples of 2^-32, so that their sum is exact in integers on any number of tasks.
+// Initial velocities are multiples of 2^-32, so that their sum is exact in integers on any number of tasks.
 constexpr double velocity_quantum = 0x1p-32;
 
 Vector thermal_velocity(std::uint64_t seed, std::uint64_t id) {
@@ -113,7 +113,7 @@ void Solvent::stream() {
     }
 }
 
-// Counting sort by cell, then insertion sort by id of the about ten particles of each cell.
+// Sorts by cell with a counting sort, then the about ten particles of each cell by id with an insertion sort.
 void Solvent::sort_by_cell_and_id(const Vector& shift) {
   const Cells& box = domain_.box();
   const Cells& low = domain_.low();

@@ -27,7 +27,8 @@ constexpr double rotation_angle = 130.0;  // degrees
 // Returns the nearly cubic box with about `particles_per_cell` for this number of particles.
 Cells box_for(std::int64_t particles);
 
-// Global sums, the same on all tasks. Rounding depends on the distribution; the particles themselves do not.
+// Global sums, the same on all tasks. Their rounding depends on the distribution of the particles; the
+// particles themselves do not.
 struct Conserved {
   std::int64_t particles = 0;
   Vector momentum{};

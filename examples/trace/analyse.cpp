@@ -4,8 +4,8 @@
 //
 //   mpirun -n 3 trace_analyse [--dir .] [--json]
 //
-// A receive that starts before its message is sent waits for the difference. The send times are transferred
-// to the tasks with the matching receives.
+// A receive that starts before its message is sent waits for the difference. To compare the times, each task
+// transfers its send times to the tasks that hold the matching receives.
 #include <mpi.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct End {
 
 using Visit = std::function<void(const trace::Event&)>;
 
-// Splits the data into events; a piece may end within an event.
+// Splits data into events. A piece of data may end within an event.
 class EventCutter {
  public:
   explicit EventCutter(const Visit& visit) : visit_(visit) {}
@@ -54,7 +54,8 @@ class EventCutter {
   std::vector<unsigned char> rest_;
 };
 
-// Loads the trace of one thread of one task: from its multifile if it exists, otherwise from its own file.
+// Loads the trace of one thread of one task, from the multifile if it exists, otherwise from the thread's own
+// file.
 void load(const std::string& dir, int thread, int task, const Visit& visit) {
   EventCutter cutter(visit);
   const auto take = [&](const unsigned char* bytes, std::size_t count) { cutter.take(bytes, count); };

@@ -1,4 +1,4 @@
-// The contents of a trace: the events of each thread of each process in order, compressed as one stream.
+// The contents of a trace. The events of each thread of each process form one compressed stream, in order.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ struct Event {
 };
 static_assert(sizeof(Event) == 24);
 
-// Names the files of thread number `thread` of all tasks: a multifile, or one file per task.
+// Returns the name of the multifile for thread number `thread` of all tasks. task_name() names the file of
+// one task instead.
 inline std::string multifile_name(const std::string& dir, int thread) {
   return dir + "/trace." + std::to_string(thread) + ".sion";
 }

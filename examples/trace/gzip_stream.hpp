@@ -1,4 +1,4 @@
-// A gzip stream over a FILE* that the caller has positioned, used by the trace tool between its buffers and
+// A gzip stream over a FILE* that the caller has positioned. The trace tool uses it between its buffers and
 // the multifile. `Room` is called with a number of bytes before they are written, because the multifile may
 // have to start a new chunk. `Left` returns the number of bytes up to the end of the task's data.
 #pragma once
@@ -16,8 +16,8 @@ namespace trace {
 class GzipWriter {
  public:
   using Room = std::function<bool(std::size_t bytes)>;
-  // Writes to the file in pieces of `piece` bytes; a multiple of the file system's block size keeps them
-  // aligned.
+  // Writes to the file in pieces of `piece` bytes. A multiple of the file system's block size keeps the
+  // pieces aligned.
   GzipWriter(std::FILE* file, Room room, std::size_t piece)
       : file_(file), room_(std::move(room)), out_(piece) {
     if (deflateInit2(&stream_, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -66,8 +66,8 @@ class GzipWriter {
   std::size_t stored_ = 0;
 };
 
-// Reads a whole gzip stream and passes its contents to take(bytes, count). `fill(memory, most)` returns the
-// next stored bytes, 0 at the end.
+// Reads a whole gzip stream and passes its contents to take(bytes, count). `fill(memory, most)` stores the
+// next input bytes and returns their number, 0 at the end.
 template <class Fill, class Take>
 void read_gzip(Fill fill, Take take) {
   std::vector<Bytef> in(256 << 10), out(1 << 20);

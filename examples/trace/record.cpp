@@ -1,7 +1,7 @@
-// trace_record: a program traced in the way of Scalasca (SC'09 paper, section 5.2). Every thread of every
+// trace_record: traces a program in the way of Scalasca (SC'09 paper, section 5.2). Every thread of every
 // task records its events in its own buffer. The files are created when the measurement is activated. At the
-// end every thread writes its buffer, compressed with gzip, through the FILE* of its multifile. There is one
-// multifile per thread number, or one file per task and thread.
+// end every thread compresses its buffer with gzip and writes it through the FILE* of its multifile. There is
+// one multifile per thread number, or one file per task and thread.
 //
 //   mpirun -n 8 trace_record [--dir .] [--files multifile|tasklocal] [--events 100000] [--threads 1]
 //   [--physical 1] [--json]
@@ -84,7 +84,7 @@ Output open_output(const Options& o, int thread, int rank) {
     if (!out.file) fail("cannot create " + trace::task_name(o.dir, thread, rank));
     return out;
   }
-  // As large as the uncompressed events, so that one chunk suffices.
+  // The chunk is as large as the uncompressed events, so that one chunk suffices.
   sion_int64 chunk =
       static_cast<sion_int64>(o.events) * static_cast<sion_int64>(sizeof(trace::Event)) + 65536;
   int files = o.physical;
@@ -95,16 +95,16 @@ Output open_output(const Options& o, int thread, int rank) {
   return out;
 }
 
-// Returns the events of one thread. Each iteration has five: a region is entered, a message sent and one
-// received, and the region left.
+// Returns the events of one thread. Each iteration has five: it enters region 1, sends a message, receives
+// one, leaves region 1, and enters region 2.
 std::vector<trace::Event> run(const Options& o, int rank, int size, int thread) {
   std::vector<trace::Event> events;
   events.reserve(static_cast<std::size_t>(o.events));
   const auto next = static_cast<std::uint32_t>((rank + 1) % size);
   const auto before = static_cast<std::uint32_t>((rank + size - 1) % size);
   // Task r needs 1000 + r nanoseconds per iteration, and every task waits for the preceding one. After as
-  // many iterations as there are tasks, all are as slow as the slowest. The times are computed without
-  // messages.
+  // many iterations as there are tasks, all tasks are as slow as the slowest one. The program computes the
+  // times without messages.
   std::vector<std::uint64_t> clock(static_cast<std::size_t>(size), 0), sent(static_cast<std::size_t>(size));
   for (std::uint64_t message = 1; static_cast<long>(events.size()) + 5 <= o.events; ++message) {
     const auto mine = static_cast<std::size_t>(rank);

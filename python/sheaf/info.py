@@ -121,7 +121,7 @@ class Metadata:
         self._handle = None
 
     def file_path(self, file: int) -> str:
-        """Returns the path of a physical file."""
+        """Returns the path of a physical file, given by number."""
         with self._lock:
             while len(self._paths) <= file:
                 raw = self._library.sheaf_metadata_path(self._open(), len(self._paths))
@@ -164,7 +164,7 @@ class Metadata:
         return [Chunk(row.file, path, c.offset, c.size, c.bytes) for c in raw[:found]]
 
     def names(self) -> Dict[str, StreamName]:
-        """Returns the named streams, in the order of the tasks; empty if they have no names."""
+        """Returns the named streams, in the order of the tasks. Empty if the streams have no names."""
         with self._lock:
             if self._names is None:
                 found: Dict[str, StreamName] = {}

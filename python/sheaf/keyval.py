@@ -122,7 +122,7 @@ class InputRecords(Mapping[int, bytes]):
             yield key, self._stream.pread(size, offset)
 
     def places(self) -> List[Tuple[int, int, int]]:
-        """Returns (key, offset of the value in the stream, its bytes) of every record, in writing order."""
+        """Returns (key, offset of the value in the stream, bytes of the value) of every record, in writing order."""
         sid, calls = self._sid(), self._library
         calls.sion_fread_key_iterator_reset(sid)
         key, size = c_uint64(), c_size_t()

@@ -153,7 +153,7 @@ _native: List[Any] = []
 
 
 def native_calls() -> Optional[Any]:
-    """Returns the calls of that library."""
+    """Returns the calls of libsheaf_mpi."""
     if not _native:
         path = None if os.environ.get("SHEAF_PYTHON_MPI") == "messages" else native_library()
         _native.append(None if path is None else _load(path))

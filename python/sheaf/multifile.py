@@ -102,7 +102,7 @@ class MultifileReader(Sequence[InputStream]):
 
     @property
     def names(self) -> List[str]:
-        """The names of the streams in the order of the tasks; empty if they have none."""
+        """The names of the streams, in the order of the tasks. Empty if the streams have no names."""
         return list(self._facts().names())
 
     def __contains__(self, value: object) -> bool:

@@ -166,7 +166,7 @@ class InputStream(_Stream):
         raise WrongModeError(f"'{self.path}' is open for reading", path=self.path, task=self.task)
 
     def pread(self, size: int, offset: int) -> bytes:
-        """Returns ``size`` bytes at ``offset``. Leaves the position after them."""
+        """Returns ``size`` bytes at ``offset``. Moves the position to the end of these bytes."""
         self.seek(offset)
         return self.read(size)
 

@@ -1,6 +1,6 @@
-/* behaviour DIRECTORY: guarantees of the MPI-IO standard other than moving bytes: handlers, classes, handles,
- * modes, pointers, representations, requests. Linked with the MPI alone. Rank 0 prints "all right" or the
- * failed line. */
+/* behaviour DIRECTORY: guarantees of the MPI-IO standard besides the transfer of bytes: handlers, classes,
+ * handles, modes, pointers, representations, requests. The program is linked with the MPI alone. Rank 0
+ * prints "all right" or the failed line. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static void forgiving(MPI_File* file, int* code, ...) {
   *code = MPI_SUCCESS;
 }
 
-/* The code that a handler sets is returned; the message states place and reason. */
+/* A failing call must return the code that its handler set. Its message must state place and reason. */
 static void what_failures_say(void) {
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR), none = MPI_FILE_NULL;
   char text[MPI_MAX_ERROR_STRING];
@@ -106,7 +106,7 @@ static void what_failures_say(void) {
   CHECK(MPI_File_close(&file) == MPI_SUCCESS);
 }
 
-/* A file type that spans more than its extent, as Open MPI creates for a structure with resized members. */
+/* Views may span more than their extent, as Open MPI's type of a structure with resized members does. */
 static void views_that_span_more(void) {
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
   MPI_Datatype pieces, type;
@@ -162,14 +162,14 @@ static void modes(void) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* One task with a bad argument: all fail, none hangs. */
+/* One task passes a bad argument. The call must fail on all tasks, and none may hang. */
 static void one_fails(void) {
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
   int data[4] = {rank, rank, rank, rank};
   const int bad = rank == tasks - 1;
   CHECK(MPI_File_write_at_all(file, 0, data, bad ? -1 : 4, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
   CHECK(MPI_File_write_ordered(file, data, bad ? -1 : 4, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
-  /* An invalid view is rejected on its task, and by the next collective transfer on all others. */
+  /* An invalid view must fail on its task at once, and on all others in the next collective transfer. */
   CHECK((MPI_File_set_view(file, bad ? -3 : 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) != MPI_SUCCESS) ==
         bad);
   CHECK(class_of(MPI_File_write_at_all(file, 0, data, 4, MPI_INT, MPI_STATUS_IGNORE)) == MPI_ERR_ARG);
@@ -183,7 +183,7 @@ static void one_fails(void) {
   MPI_Info_set(hints, "cb_nodes", "1");
   CHECK((MPI_File_set_view(file, bad ? -3 : 0, MPI_INT, MPI_INT, "native", hints) != MPI_SUCCESS) == bad);
   CHECK(MPI_File_read_at_all(file, 4 * rank, data, 4, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
-  /* Hints of some tasks only; no task waits for the others. */
+  /* Only some tasks pass hints. No task may wait for the others. */
   CHECK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", bad ? hints : MPI_INFO_NULL) == MPI_SUCCESS);
   if (bad)
     for (int t = 0; t < rank; ++t) MPI_Send(data, 0, MPI_INT, t, 0, MPI_COMM_WORLD);
@@ -232,7 +232,7 @@ static void pointers(void) {
   MPI_File_close(&file);
 }
 
-/* Calls at the shared pointer wait for a task that still moves it, and all find the same position. */
+/* Calls at the shared pointer must wait while another one moves it. All must find the same position. */
 static void a_pointer_that_still_moves(void) {
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
   const int moves = tasks > 1 && rank == 1;
@@ -313,8 +313,8 @@ static int hint_is(MPI_File file, const char* key, const char* wanted) {
   return found && strcmp(value, wanted) == 0;
 }
 
-/* Valid hints take effect and can be queried. Aggregators requested on an unknown host are placed on others.
- */
+/* Valid hints must take effect and be returned by queries. Aggregators that are requested on an unknown
+ * host must be placed on other hosts. */
 static void hints(void) {
   static const char* const given[][2] = {{"cb_nodes", "2"},
                                          {"cb_buffer_size", "131072"},
@@ -355,7 +355,7 @@ static void hints(void) {
   MPI_File_close(&file);
 }
 
-/* A user-defined data representation: ints are stored as their negatives, in 8 bytes. */
+/* A user-defined data representation that stores each int negated in 8 bytes. */
 static int conversions;
 static int file_extent_of(MPI_Datatype type, MPI_Aint* extent, void* state) {
   (void)type;
@@ -400,8 +400,8 @@ static void registered_representation(void) {
   MPI_File_close(&file);
 }
 
-/* Calls through the PMPI_ names, used by tools and bindings, and those with large counts reach the same
- * files. */
+/* Calls through the PMPI_ names, which tools and bindings use, and calls with large counts must reach the
+ * same files. */
 static void other_names(void) {
   MPI_File file = MPI_FILE_NULL;
   MPI_Offset size = 0;
@@ -426,7 +426,7 @@ static void other_names(void) {
   CHECK(PMPI_File_close(&file) == MPI_SUCCESS && file == MPI_FILE_NULL);
 }
 
-/* Groups other than the world, one with its ranks reversed; tasks without data; all views different. */
+/* Covers groups within the world, reversed ranks, tasks without data, and tasks with different views. */
 static void small_groups(void) {
   MPI_Comm half;
   MPI_File file = MPI_FILE_NULL;
@@ -479,8 +479,8 @@ static void representations(void) {
   MPI_File_close(&file);
 }
 
-/* A nonblocking collective call does not wait for the others; blocking and nonblocking ones mix. */
-/* While it is in flight: its final status must not be written to memory that has been reused. */
+/* A nonblocking collective call must not wait for other tasks. Blocking and nonblocking calls mix. */
+/* Frees the request of a call in flight, which must not write its final status to reused memory. */
 static void request_given_back(MPI_File file, const int* data, int n) {
   enum { blocks = 200, bytes = 16 };
   static const char pattern[bytes] = "a block of ours";
@@ -489,7 +489,7 @@ static void request_given_back(MPI_File file, const int* data, int n) {
   CHECK(MPI_File_iwrite_at(file, (MPI_Offset)rank * n * 4, data, n, MPI_INT, &request) == MPI_SUCCESS);
   CHECK(MPI_Request_free(&request) == MPI_SUCCESS);
   for (int i = 0; i < blocks; ++i) block[i] = memcpy(malloc(bytes), pattern, bytes);
-  CHECK(MPI_File_set_info(file, MPI_INFO_NULL) == MPI_SUCCESS); /* waits for it */
+  CHECK(MPI_File_set_info(file, MPI_INFO_NULL) == MPI_SUCCESS); /* waits for the call to end */
   for (int i = 0; i < blocks; ++i) {
     CHECK(memcmp(block[i], pattern, bytes) == 0);
     free(block[i]);

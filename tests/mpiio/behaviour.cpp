@@ -1,4 +1,4 @@
-// behaviour FILE: a C++ program with a class that owns its file, collective and independent access. Rank 0
+// behaviour FILE: a C++ program in which a class owns a file, with collective and independent access. Rank 0
 // prints "all right".
 #include <mpi.h>
 

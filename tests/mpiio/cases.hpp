@@ -62,7 +62,7 @@ struct Block {
   int length = 0;
 };
 
-// Creates blocks of units by one of the constructors of MPI.
+// Creates a type of `blocks` with one of the constructors of MPI.
 inline MPI_Datatype from_blocks(Random& random, const std::vector<Block>& blocks, MPI_Datatype unit) {
   const auto width = static_cast<MPI_Aint>(size_of(unit));
   const int n = static_cast<int>(blocks.size());
@@ -104,7 +104,8 @@ inline MPI_Datatype from_blocks(Random& random, const std::vector<Block>& blocks
   return result;
 }
 
-// Distributes the units of a period among the tasks; some units may belong to none.
+// Distributes the units of a period among the tasks and returns the type of this task's units. Some units may
+// belong to no task.
 inline MPI_Datatype dealt(Random& shared, Random& own, int rank, int tasks, MPI_Datatype unit) {
   const int period = pick(shared, tasks, 60);
   std::vector<int> owner(static_cast<size_t>(period));
@@ -145,7 +146,7 @@ inline MPI_Datatype distributed(Random& shared, int rank, int tasks, MPI_Datatyp
   return result;
 }
 
-// Cuts one dimension of an array into slabs, one per task, with gaps between them.
+// Returns one slab of an array that is cut along one dimension: one slab per task, with gaps between them.
 inline MPI_Datatype slab(Random& shared, int rank, int tasks, MPI_Datatype unit) {
   const int dimensions = pick(shared, 1, 3);
   const int cut = pick(shared, 0, dimensions - 1);
@@ -180,7 +181,7 @@ inline MPI_Datatype strided(Random& shared, int rank, int tasks, MPI_Datatype un
   return resized(placed, 0, static_cast<MPI_Aint>(count * stride * size_of(unit)));
 }
 
-// Returns file types that are disjoint between tasks, whatever offset each task writes at.
+// Returns a file type of this task. The file types of different tasks are disjoint at any common offset.
 inline MPI_Datatype file_type(Random& shared, Random& own, int rank, int tasks, MPI_Datatype unit) {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   switch (pick(shared, 0, 4)) {
@@ -196,7 +197,7 @@ inline MPI_Datatype file_type(Random& shared, Random& own, int rank, int tasks, 
     default:
       type = dealt(shared, own, rank, tasks, unit);
   }
-  if (pick(shared, 0, 3) == 0) {  // one more level
+  if (pick(shared, 0, 3) == 0) {  // wraps the type in one more constructor
     MPI_Aint lower = 0;
     MPI_Aint extent = 0;
     MPI_Type_get_extent(type, &lower, &extent);
@@ -210,8 +211,8 @@ inline MPI_Datatype file_type(Random& shared, Random& own, int rank, int tasks, 
   return committed(type);
 }
 
-// Memory of a transfer of about `units` units: instances of a type with blocks in any order, some before its
-// address.
+// Memory of a transfer of about `units` units. It consists of instances of a type with blocks in any order,
+// some at negative displacements.
 struct Memory {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   int count = 0;

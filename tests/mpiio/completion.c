@@ -1,8 +1,8 @@
-/* completion FILE: failing nonblocking writes, completed by every call of MPI that completes requests, under
- * both of its names. The call returns the class of the error (MPI 3.1, section 13.7) through the handler of
- * the file: MPI_COMM_WORLD keeps the handler that ends the program. Small transfers fail before the call
- * begins, large ones in a thread if MPI supports threads. Mixed with message requests, one of which fails as
- * well. */
+/* completion FILE: nonblocking writes fail, and every call of MPI that completes requests must report it,
+ * under both of its names. The call must return the class of the error (MPI 3.1, section 13.7) through the
+ * handler of the file, because MPI_COMM_WORLD keeps the handler that ends the program. Small transfers
+ * fail before the call begins, large ones in a thread if MPI supports threads. The requests are mixed with
+ * messages, one of which fails as well. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void handle(MPI_File* file, int* code, ...) {
   handled_file = *file;
 }
 
-/* The functions under one of their names. */
+/* The functions of MPI under one of their two names. */
 struct calls {
   const char* prefix;
   int (*wait)(MPI_Request*, MPI_Status*);
@@ -184,7 +184,7 @@ static int fail(void* state, MPI_Status* status) {
 static int release(void* state) { return state != NULL; }
 static int cancel(void* state, int complete) { return state != NULL && complete; }
 
-/* A request of the program fails next to it, through the handler of MPI_COMM_WORLD. */
+/* A message of the program fails next to the write, through the handler of MPI_COMM_WORLD. */
 static void run_with_foreign_failure(MPI_File file, MPI_Comm self) {
   MPI_Request q[count];
   MPI_Status statuses[count];
@@ -200,7 +200,7 @@ static void run_with_foreign_failure(MPI_File file, MPI_Comm self) {
   for (int i = 0; code && i < count; ++i) /* requests after a failure may need another call */
     if (class_of(statuses[i].MPI_ERROR) == MPI_ERR_PENDING)
       statuses[i].MPI_ERROR = MPI_Wait(&q[i], MPI_STATUS_IGNORE);
-  /* Not all MPIs keep its class. */
+  /* Some MPIs do not keep the class of the message's error. */
   expect(statuses[message].MPI_ERROR != MPI_SUCCESS, "the other request does not fail", 0);
   expect(class_of(statuses[broken].MPI_ERROR) == MPI_ERR_IO, "the broken write gives no MPI_ERR_IO",
          statuses[broken].MPI_ERROR);
@@ -241,7 +241,7 @@ int main(int argc, char** argv) {
   expect(strstr(text, argv[1]) && strstr(text, "File too large"), text, 0);
 
   MPI_Errhandler_free(&handler);
-  if (argc > 2) { /* must not return */
+  if (argc > 2) { /* the failing call must end the program */
     MPI_File_set_errhandler(file, MPI_ERRORS_ARE_FATAL);
     MPI_File_iwrite_at(file, limit, data, 8, MPI_BYTE, &q);
     MPI_Wait(&q, MPI_STATUS_IGNORE);

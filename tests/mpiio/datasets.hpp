@@ -1,7 +1,7 @@
 // datasets: random arrays that several tasks write and read through HDF5 (datasets_hdf5.cpp) and PnetCDF
 // (datasets_pnetcdf.cpp), and their expected contents. All choices follow from the seed, the number of the
-// case and the size of its group. Every task therefore knows the choices of the others, and a case can be
-// repeated alone.
+// case and the size of its group. Each task can therefore compute the choices of the others, and a case can
+// be repeated alone.
 #pragma once
 
 #include <mpi.h>
@@ -57,11 +57,11 @@ inline std::string text(const Dims& dims) {
   return result + "}";
 }
 
-// A regular part of an array, in the terms of HDF5.
+// A regular part of an array, as HDF5 describes it: start, stride, count, block.
 struct Slab {
   Dims start, stride, count, block;
 
-  // Returns whether it contains the element at `at`.
+  // Returns whether the slab contains the element at `at`.
   bool has(const Dims& at) const {
     for (size_t d = 0; d < at.size(); ++d) {
       if (at[d] < start[d]) return false;
@@ -94,7 +94,8 @@ inline Slab some_slab(Random& random, const Dims& low, const Dims& high, int wid
   return slab;
 }
 
-// Distribution of an array to tasks: along a dimension, in ranges or in turns of some indices.
+// Distribution of an array to tasks along one dimension. Each task has one range, or every tasks-th group of
+// `turn` indices.
 struct Deal {
   size_t along = 0;
   uint64_t turn = 0;             // 0: ranges
@@ -116,7 +117,7 @@ struct Deal {
     std::sort(limits.begin(), limits.end());
   }
 
-  // Sets the limits of a task's part; in turns: of all tasks.
+  // Sets the limits of a task's part. If the tasks take turns, these are the limits of the array.
   void box(const Dims& dims, int task, Dims* low, Dims* high) const {
     low->assign(dims.size(), 0);
     *high = dims;
@@ -125,7 +126,8 @@ struct Deal {
     (*high)[along] = limits[static_cast<size_t>(task) + 1];
   }
 
-  // In turns: restricts the slab to one of the task's indices; false if it has none.
+  // Restricts the slab to one of the task's indices if the tasks take turns. Returns false if the task has
+  // none.
   bool take_turns(const Dims& dims, int task, int tasks, Slab* slab) const {
     const uint64_t first = static_cast<uint64_t>(task) * turn;
     if (first + turn > dims[along]) return false;
@@ -151,7 +153,7 @@ struct Contents {
   Dims dims;
   std::vector<int> values;
 
-  // Keeps the elements inside the new limits; the rest gets `fill`.
+  // Keeps the elements inside the new limits and sets new ones to `fill`.
   void resize(const Dims& wanted, int fill) {
     std::vector<int> kept(volume(wanted), fill);
     for (uint64_t i = 0; i < kept.size(); ++i) {
@@ -185,7 +187,7 @@ class Case {
   bool failed() const { return failed_; }
 
  protected:
-  Random random;  // same sequence on all tasks
+  Random random;  // has the same state on all tasks
   uint64_t number_;
   Group group_;
   std::string path_;
@@ -205,7 +207,7 @@ class Case {
     failed_ = true;
   }
 
-  // Aborts if a call has failed: other tasks may wait for this one.
+  // Aborts the job if a call has failed, because other tasks may wait for this one.
   void worked(long result, const std::string& call) {
     if (result >= 0) return;
     wrong(call + " fails");
@@ -237,8 +239,8 @@ class Case {
   bool failed_ = false;
 };
 
-// Distributes the cases to concurrent groups of 1 to all tasks. PROGRAM SEED COUNT DIRECTORY [FIRST]; a
-// single case is run by all tasks. Returns the exit code.
+// Distributes the cases to concurrent groups of 1 to all tasks. The arguments are PROGRAM SEED COUNT
+// DIRECTORY [FIRST]. If there is only one case, all tasks run it. Returns the exit code.
 template <class OneCase>
 int run_all(int argc, char** argv, const char* name) {
   MPI_Init(&argc, &argv);

@@ -1,5 +1,5 @@
-// datasets_classic: reads variables of a netCDF file in the classic formats (CDF-1, CDF-2, CDF-5), from the
-// format specification alone: header, then fixed variables, then records; all big-endian.
+// datasets_classic: reads variables of a netCDF file in the classic formats (CDF-1, CDF-2, CDF-5). It is
+// written from the format specification alone: header, then fixed variables, then records, all big-endian.
 #pragma once
 
 #include <bit>
@@ -69,7 +69,8 @@ class ClassicFile {
   std::vector<Variable> variables_;
   std::vector<uint64_t> dims_;
 
-  // NC_BYTE, CHAR, SHORT, INT, FLOAT, DOUBLE, UBYTE, USHORT, UINT, INT64, UINT64
+  // Returns the bytes of an element: NC_BYTE, CHAR, SHORT, INT, FLOAT, DOUBLE, UBYTE, USHORT, UINT, INT64,
+  // UINT64
   static size_t width_of(int type) {
     static constexpr size_t widths[] = {0, 1, 1, 2, 4, 4, 8, 1, 2, 4, 8, 8};
     if (type < 1 || type > 11) throw std::runtime_error("no such type");
@@ -134,7 +135,8 @@ class ClassicFile {
     }
   }
 
-  // Records of a variable end at a multiple of 4 bytes, unless it is the only record variable.
+  // Computes where records begin. Records of a variable are padded to a multiple of 4 bytes, unless it is the
+  // only record variable.
   void lay_out_records() {
     int with_records = 0;
     uint64_t last = 0;

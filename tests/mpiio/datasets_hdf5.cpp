@@ -1,6 +1,6 @@
 // datasets_hdf5 SEED COUNT DIRECTORY [FIRST]: random datasets that groups of tasks write and read through
-// parallel HDF5, compared with their definition. One task reads them once more through HDF5's own POSIX
-// driver, without MPI-IO (see datasets.hpp). The last line is "N cases, 0 failed".
+// parallel HDF5, compared with their definition (datasets.hpp). One task also reads them through HDF5's own
+// POSIX driver, without MPI-IO. The last line is "N cases, 0 failed".
 #include "datasets_hdf5.hpp"
 
 namespace {
@@ -15,7 +15,7 @@ struct Dataset {
   bool filtered = false;
   ElementType type;
   hid_t in_file = -1;
-  int fill = 0;  // or unknown
+  int fill = 0;  // value of unwritten elements, or unknown
   hid_t id = -1;
 };
 
@@ -101,7 +101,7 @@ class Hdf5Case : public Case {
     return properties;
   }
 
-  // With `alone` task 0 creates the file with HDF5's POSIX driver.
+  // Creates the file. If `alone`, task 0 creates it with HDF5's POSIX driver.
   void create(bool alone) {
     user_block_ = one_in(random, 5) ? 1024 : 0;  // not below the alignment
     const hid_t parallel = parallel_access();
@@ -134,15 +134,15 @@ class Hdf5Case : public Case {
       open_sets();
     }
     H5Pclose(parallel);
-    synchronise();  // sets the length of the file; HDF5 fills with zeros arbitrarily if a read ends early
+    synchronise();  // sets the length of the file, because HDF5 may fill with zeros if a read ends early
   }
 
   void open_sets() {
     for (Dataset& one : sets_) worked(one.id = H5Dopen2(file_, one.name.c_str(), H5P_DEFAULT), "H5Dopen");
   }
 
-  // Collective reading of metadata is only for files without writers. After independent transfers, tasks of
-  // HDF5 1.10.8 differ in the metadata they still have to read, and wait for each other for ever.
+  // Opens the file again. Metadata may be read collectively only if no task writes: after independent
+  // transfers, tasks of HDF5 1.10.8 need different metadata, and would wait for each other for ever.
   void open_again(unsigned mode, bool together) {
     const hid_t access = together ? parallel_access() : H5P_DEFAULT;
     writable_ = mode != H5F_ACC_RDONLY;
@@ -197,12 +197,12 @@ class Hdf5Case : public Case {
     for (uint64_t& length : dims)
       length =
           !one.filtered && one_in(random, 3) ? 1 + random() % length : length + random() % (length / 2 + 2);
-    // Reads metadata collectively (see open_again).
+    // Reopens the file, because the resize reads metadata collectively (see open_again).
     open_for_writing_again();
     worked(H5Dset_extent(one.id, as_hsize(dims)), "H5Dset_extent to " + text(dims));
     one.contents.resize(dims, one.fill);
     synchronise();
-    // HDF5 1.10.8 keeps shrunk chunks in the memory of tasks, where they become stale.
+    // Reopens the file, because tasks of HDF5 1.10.8 cache shrunk chunks, which become stale.
     open_for_writing_again();
   }
 
@@ -230,10 +230,10 @@ class Hdf5Case : public Case {
     synchronise();
   }
 
-  // Tasks may read the same elements. The first read of a case takes all.
+  // Reads elements; several tasks may read the same ones. The first read of a case reads all elements.
   void read(Dataset& one) {
     const Dims dims = one.contents.dims;
-    // HDF5 1.10.8 caches the position of a chunk that a task has read independently, and misses that it
+    // HDF5 1.10.8 caches the position of a chunk after an independent read, and does not notice if the chunk
     // moves.
     const bool together = (one.filtered && writable_) || one_in(random, 2);
     const hid_t properties = transfer(together);
@@ -245,7 +245,7 @@ class Hdf5Case : public Case {
     if (together || !selection.elements.empty())
       read(one, selection, properties, together ? "together" : "independently");
     H5Pclose(properties);
-    MPI_Barrier(group_.comm);  // no task writes data that others still read
+    MPI_Barrier(group_.comm);  // prevents writes to data that other tasks still read
   }
 
   void read(Dataset& one, const Selection& selection, hid_t properties, const std::string& how) {

@@ -1,5 +1,5 @@
-// datasets_hdf5: a dataset of HDF5 with its expected contents, and selections known both to HDF5 and to a
-// model.
+// datasets_hdf5: a dataset of HDF5 with its expected contents, and selections that both HDF5 and the model
+// know.
 #pragma once
 
 #include <hdf5.h>
@@ -99,8 +99,8 @@ inline herr_t note_place(void*, hid_t, unsigned rank, const hsize_t* at, void* p
   return 0;
 }
 
-// Returns whether HDF5 visits the expected elements. For joined slabs 1.10.8 sometimes takes others, also in
-// one task, or considers them out of range.
+// Returns whether HDF5 visits the expected elements. For joined slabs, 1.10.8 sometimes visits other
+// elements, even in one task, or reports them as out of range.
 inline bool understood(const Selection& selection, const Dims& dims) {
   if (selection.elements.empty()) return H5Sget_select_npoints(selection.space) == 0;
   if (H5Sselect_valid(selection.space) <= 0) return false;
@@ -141,8 +141,8 @@ inline bool spreads(const Selection& selection, const Dims& dims, const Dims& ch
   return written >= 0;
 }
 
-// Returns one slab, or several joined, between `low` and `high`. The first is one of the task's turns if the
-// distribution has turns.
+// Returns one slab, or several joined ones, between `low` and `high`. If the tasks take turns, the first slab
+// is one of the task's turns.
 inline Selection some_slabs(Random& random, const Dims& dims, const Deal& deal, int task, int tasks) {
   Selection result(dims);
   std::vector<char> taken(volume(dims), 0);
@@ -153,7 +153,7 @@ inline Selection some_slabs(Random& random, const Dims& dims, const Deal& deal, 
     if (low[d] == high[d]) return result.none(), std::move(result);
   const int several = deal.turn == 0 && one_in(random, 3) ? pick(random, 2, 4) : 1;
   for (int s = 0; s < several; ++s) {
-    // Without XOR: HDF5 1.10.8 describes its results to MPI as overlapping if they are joined once more.
+    // XOR is omitted: HDF5 1.10.8 describes its results to MPI as overlapping if they are joined once more.
     static constexpr H5S_seloper_t ways[] = {H5S_SELECT_OR, H5S_SELECT_OR, H5S_SELECT_NOTB, H5S_SELECT_AND};
     const H5S_seloper_t how = s == 0 ? H5S_SELECT_SET : ways[pick(random, 0, 3)];
     Slab slab = some_slab(random, low, high, 5);
@@ -171,7 +171,7 @@ inline Selection some_slabs(Random& random, const Dims& dims, const Deal& deal, 
   return result;
 }
 
-// Returns points in any order. Those of different tasks differ by the remainder of their index.
+// Returns points in any order. Tasks select different points, by the remainder of the index.
 inline Selection some_points(Random& random, const Dims& dims, int task, int tasks) {
   Selection result(dims);
   for (uint64_t i = static_cast<uint64_t>(task); i < volume(dims); i += static_cast<uint64_t>(tasks))
@@ -189,7 +189,7 @@ inline Selection some_points(Random& random, const Dims& dims, int task, int tas
 
 enum class Kind { slabs, points };
 
-// chunk: that of the dataset; empty: it has none.
+// `chunk` is the chunk of the dataset, or empty if the dataset has none.
 inline Selection some_selection(Random& random, Kind kind, const Dims& dims, const Dims& chunk,
                                 const Deal& deal, int task, int tasks) {
   if (kind == Kind::points) return some_points(random, dims, task, tasks);

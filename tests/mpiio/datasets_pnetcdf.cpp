@@ -1,6 +1,6 @@
 // datasets_pnetcdf SEED COUNT DIRECTORY [FIRST]: random variables that groups of tasks write and read through
-// PnetCDF, compared with their definition. One task reads them once more from the file format alone
-// (datasets_classic.hpp). See datasets.hpp. The last line is "N cases, 0 failed".
+// PnetCDF, compared with their definition (datasets.hpp). One task also reads them from the file, by the
+// format specification alone (datasets_classic.hpp). The last line is "N cases, 0 failed".
 #include "datasets_pnetcdf.hpp"
 
 #include "datasets_classic.hpp"
@@ -133,7 +133,7 @@ class PnetcdfCase : public Case {
     done(ncmpi_def_dim(file_, "records", NC_UNLIMITED, &record_dimension_), "ncmpi_def_dim");
     for (Variable& one : variables_) add(one);
     done(ncmpi_enddef(file_), "ncmpi_enddef");
-    synchronise();  // tasks have filled parts that others write
+    synchronise();  // publishes the fill values before other tasks write there
   }
 
   void open_again() {
@@ -147,7 +147,7 @@ class PnetcdfCase : public Case {
 
   void close() { done(ncmpi_close(file_), "ncmpi_close"); }
 
-  // Makes the data written by each task and the number of records visible to the others.
+  // Publishes the data written by each task and the number of records.
   void synchronise() {
     done(ncmpi_sync(file_), "ncmpi_sync");
     MPI_Barrier(group_.comm);
@@ -162,7 +162,7 @@ class PnetcdfCase : public Case {
     write();
   }
 
-  // Adds a variable: the existing ones move in the file.
+  // Adds a variable to an existing file, which moves the existing variables.
   void redefine() {
     synchronise();
     redefined_ = true;
@@ -177,7 +177,7 @@ class PnetcdfCase : public Case {
     synchronise();
   }
 
-  // Returns one variable, or several for nonblocking calls.
+  // Returns the number of one variable, or of several for nonblocking calls.
   std::vector<int> choose(Mode mode) {
     std::vector<int> chosen;
     for (int v = 0; v < static_cast<int>(variables_.size()); ++v)
@@ -226,7 +226,7 @@ class PnetcdfCase : public Case {
     synchronise();
   }
 
-  // Tasks may read the same elements.
+  // Reads elements. Several tasks may read the same ones.
   void read() {
     const Mode mode = static_cast<Mode>(pick(random, 0, 2));
     const bool waits_alone = mode >= Mode::later && one_in(random, 4);
@@ -244,7 +244,7 @@ class PnetcdfCase : public Case {
     }
     carry_out(mine, mode, waits_alone, false);
     for (Part& part : mine) compare(part, mode);
-    MPI_Barrier(group_.comm);  // no task writes data that others still read
+    MPI_Barrier(group_.comm);  // prevents writes to data that other tasks still read
   }
 
   void compare(Part& part, Mode mode) {
@@ -271,7 +271,7 @@ class PnetcdfCase : public Case {
       const int id = variables_[static_cast<size_t>(part.variable)].id;
       const int code =
           writes ? put(file_, id, part, mode, &requests[i]) : get(file_, id, part, mode, &requests[i]);
-      // Unwritten elements may hold numbers outside the range of int.
+      // Elements that were never written may hold numbers outside the range of int.
       if (!writes && code == NC_ERANGE && has_unknown(part)) continue;
       done(code, std::string(writes ? "writing " : "reading ") + part.name() + " " + name_of(mode));
     }
@@ -281,7 +281,7 @@ class PnetcdfCase : public Case {
       const int code = wait(file_, n, requests.data(), states.data());
       if (writes || code != NC_ERANGE) done(code, alone ? "ncmpi_wait" : "ncmpi_wait_all");
     }
-    // PnetCDF 1.12.3 may return that error for a different request.
+    // PnetCDF 1.12.3 may report the error of one request for another one.
     const bool strange =
         std::any_of(parts.begin(), parts.end(), [&](const Part& one) { return has_unknown(one); });
     for (const int state : states)

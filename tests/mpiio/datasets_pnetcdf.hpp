@@ -1,4 +1,4 @@
-// datasets_pnetcdf: a part of a variable with its memory, and the calls of PnetCDF that move it.
+// datasets_pnetcdf: a part of a variable with its memory, and the calls of PnetCDF that transfer it.
 #pragma once
 
 #include <pnetcdf.h>
@@ -20,7 +20,8 @@ inline const char* name_of(Form form) {
   return names[static_cast<int>(form)];
 }
 
-// Elements of a variable, and their positions in memory. Must live until a nonblocking call has ended.
+// Elements of a variable and their positions in memory. A Part must exist until its nonblocking call has
+// ended.
 struct Part {
   static constexpr int nothing = -7777;
   int variable = 0;  // of the case
@@ -48,7 +49,7 @@ struct Part {
 
 inline Offsets offsets(const Dims& dims) { return Offsets(dims.begin(), dims.end()); }
 
-// Adds elements row by row from start, count and stride.
+// Adds the elements that start, count and stride select, row by row.
 inline void add_elements(Part* part, const Dims& dims, const Offsets& start, const Offsets& count,
                          const Offsets& stride) {
   uint64_t all = 1;
@@ -62,8 +63,8 @@ inline void add_elements(Part* part, const Dims& dims, const Offsets& start, con
   }
 }
 
-// Cuts a box into pieces, in any order. Pieces of record variables stay within one record: of several records
-// PnetCDF 1.12.3 moves only the first in varn.
+// Cuts a box into pieces, in any order. A piece of a record variable stays within one record, because varn in
+// PnetCDF 1.12.3 transfers only the first of several records.
 inline void cut_in_pieces(Random& random, const Dims& dims, bool record, Part* part) {
   const auto along = record ? 0 : static_cast<size_t>(pick(random, 0, static_cast<int>(dims.size()) - 1));
   const Offsets ones(dims.size(), 1);
@@ -114,8 +115,8 @@ inline void lay_out_memory(Part* part) {
   part->memory.assign(n * step + 2, Part::nothing);
 }
 
-// Returns a part of `dims` between the limits of the task, possibly without elements. Either all tasks use
-// varn or none does: it is a different collective call from the other forms.
+// Returns a part of `dims` between the limits of the task, possibly without elements. All tasks or none use
+// varn, because it is a different collective call from the other forms.
 inline Part some_part(Random& random, int variable, const Dims& dims, const Dims& low, const Dims& high,
                       const Deal& deal, int task, int tasks, bool varn, bool record) {
   Part part;
@@ -129,7 +130,7 @@ inline Part some_part(Random& random, int variable, const Dims& dims, const Dims
     slab = some_slab(random, low, high, 1);
     if (deal.turn > 0) empty = !deal.take_turns(dims, task, tasks, &slab);
     for (size_t d = 0; d < dims.size(); ++d) {
-      if (slab.block[d] == 1) continue;  // the whole dimension
+      if (slab.block[d] == 1) continue;  // selects the whole dimension
       slab.count[d] = std::exchange(slab.block[d], 1);
       slab.stride[d] = 1;
     }
@@ -151,7 +152,7 @@ inline Part some_part(Random& random, int variable, const Dims& dims, const Dims
   return part;
 }
 
-// Calls return an error of PnetCDF or NC_NOERR.
+// Each of the following functions returns an error code of PnetCDF, or NC_NOERR.
 
 #define SHEAF_BY_MODE(put, iput, bput, form, ...)                                 \
   (mode == Mode::together ? ncmpi_##put##_##form##_all(file, id, __VA_ARGS__)     \
@@ -186,7 +187,7 @@ inline int put(int file, int id, Part& p, Mode mode, int* request) {
   }
 }
 
-// There is no buffered reading.
+// Treats mode `buffered` like `later`, because PnetCDF has no buffered reading.
 inline int get(int file, int id, Part& p, Mode mode, int* request) {
   const auto starts = pointers(p.starts), counts = pointers(p.counts);
   const int n = static_cast<int>(p.starts.size());

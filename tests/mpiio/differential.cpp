@@ -2,8 +2,8 @@
 // one line per case: a digest of all results of MPI-IO (classes, counts, positions, sizes, memory, the file
 // at the end). The logs must be the same with the MPI library's own I/O, with the drop-in, and with
 // DIFFERENTIAL_MODEL=1 (test_differential.py). The model transfers unit by unit with pread and pwrite, at the
-// offsets of the MPI library's MPI_File_get_byte_offset, and packs with MPI_Pack. It exists because the I/O
-// of some library versions has errors.
+// offsets of the MPI library's MPI_File_get_byte_offset, and packs with MPI_Pack. The model exists because
+// the I/O of some MPI libraries has errors.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -56,7 +56,7 @@ class Case {
     new_view();
     for (int i = pick(shared_, 2, 7); i > 0; --i) step();
     MPI_Offset size = 0;
-    MPI_File_sync(file_);  // querying the size is an access, and others have written (MPI 3.1, 13.6.7)
+    MPI_File_sync(file_);  // the size is read below, and other tasks have written (MPI 3.1, 13.6.7)
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_File_sync(file_);
     MPI_File_get_size(file_, &size);
@@ -232,7 +232,7 @@ class Case {
     MPI_Status status{};
     MPI_Request request = MPI_REQUEST_NULL;
     const MPI_Offset at = pick(own_, 0, 300);
-    // Libraries differ in reads beyond the end of the file: grow the file first.
+    // Grows the file before the read, because libraries differ in reads beyond the end of the file.
     grow(memory, at);
     unsigned char* const b = memory.address;
     int result = MPI_SUCCESS;

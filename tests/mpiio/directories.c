@@ -1,6 +1,6 @@
-/* directories ROOT: files are opened by relative names in ROOT, then every task changes to a directory of its
- * own with files of the same names. The opened files are written, read, and removed; the others stay
- * unchanged. Prints "all right". */
+/* directories ROOT: opens files by relative names in ROOT. Then every task changes to a directory of its
+ * own with files of the same names. The test writes, reads and removes the opened files; the other files
+ * must stay unchanged. Prints "all right". */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

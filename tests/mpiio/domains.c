@@ -1,6 +1,6 @@
-/* domains FILE BLOCK: file domains begin at multiples of the block size from the environment
- * (SHEAF_BLOCK_SIZE), as the info reports. This program interposes pwrite and mmap (on tmpfs a task may write
- * through a mapping) to observe the writes of each task. */
+/* domains FILE BLOCK: file domains must begin at multiples of the block size, which the environment sets
+ * (SHEAF_BLOCK_SIZE) and the info reports. To observe the writes of each task, this program interposes
+ * pwrite and mmap (on tmpfs a task may write through a mapping). */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>

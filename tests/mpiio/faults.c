@@ -1,7 +1,7 @@
-/* faults DIRECTORY [full]: an error of the file on one task is returned by all tasks of a collective call.
- * Its class is the one that the standard defines (MPI 3.1, section 13.7), and the next call works. This
- * program interposes pwrite and similar functions, also for the drop-in. With `full`, the file system of the
- * directory has too little space for the data. Rank 0 prints "all right". */
+/* faults DIRECTORY [full]: if a file operation of one task fails, all tasks of a collective call must
+ * return the error. The class must be the one of the standard (MPI 3.1, section 13.7), and the next call
+ * must work. This program interposes pwrite and similar functions, also for the drop-in. With `full`, the
+ * file system of DIRECTORY has too little space for the data. Rank 0 prints "all right". */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 static int rank, tasks, wrong;
 static char path[512];
 
-/* Calls on the file, while armed: those from number `fail_at` on fail. */
+/* Counts the calls on the file while `armed` is set. Call number `fail_at` and all later ones fail. */
 static int armed, calls, fail_at, fail_errno, failed;
 
 static int is_ours(int fd) {
@@ -100,7 +100,7 @@ static int carried_out(MPI_File file, enum kind kind) {
   }
 }
 
-/* Returns whether the task had a failure. */
+/* Runs one case. Returns whether this task had a failure. */
 static int one(MPI_File file, enum kind kind, int task, int number, int error, int class) {
   char where[100];
   snprintf(where, sizeof where, "%s, call %d of the file by task %d, %s", names[kind], number, task,
@@ -156,11 +156,11 @@ static void sweep(void) {
           ++faults;
     }
   where = "close";
-  CHECK(faults > 20); /* mapped files may be read and written without a call */
+  CHECK(faults > 20); /* not every transfer makes a call, because files may be mapped */
   CHECK(MPI_File_close(&file) == MPI_SUCCESS);
 }
 
-/* Without injected faults: the file system is full. */
+/* Injects no faults: the file system itself is full. */
 static void full(void) {
   const char* where = "full";
   const int bytes = 4 << 20;
@@ -184,7 +184,8 @@ static void full(void) {
 int main(int argc, char** argv) {
   int level;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* its handler is called in MPI_Wait */
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD,
+                          MPI_ERRORS_RETURN); /* MPI_Wait calls the handler of MPI_COMM_WORLD */
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &tasks);
   snprintf(path, sizeof path, "%s/faults", argv[1]);

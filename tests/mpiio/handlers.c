@@ -1,8 +1,8 @@
-/* handlers DIRECTORY [fatal | open | abort]: error handlers of files (MPI 3.1, sections 8.3 and 13.7). Tests
- * which handler is called, with which handle and code, in which order, the return value of a failing call,
- * and how handlers are set, queried, inherited and freed. A row of `cases` is a guarantee, a row of
- * handlers_classes.c a failing call. With a word: an error under a handler that ends the program. The checks
- * are those of views.h. */
+/* handlers DIRECTORY [fatal | open | abort]: error handlers of files (MPI 3.1, sections 8.3 and 13.7).
+ * Tests which handler is called, with which handle and code, and in which order. Also tests what a failing
+ * call returns, and how handlers are set, queried, inherited and freed. Each row of `cases` is a
+ * guarantee, each row of handlers_classes.c a failing call. With an argument after DIRECTORY, the program
+ * makes an error under a handler that must end it. The checks are those of views.h. */
 #include "handlers.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ MPI_Errhandler made(char which) {
   return handler;
 }
 
-/* Must not return. */
+/* Makes an error under a handler that ends the program. Must not return. */
 static void end(const char* path, const char* how) {
   MPI_Errhandler last = MPI_ERRORS_ARE_FATAL;
 #ifdef MPI_ERRORS_ABORT
@@ -63,7 +63,8 @@ int main(int argc, char** argv) {
   char path[600];
   int level;
   MPI_Init_thread(&argc, &argv, getenv("HANDLERS_THREADS") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* MPI_Wait calls its handler; since MPI 4: */
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD,
+                          MPI_ERRORS_RETURN); /* MPI_Wait calls its handler, since MPI 4 that of SELF */
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &tasks);

@@ -15,10 +15,10 @@ extern struct called calls[max_calls];
 extern int called;
 void note(char who, MPI_File file, int code);
 
-/* Returns a new handler, 'a' or 'b', that records its calls; freed by the caller. */
+/* Returns a new handler, 'a' or 'b', that records its calls. The caller frees it. */
 MPI_Errhandler made(char which);
-/* Requires exactly one call of a handler since the last query: this handler, with this file and a code of
- * this class. */
+/* Requires that exactly one handler was called since the last query: handler `who`, with `file` and a code
+ * of class `class`. */
 void called_once(char who, MPI_File file, int class, const char* call);
 void nobody_called(const char* call);
 

@@ -1,4 +1,4 @@
-/* Guarantees for error handlers, a row of `cases` for each. See handlers.c. */
+/* Guarantees for error handlers: one row of `cases` for each. See handlers.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static MPI_File opened_as(const char* name) {
 static MPI_File opened(void) { return opened_as(path); }
 static void closed(MPI_File file) { gives(MPI_File_close(&file), MPI_SUCCESS, "closing"); }
 
-/* Fails with MPI_ERR_ARG, independently. */
+/* Makes an independent call that fails with MPI_ERR_ARG. */
 static int fails(MPI_File file) { return MPI_File_seek(file, -5, MPI_SEEK_SET); }
 
 static int handler_is(MPI_File file, MPI_Errhandler expected) {
@@ -319,7 +319,8 @@ static void no_end_of_making_and_freeing(void) {
     MPI_File file = MPI_FILE_NULL;
     set_and_free(MPI_FILE_NULL, made(i % 2 ? 'a' : 'b'));
     MPI_File_open(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
-    if (file == MPI_FILE_NULL) break; /* no such files: the open has failed and called the handler */
+    if (file == MPI_FILE_NULL)
+      break; /* the open failed, because there are no such files, and called the handler */
     fails(file);
     called_once(i % 2 ? 'a' : 'b', file, MPI_ERR_ARG, "one of many");
     MPI_File_close(&file);

@@ -1,6 +1,6 @@
-/* Failing calls and their error classes (MPI 3.1, section 13.7), one per row. The call returns a code of the
- * class, which has a text. The handler of the file is called once with the code, and the file stays usable.
- * Collective calls are made by all tasks. See handlers.c. */
+/* Failing calls and their error classes (MPI 3.1, section 13.7), one per row. Each call must return a code
+ * of the class, and the code must have a text. The handler of the file must be called once with the code,
+ * and the file must stay usable. All tasks make collective calls. See handlers.c. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -89,7 +89,7 @@ static const struct {
     ROW(sequential_seek_shared, sequential, MPI_ERR_UNSUPPORTED_OPERATION),
 };
 
-/* Without an open file: the handler of MPI_FILE_NULL is called. */
+/* Calls without an open file. They must call the handler of MPI_FILE_NULL. */
 static const struct {
   const char *name, *file;
   int amode, class;
@@ -117,7 +117,7 @@ static void has_text(int code, const char* call) {
 
 static void usable(MPI_File file, int amode) {
   if (amode & MPI_MODE_SEQUENTIAL) return;
-  /* A rejected view is reported in the next collective transfer, unless all tasks set another view. */
+  /* The next collective transfer would report the rejected view, unless all tasks set another one. */
   gives(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", N), MPI_SUCCESS, "a view afterwards");
   if (amode & w)
     gives(MPI_File_write_at(file, rank, data, 1, MPI_BYTE, S), MPI_SUCCESS, "writing afterwards");
@@ -184,8 +184,8 @@ static void classes_are_codes(void) {
   }
 }
 
-/* A nonblocking call fails at once or in MPI_Wait. A collective one fails on all tasks if threads may call
- * MPI for it. */
+/* A nonblocking call must fail at once or in MPI_Wait. A collective one must fail on all tasks if threads
+ * may call MPI for it. */
 static void later(void) {
   int level;
   MPI_Query_thread(&level);

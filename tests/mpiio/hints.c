@@ -1,5 +1,5 @@
-/* hints FILE [KEY VALUE]: opens FILE twice, with a hint of the program if given. Each task prints the hints
- * in use, with commas between the words of a value. Linked with the MPI alone. */
+/* hints FILE [KEY VALUE]: opens FILE twice, with the hint KEY if given. Each task prints the hints in use,
+ * with commas between the words of a value. The program is linked with the MPI alone. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* late_calls FILE [LIBRARY]: one task that looks up functions of MPI-IO with large counts at run time, like
- * mpi4py; it loads LIBRARY, if given, as its MPI. Prints "refused" if a count beyond int is rejected with
- * MPI_ERR_UNSUPPORTED_OPERATION, and "all right" if small ones work. */
+/* late_calls FILE [LIBRARY]: one task that, like mpi4py, looks up the MPI-IO functions with large counts
+ * at run time. If LIBRARY is given, the program loads it as its MPI. Prints "refused" if a count beyond
+ * int is rejected with MPI_ERR_UNSUPPORTED_OPERATION, and "all right" if small counts work. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static int works(const char* path) {
   if (CALL(MPI_File_fromint, int) == NULL || CALL(MPI_File_toint, MPI_File)(file) == 0) return 0;
   int code = MPI_SUCCESS;
 #ifdef OPEN_MPI /* MPICH 4.0 has the functions, but ends programs with counts beyond int */
-  /* 2^32 empty elements, which only a call with counts wider than int can write. */
+  /* Writes 2^32 empty elements, which needs a call with counts wider than int. */
   MPI_Datatype nothing;
   CALL(MPI_Type_contiguous, int, MPI_Datatype, MPI_Datatype*)(0, MPI_BYTE, &nothing);
   CALL(MPI_Type_commit, MPI_Datatype*)(&nothing);

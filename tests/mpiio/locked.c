@@ -1,8 +1,8 @@
-/* locked FILE HOLDER [atomic]: transfers while a process has locked the file with lockf or fcntl, as programs
- * do to guard their files. All calls end, the bytes are correct, and those between them unchanged. HOLDER:
- * `file` or `part`: task 0 locks the file or some bytes; `other`: the process that started this one holds a
- * lock; `none`. With `atomic` that mode is tried too, in which a call may fail after ten seconds, on all
- * tasks alike. Rank 0 prints "all right". */
+/* locked FILE HOLDER [atomic]: transfers while a process has locked the file with lockf or fcntl, as
+ * programs do to guard their files. All calls must end, write the correct bytes, and leave the bytes
+ * between them unchanged. HOLDER is `file` or `part` (task 0 locks the file or some bytes), `other` (the
+ * process that started this one holds a lock), or `none`. With `atomic`, the test also uses the atomic
+ * mode, in which a call may fail after ten seconds, but only on all tasks. Rank 0 prints "all right". */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -22,8 +22,8 @@ static void check(int holds, const char* condition, int line, const char* where)
   wrong = 1;
 }
 
-/* Locks after each open: a process loses its locks when it closes any descriptor of the file, even one of the
- * library. */
+/* Locks the file. Called after each open, because a process loses its locks when it closes any descriptor
+ * of the file, even one of the library. */
 static void lock_it(const char* path) {
   if (rank != 0 || !strcmp(holder, "none") || !strcmp(holder, "other")) return;
   struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -47,7 +47,7 @@ static long place(int task, long i, int gaps) {
   return slot * run * (gaps ? 2 : 1) + i % run;
 }
 
-/* Uses the system's calls, which need no lock. */
+/* Fills the file by system calls, which need no lock. */
 static void fill(const char* path, long count, int* all) {
   for (long at = 0; at < count; at++) all[at] = old_value(at);
   const int fd = open(path, O_RDWR);
@@ -137,7 +137,7 @@ static void shared_pointer(const char* path) {
   CHECK(MPI_File_close(&file) == MPI_SUCCESS);
 }
 
-/* A range must be exclusive to this task: no substitute for the lock exists. */
+/* In atomic mode, a task must own its range exclusively, and nothing can replace the lock. */
 static void atomic_mode(const char* path, int* mine) {
   const char* const where = "atomic mode";
   MPI_File file;
@@ -154,7 +154,7 @@ static void atomic_mode(const char* path, int* mine) {
   CHECK(least == most);
   CHECK(least == (strcmp(holder, "none") ? MPI_ERR_IO : MPI_SUCCESS));
   CHECK(MPI_File_set_atomicity(file, 0) == MPI_SUCCESS);
-  if (code != MPI_SUCCESS) /* the close fails until the bytes of a failed write are written */
+  if (code != MPI_SUCCESS) /* repeats the failed write, because otherwise the close fails */
     CHECK(MPI_File_write_at_all(file, 100000, mine, ints, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
   CHECK(MPI_File_write_at_all(file, (MPI_Offset)sizeof(int) * rank, mine, 1, MPI_INT, MPI_STATUS_IGNORE) ==
         MPI_SUCCESS);

@@ -1,4 +1,4 @@
-/* settings FILE: opens and closes a file twice; linked with the MPI alone. */
+/* settings FILE: opens and closes FILE twice. The program is linked with the MPI alone. */
 #include <mpi.h>
 
 int main(int argc, char** argv) {

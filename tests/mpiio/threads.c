@@ -1,6 +1,6 @@
-/* threads FILE: nonblocking calls, carried out by threads of the library, concurrent with other work of the
- * program. This program interposes pthread_create, which may fail. Linked with the MPI alone; one host of
- * several tasks, or several hosts (SHEAF_TOPOLOGY). */
+/* threads FILE: nonblocking calls that threads of the library carry out while the program does other work.
+ * This program interposes pthread_create, which may fail. It is linked with the MPI alone, and runs on one
+ * host of several tasks or on several hosts (SHEAF_TOPOLOGY). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -36,7 +36,8 @@ static MPI_File opened(void) {
   return file;
 }
 
-/* Calls in flight keep the hints from their beginning, on all tasks. */
+/* While calls are in flight, task 0 changes hints. The calls must keep the hints of their beginning, on
+ * all tasks. */
 static void hints_change_while_calls_are_under_way(void) {
   enum { calls = 4, ints = 200000, rounds = 4 }; /* several windows per call */
   static const char* const blocks[] = {"65536", "1048576", "4096"};
@@ -54,7 +55,8 @@ static void hints_change_while_calls_are_under_way(void) {
       CHECK(MPI_File_iwrite_at_all(file, (MPI_Offset)c * ints, mine[c], ints, MPI_INT, &requests[c]) ==
             MPI_SUCCESS);
     }
-    if (rank > 0) MPI_Wait(&requests[calls / 2], MPI_STATUS_IGNORE); /* task 0 changes them before */
+    if (rank > 0)
+      MPI_Wait(&requests[calls / 2], MPI_STATUS_IGNORE); /* task 0 changes the hints before its wait */
     MPI_Info_create(&info);
     MPI_Info_set(info, "sheaf_block_size", blocks[round % 3]);
     MPI_Info_set(info, "romio_cb_write", "enable");
@@ -74,7 +76,8 @@ static void hints_change_while_calls_are_under_way(void) {
   MPI_File_close(&file);
 }
 
-/* One task has no thread for the calls of a file: the call fails on all, and the next one works. */
+/* One task cannot create a thread for the calls of a file. The call must fail on all tasks, and the next
+ * one must work. */
 static void a_task_without_a_thread(void) {
   MPI_File file = opened();
   MPI_Request request = MPI_REQUEST_NULL;
@@ -104,7 +107,7 @@ static int freed(MPI_Datatype type, int key, void* value, void* extra) {
   return MPI_SUCCESS;
 }
 
-/* A completed call keeps no objects of the program: the program may end MPI itself next. */
+/* A completed call must keep no objects of the program, because the program may end MPI next. */
 static void types_are_free_after_the_wait(void) {
   MPI_File file = opened();
   MPI_Datatype type;
@@ -131,7 +134,7 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &tasks);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* for failing requests */
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* MPI_Wait calls it for failing requests */
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   path = argv[1];
   hints_change_while_calls_are_under_way();

@@ -1,7 +1,7 @@
-/* unwritten FILE: failing writes of a program that ignores their results. MPI_File_sync and MPI_File_close
- * fail on all tasks, with the class and the position of the first failure. They succeed once the same bytes
- * have been written or the file was truncated before them. The file size limit of a task makes its writes
- * fail. */
+/* unwritten FILE: writes of a program fail, and the program ignores the results. MPI_File_sync and
+ * MPI_File_close must fail on all tasks, with the class and the position of the first failure. They must
+ * succeed once the same bytes have been written or the file was truncated before them. To make writes of a
+ * task fail, the test limits its file size. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static MPI_File opened(int amode) {
   return file;
 }
 
-/* The last task's part of this write fails. In collective calls any task may write it. */
+/* Makes a write in which the last task's part fails. In a collective call, any task may write that part. */
 static void write_badly(MPI_File file, int kind) {
   MPI_Request request = MPI_REQUEST_NULL;
   const MPI_Offset at = place + (MPI_Offset)rank * length;
@@ -98,7 +98,7 @@ static void run(int kind) {
   expect(!MPI_File_close(&file), "close");
 }
 
-/* Pieces with gaps between them: the gaps need not be written. */
+/* Writes pieces with gaps between them. To succeed again, the program need not write the gaps. */
 static void run_with_view(void) {
   doing = "strided";
   MPI_Datatype type;

@@ -14,16 +14,17 @@
 
 extern int rank, tasks;
 
-/* Checks are counted on every task; a failed one prints its location. */
+/* Counts checks on every task. A failed check prints its location. */
 
 /* Names the subject of the following checks; all tasks print it with a failure. */
 void now(const char* format, ...) __attribute__((format(printf, 1, 2)));
 int check(int right, const char* format, ...) __attribute__((format(printf, 2, 3)));
 int is(long long found, long long expected, const char* what);
 int class_of(int code);
-/* Expected is an error class or MPI_SUCCESS; the message has the names of both. */
+/* Checks that `code` has the class `expected`, an error class or MPI_SUCCESS. A failure prints the names
+ * of both. */
 int gives(int code, int expected, const char* call);
-/* Collective: prints "N checks, M failed" on task 0 and returns whether all passed. */
+/* Collective. Prints "N checks, M failed" on task 0 and returns whether all checks passed. */
 int summary(void);
 
 enum use {
@@ -36,15 +37,15 @@ enum use {
 
 struct shape {
   const char* name;
-  /* Creates a type of `unit`s, uncommitted, for task number `who` of `among`. Byte displacements are
-   * multiples of the unit's extent. */
+  /* Creates a type of `unit`s for task `who` of `among`, uncommitted. Displacements in bytes are multiples
+   * of the unit's extent. */
   MPI_Datatype (*make)(MPI_Datatype unit, int who, int among);
   int use;
 };
 extern const struct shape shapes[];
 extern const int shape_count;
 
-/* Elementary types, uncommitted, some predefined by MPI. */
+/* An elementary type, uncommitted. Some are predefined by MPI. */
 struct elementary {
   const char* name;
   MPI_Datatype (*make)(void);
@@ -56,7 +57,7 @@ MPI_Datatype resized(MPI_Datatype type, MPI_Aint lower, MPI_Aint extent); /* fre
 MPI_Datatype committed(MPI_Datatype type);
 MPI_Aint extent_of(MPI_Datatype type);
 int size_of(MPI_Datatype type);
-int is_named(MPI_Datatype type); /* must not be freed */
+int is_named(MPI_Datatype type); /* returns whether a type is predefined and thus must not be freed */
 
 enum pointer { explicit_offset, own_pointer, shared_pointer, ordered_pointer };
 
@@ -93,7 +94,7 @@ unsigned char value(int number, int who, long long i);
 
 enum { file_room = 1 << 18 }; /* bytes of a file that the model holds */
 
-/* Collective. Runs one case: file type, way, and etype, memory and arrangement, which follow from `turn`. */
+/* Collective. Runs one case: `shape` is the file type; etype, memory and arrangement follow from `turn`. */
 void run_case(MPI_File file, const char* path, const struct shape* shape, const struct way* way, int turn,
               int number);
 void run_refused(const char* path);

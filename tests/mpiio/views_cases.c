@@ -59,7 +59,7 @@ static struct memory memory_of(const struct one* c, const struct shape* shape, i
   memset(m.wanted, filler, m.room);
   m.address = m.all + 32 - m.map.low;
   m.buffer = (struct buffer){m.address, count, m.type};
-  if (c->turn % 4 == 3 && count > 0) { /* the addresses are in the type */
+  if (c->turn % 4 == 3 && count > 0) { /* the type contains absolute addresses */
     MPI_Aint address;
     MPI_Datatype absolute;
     MPI_Get_address(m.address, &address);
@@ -109,8 +109,8 @@ static void make_types(struct one* c) {
   }
 }
 
-/* Sets offsets and counts, with views that begin where the previous tasks' views end. `less` reduces the data
- * in a second attempt. */
+/* Sets offsets and counts such that each view begins where the previous task's view ends. `less` counts
+ * attempts; a second attempt has less data. */
 static void lay_out(struct one* c, int less) {
   static const int begins[] = {0, 5, 64, 4099};
   long long region = begins[c->number % 4], sum;
@@ -258,7 +258,8 @@ static void look_at_file(const struct one* c, const char* path) {
   free(found);
 }
 
-/* `end`: bytes of the file. Offset and count are those of the stream of task `whose`. */
+/* Reads `count` instances of `shape` at `at` through this task's view and checks them. `end` is the length
+ * of the file in bytes. */
 static void read_part(const struct one* c, MPI_File file, MPI_Offset at, int count, const struct shape* shape,
                       long long end) {
   const struct part* p = &c->parts[rank];
@@ -343,7 +344,7 @@ static void carry_out(const struct one* c, MPI_File file, const char* path) {
   read_parts(c, file);
   if (by_all) pointer_is(file, all_units(c, 1));
   if (by_all || c->turn % 2) return;
-  /* The end of the file within the view. */
+  /* Truncates the file within the view. */
   const long long end =
       c->parts[0].displacement + (c->end - c->parts[0].displacement) * (c->number % 11) / 11;
   MPI_Barrier(MPI_COMM_WORLD);

@@ -1,13 +1,13 @@
-/* views DIRECTORY [TURNS [SHAPE]]: all cases of views.h, each shape through each way, with TURNS (4) choices
- * of etype, memory, arrangement, displacement and hints; or the cases of one SHAPE. Task 0 prints "N checks,
- * 0 failed". Failures are printed. */
+/* views DIRECTORY [TURNS [SHAPE]]: runs the cases of views.h, each shape through each way, or only those
+ * of SHAPE. TURNS (4) is the number of choices of etype, memory, arrangement, displacement and hints.
+ * Prints failures, and on task 0 "N checks, 0 failed". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "views.h"
 
-/* Hints must not change the results of transfers. */
+/* Hints of the cases. They must not change the results of transfers. */
 static const char* const hints[][5][2] = {
     {{NULL, NULL}},
     {{"romio_cb_write", "enable"},

@@ -60,7 +60,8 @@ int summary(void) {
   return all[1] == 0;
 }
 
-/* Lets MPI pack the numbers of bytes, one digit after another: the result is the map. */
+/* Returns the map of a type. MPI packs the numbers of the bytes, one digit after another, so the result is
+ * the map. */
 struct map map_of(MPI_Datatype type) {
   struct map map = {.size = size_of(type), .extent = extent_of(type)};
   MPI_Aint low, span;

@@ -1,5 +1,5 @@
-/* Views and transfers that the standard forbids are rejected with the class of the error, and the file stays
- * usable with its previous view. One row for each; see views.h. */
+/* Views and transfers that the standard forbids, one row for each. They must be rejected with the class of
+ * the error, and the file must stay usable with its previous view. See views.h. */
 #include <string.h>
 
 #include "views.h"
@@ -47,7 +47,7 @@ static const struct refused_view* view_rows(int* count) {
   return rows;
 }
 
-/* A row of ints written through any view reads back unchanged. */
+/* Requires that a row of ints written through the current view reads back unchanged. */
 static void usable(MPI_File file, int read_only) {
   int mine[6], back[6] = {0};
   for (int i = 0; i < 6; ++i) mine[i] = 100 * rank + i;
@@ -89,7 +89,8 @@ static void views(const char* path) {
       MPI_Offset at = -1;
       gives(MPI_File_get_byte_offset(file, 5, &at), MPI_SUCCESS, "MPI_File_get_byte_offset");
       is(at, 28, "byte offset in the view that was there before");
-      /* Other tasks get the error in the next collective transfer, unless all set another view. */
+      /* Unless all tasks set another view, the next collective transfer returns the error on the other
+       * tasks. */
       gives(MPI_File_set_view(file, 8, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), MPI_SUCCESS,
             "the view again");
     }
@@ -99,7 +100,7 @@ static void views(const char* path) {
   }
 }
 
-/* Transfers and pointers, on a view of every other int at 8. */
+/* Transfers and pointers on a view of every other int, beginning at byte 8. */
 
 static int data[64];
 #define CASE(name) static int name(MPI_File f)
@@ -136,7 +137,7 @@ CASE(second_begin) {
   gives(MPI_File_read_all_end(f, data, MPI_STATUS_IGNORE), MPI_SUCCESS, "the end of the first");
   return code;
 }
-/* Instances that interleave until one meets another: int 2 is the second of instance 0 and the first of
+/* Instances interleave, and later ones overlap: int 2 is the second int of instance 0 and the first of
  * instance 2. */
 CASE(write_overlapping_instances) {
   MPI_Datatype type;

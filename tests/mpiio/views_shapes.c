@@ -11,7 +11,7 @@ static MPI_Datatype indexed(int n, const int* lengths, const int* places, MPI_Da
   return made;
 }
 
-/* Like indexed, in bytes: places are in units. */
+/* Like MPI_Type_indexed, but with displacements in bytes: places are in units. */
 static MPI_Datatype hindexed(int n, const int* lengths, const int* places, MPI_Datatype unit) {
   MPI_Datatype made;
   MPI_Aint bytes[8];
@@ -104,7 +104,7 @@ SHAPE(hindexed_block) {
   return made;
 }
 
-/* A structure of blocks of `types` at `places`, which are in units; frees no type. */
+/* Creates a structure of blocks of `types` at `places`, in units. Frees no type. */
 static MPI_Datatype structure(int n, const int* lengths, const int* places, const MPI_Datatype* types,
                               MPI_Aint one) {
   MPI_Datatype made;
@@ -130,8 +130,8 @@ SHAPE(structure_empty_blocks) {
                                 (MPI_Datatype[]){unit, unit, MPI_INT, unit}, extent_of(unit));
   return made;
 }
-/* A full chunk, a partly selected one with the extent of a full one, a full chunk: collective HDF5. The
- * extent depends on the MPI. */
+/* A full chunk, a partly selected chunk with the extent of a full one, and a full chunk, as collective
+ * HDF5 creates them. The extent depends on the MPI. */
 SHAPE(structure_of_resized) {
   UNUSED;
   const MPI_Aint one = extent_of(unit);
@@ -145,7 +145,7 @@ SHAPE(structure_of_resized) {
   MPI_Type_free(&part);
   return made;
 }
-/* Header bytes, then a part of an array: PnetCDF. */
+/* Header bytes followed by a part of an array, as PnetCDF creates them. */
 SHAPE(structure_of_subarray) {
   UNUSED;
   const MPI_Aint one = extent_of(unit);
@@ -209,8 +209,8 @@ SHAPE(darray_2) {
   return darray(who, among, 2, (int[]){5, 7}, (int[]){MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_BLOCK},
                 (int[]){DEFAULT, DEFAULT}, MPI_ORDER_C, unit);
 }
-/* Intel MPI 2021.18 assigns bytes to two tasks here: with blocks in the first dimension and cyclic(2) in the
- * last, its rows begin too early from the second on. */
+/* Intel MPI 2021.18 assigns some bytes of this shape to two tasks: with blocks in the first dimension and
+ * cyclic(2) in the last, rows begin too early from the second one on. */
 #ifndef I_MPI_VERSION
 SHAPE(darray_3_fortran) {
   return darray(who, among, 3, (int[]){4, 3, 5},
@@ -276,7 +276,7 @@ SHAPE(six_levels) {
   return resized(a, 0, 60 * extent_of(unit));
 }
 
-/* Only in memory. */
+/* Used in memory only. */
 SHAPE(decreasing) {
   UNUSED;
   return indexed(3, (int[]){2, 1, 2}, (int[]){6, 3, 0}, unit);

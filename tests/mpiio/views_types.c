@@ -1,4 +1,4 @@
-/* The etypes of views, one per row, and queries of datatypes. See views.h. */
+/* The etypes of views, one per row, and the queries of datatypes. See views.h. */
 #include "views.h"
 
 MPI_Aint extent_of(MPI_Datatype type) {
@@ -35,7 +35,7 @@ static MPI_Datatype bytes_1(void) { return MPI_BYTE; }
 static MPI_Datatype bytes_2(void) { return MPI_SHORT; }
 static MPI_Datatype bytes_4(void) { return MPI_INT; }
 static MPI_Datatype bytes_8(void) { return MPI_DOUBLE; }
-/* Not MPI_LONG_DOUBLE: MPICH packs 10 of its 16 bytes. */
+/* MPI_LONG_DOUBLE cannot be used, because MPICH packs 10 of its 16 bytes. */
 static MPI_Datatype bytes_16(void) { return MPI_C_DOUBLE_COMPLEX; }
 static MPI_Datatype pair(void) { return MPI_DOUBLE_INT; }      /* 12 bytes of data, extent 16 */
 static MPI_Datatype short_pair(void) { return MPI_SHORT_INT; } /* a hole inside */

@@ -1,6 +1,6 @@
-// Random programs of one or several tasks, in every mode. One to five of their operations fail, and the
-// programs continue after each failure. A close that succeeds must have stored every byte that a call
-// accepted. A failure prints its seed:
+// Random programs of one or several tasks, in every mode. One to five store operations fail, and the programs
+// continue after each failure. After a successful close, the file must hold every byte that a call accepted.
+// A failure prints its seed:
 //
 //     SHEAF_ACCEPTED_SEED=17 build/bin/test_multifile --gtest_filter=Accepted.*
 //
@@ -24,7 +24,7 @@ enum class Way { serial, parallel, collective, merged, mapped, appended };
 struct Run {
   Way way = Way::serial;
   int processes = 1;
-  int64_t ntasks = 1;  // one per process, or two where a process may have several
+  int64_t ntasks = 1;  // one per process, or two if the mode allows several per process
   int32_t nfiles = 1;
   std::string words;
   bool keyval = false;
@@ -112,14 +112,14 @@ void write_alone(const Run& r, Writer& writer, std::span<const int64_t> mine, Ac
     write_once(r, ledger, task, writer, random);
     if (random.chance(6)) attempt([&] { writer.stream().flush(); });
     if (random.chance(8)) attempt([&] { writer.stream().ensure_free_space(random.below(r.chunk)); });
-    // A task that lost its journal was warned that its flushes are no longer recorded.
+    // A commit may fail without an error only if a warning said that the journal is lost.
     if (random.chance(5) && !attempt([&] { writer.commit(); }) && !any_warnings())
       for (const int64_t t : mine) ledger.commit(t);
     yield();
   }
 }
 
-// Makes one collective call. While it fails anywhere, the tasks with rejected bytes repeat it.
+// Makes one collective call. While the call fails on any task, the tasks with rejected bytes repeat it.
 void write_collectively(const Run& r, Writer& writer, Comm& comm, Accepted& ledger,
                         std::span<const std::byte> data) {
   for (int tries = 1;; ++tries) {
@@ -135,9 +135,9 @@ void write_collectively(const Run& r, Writer& writer, Comm& comm, Accepted& ledg
   }
 }
 
-// Mixes collective and independent calls. For a merged call, task 0 records the bytes of all tasks.
+// Mixes collective and independent calls. In a merged call, task 0 records the bytes of all tasks.
 void write_together(const Run& r, Writer& writer, Comm& comm, Accepted& ledger, Random& random) {
-  Random together(r.seed);  // same sequence on all tasks
+  Random together(r.seed);  // the same seed, so that all tasks agree on the calls
   for (int call = 0; call < r.calls; ++call) {
     const int64_t most = together.chance(3) ? 1 : r.largest;
     if (r.way == Way::merged) {
@@ -227,13 +227,13 @@ void write_parallel(Store& store, const Run& r, Comm& comm, Accepted& ledger, Ra
 }
 
 struct Ended {
-  std::vector<int> closed;  // per process: 1 success, 0 failure, -1 if it did not get that far
+  std::vector<int> closed;  // per process: 1 success, 0 failure, -1 if the process did not reach the close
   int64_t operations = 0;
   int64_t failed = 0;
 };
 
 Ended run_once(const Run& r, MemoryStore& memory, const FaultPlan& plan, Accepted& ledger) {
-  if (r.way == Way::appended) {  // following the data written before
+  if (r.way == Way::appended) {  // appends to data that was written without faults
     TaskHandles sound(memory);
     run_fibers(fibers(r.processes, r.seed + 1), [&](Comm& comm) {
       Run before = r;
@@ -288,7 +288,7 @@ void campaign(uint64_t seed, int faulty_runs) {
       plan.half_first = random.chance(2);
       plan.fail_at = random.below(operations);
       told = "failing with " + std::to_string(plan.errno_value) + ": " + std::to_string(plan.fail_at);
-      const int64_t range = random.chance(2) ? operations : 12;  // anywhere, or close together
+      const int64_t range = random.chance(2) ? operations : 12;  // failures anywhere, or close together
       for (int64_t more = random.below(5); more > 0; --more) {
         plan.also_at.push_back(range == operations ? random.below(operations)
                                                    : plan.fail_at + random.below(range));

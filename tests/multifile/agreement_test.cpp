@@ -1,5 +1,5 @@
-// Collective opens that must fail: every task gets the same outcome, no task hangs, and the disk stays
-// unchanged.
+// Collective opens that must fail. Every task must get the same outcome, no task may hang, and the disk must
+// stay unchanged.
 #include <gtest/gtest.h>
 
 #include "support/programs.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr int tasks = 5;
 
-// Returns the code with which each task's call ended.
+// Returns the code with which `call` ended on each task.
 std::vector<Code> codes_of(const std::function<void(Comm&)>& call, int ranks = tasks) {
   std::vector<Code> codes(static_cast<size_t>(ranks), Code::ok);
   run_fibers(fibers(ranks, 7),
@@ -78,8 +78,8 @@ TEST(Agreement, TheMessageNamesTheTaskThatFailed) {
   });
 }
 
-// Opens `p` for writing through a store that holds an inconsistent set "a" and "a.000001", and returns the
-// codes. Both files must keep their bytes.
+// Opens `p` for writing through a store that holds an inconsistent set, "a" and "a.000001". Returns the codes
+// of the tasks. Requires that both files keep their bytes.
 std::vector<Code> codes_of_refused_open(const Program& p,
                                         const std::function<void(ParallelWriteRequest&, Comm&)>& change,
                                         const std::string& words = "w") {
@@ -262,7 +262,7 @@ TEST(Agreement, AnUnclosedPhysicalFileIsUnclosedOnAll) {
   }
 }
 
-// A physical file k of a set opens as a multifile of its own.
+// Physical file k of a set can be opened as a multifile of its own.
 TEST(Reading, OnePhysicalFileOfASet) {
   MemoryStore store;
   const Program p = small(2);

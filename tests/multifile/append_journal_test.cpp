@@ -1,4 +1,4 @@
-// Appending needs a journal: without one, no data of the multifile would be readable after a crash.
+// Appending requires a journal. Without a journal, no data of the multifile would be readable after a crash.
 #include <gtest/gtest.h>
 
 #include "base/warnings.hpp"
@@ -27,7 +27,7 @@ std::vector<std::byte> stream_of(Store& store, int64_t task) {
   return bytes;
 }
 
-// Plan in which all operations on journals fail from the k-th on.
+// Returns a plan in which all operations on journals fail from the k-th on.
 FaultPlan failing_journals(int64_t k, int errno_value) {
   FaultPlan plan;
   plan.fail_at = k;
@@ -37,7 +37,8 @@ FaultPlan failing_journals(int64_t k, int errno_value) {
   return plan;
 }
 
-// The file must stay readable at all times, which is impossible without a journal.
+// An append without a journal must fail, unless the open mode says journal=off: a crash would make the old
+// data unreadable.
 TEST_F(AppendJournal, NobodyAppendsWithoutOneUnlessAskedTo) {
   write_in_parallel(memory, "a", small_program(2));
   memory.add_directory("a.000001.journal");
@@ -68,7 +69,8 @@ TEST_F(AppendJournal, NobodyAppendsWithoutOneUnlessAskedTo) {
   EXPECT_EQ(std::ssize(stream_of(memory, 3)), size + 100'000);
 }
 
-// No descriptor, an I/O error, or no permission to write: the file stays unchanged.
+// If the journal cannot be opened or written (no descriptor, I/O error, no permission), the append must fail
+// and the file must stay unchanged.
 TEST_F(AppendJournal, NobodyAppendsWhereTheJournalOfWhatIsThereFails) {
   write_in_parallel(memory, "a", small_program(2));
   const auto before = memory.contents("a");
@@ -94,7 +96,8 @@ TEST_F(AppendJournal, NobodyAppendsWhereTheJournalOfWhatIsThereFails) {
   }
 }
 
-// Otherwise the table would be overwritten as soon as there is space, and its contents would be lost.
+// If the disk has no space for a journal of the existing data, the append must fail. Otherwise later writes
+// would overwrite the block table, and its contents would be lost.
 TEST_F(AppendJournal, NobodyAppendsWhereTheDiskHasNoRoomForWhatTheFileHolds) {
   write_in_parallel(memory, "a", small_program(2));
   const auto before = stream_of(memory, 3);

@@ -1,5 +1,5 @@
-// Appending to a complete multifile: old data stays and new data follows, for every kind of writer and of
-// appender.
+// Appending to a complete multifile. For every kind of writer and of appender, old data must stay, and new
+// data must follow it.
 #include <gtest/gtest.h>
 
 #include "multifile/tools/verify.hpp"
@@ -28,8 +28,8 @@ void append_steps(Writer& writer, const Program& p, const std::vector<std::vecto
   }
 }
 
-// Appends the steps of `more` in `processes` processes that own contiguous ranges of tasks. Returns the
-// codes.
+// Appends the steps of `more` in `processes` processes, each of which owns a contiguous range of tasks.
+// Returns the codes of the processes.
 std::vector<Code> append(Store& inner, const Program& p, const std::vector<std::vector<Step>>& more,
                          int processes, const std::string& words = "append", uint64_t seed = 0) {
   TaskHandles store(inner);
@@ -88,8 +88,8 @@ TEST(Append, GivesTheBytesThatOneProgramWouldHaveWritten) {
     });
     WorkProgress quiet;
     EXPECT_TRUE(verify(store, "a", true, quiet).ok()) << "checksums of all pieces, old and new";
-    // Metadata and mapping equal those of a program that wrote all data at once. Holes may show remains of
-    // old tables.
+    // Requires the metadata and mapping of a program that wrote all data at once. (Holes of `store` may show
+    // remains of old tables.)
     MemoryStore once;
     write_somehow(once, both, seed);
     for (const std::string& name : once.paths()) {
@@ -115,7 +115,8 @@ Program small() {
   return p;
 }
 
-// Models a task that gets no descriptor for its program after all tasks have opened the file.
+// All tasks have opened the file, and then discard it, as they do if one of them gets no descriptor for its
+// program. The file must stay unchanged.
 TEST(Append, AnOpenThatIsGivenUpLeavesTheFileAsItWas) {
   for (const char* const words : {"append", "append,journal=off"})
     for (uint64_t seed = 1; seed <= 6; ++seed) {
@@ -149,8 +150,8 @@ TEST(Append, OfNothingChangesNothing) {
   EXPECT_EQ(store.contents("a.000001"), second);
 }
 
-// Sizes change in place unless a task needs another round of chunks. Only in that case is the file marked
-// unclosed.
+// An append changes sizes in place, unless a task needs another round of chunks. Only for another round does
+// it mark the file unclosed.
 TEST(Append, IsCompleteUntilATaskNeedsAFurtherRound) {
   MemoryStore store;
   write_in_parallel(store, "a", small());
@@ -187,8 +188,8 @@ TEST(Append, ByTasksOfSomeProcessesOnly) {
   check_every_way(store, "a", both);
 }
 
-// For every k, no operation from the k-th on reaches the disk. The remaining file holds all old data or is
-// marked unclosed.
+// For every k, no operation from the k-th on reaches the disk. The remaining file must hold all old data or
+// be marked unclosed.
 TEST(Append, ACrashLeavesTheOldDataOrAnUnclosedFile) {
   const std::vector<std::vector<Step>> inside{
       {{Step::write, 30}}, {}, {{Step::write, 20}}, {{Step::write, 64}}};

@@ -1,4 +1,4 @@
-// Buddy copies: all files of any one group's host may be lost.
+// Buddy copies. All files of any one host may be lost; readers must find the data in the copies.
 #include "multifile/buddy/buddy.hpp"
 
 #include <gtest/gtest.h>
@@ -84,7 +84,8 @@ TEST(Buddy, AnyNodeMayBeLost) {
         }
 }
 
-// A complete set of that name existed before, and its copies still exist.
+// Files of a new set are left unclosed while copies of an earlier, complete set of that name exist. Readers
+// must not use these copies.
 TEST(Buddy, CopiesOfAnEarlierSetDoNotHideFilesThatWereNotClosed) {
   MemoryStore store;
   write_set(store, 1);
@@ -102,7 +103,8 @@ TEST(Buddy, CopiesOfAnEarlierSetDoNotHideFilesThatWereNotClosed) {
   }
 }
 
-// The set was rewritten without copies, and one of its files is lost.
+// A set with copies was rewritten without copies, and one of its files is lost. Readers must not use the old
+// copies.
 TEST(Buddy, CopiesOfAnEarlierSetDoNotStandInForFilesThatAreLost) {
   for (int file = 0; file < groups; ++file) {
     MemoryStore store;
@@ -146,7 +148,7 @@ TEST(Buddy, NumberZeroMeansOneCopy) {
   EXPECT_NO_THROW(read_set(store, "r,buddy=0"));
 }
 
-// Every host has a disk of its own, invisible to the tasks of other hosts.
+// Simulates hosts whose disks are invisible to the tasks of other hosts.
 class Nodes {
  public:
   void write(int levels, int64_t bytes) {
@@ -212,7 +214,8 @@ TEST(Buddy, TwoLostDisksNeedTwoCopies) {
   }
 }
 
-// Files and copies are on disks of hosts other than those that wrote them, and one disk is lost.
+// Files and copies are on hosts other than those that wrote them, and one disk is lost. Any host that sees a
+// file or copy must serve it.
 TEST(Buddy, WhoeverSeesAFileOrACopyServesIt) {
   constexpr int orders[][groups] = {{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {1, 0, 2}, {0, 0, 0}, {2, 2, 1}};
   for (const auto& order : orders)
@@ -226,7 +229,7 @@ TEST(Buddy, WhoeverSeesAFileOrACopyServesIt) {
     }
 }
 
-// A file of another set does not replace the missing one.
+// A file of another set must not replace a missing one.
 TEST(Buddy, AFileOfAnotherSetDoesNotServe) {
   Nodes nodes;
   nodes.write(1, 90);
@@ -277,7 +280,8 @@ TEST(Buddy, WithoutAnyCopyTheOriginalErrorIsTold) {
   EXPECT_EQ(code_of([&] { read_set(store, "r,buddy"); }), Code::not_found);
 }
 
-// Every operation on the original files fails on one task. The open takes the required data from the copies.
+// Every operation on the original files fails on one task. The open must then take the required data from the
+// copies.
 TEST(Buddy, AFileMayBeUnreadableForOneTaskOnly) {
   MemoryStore memory;
   write_set(memory, 1);

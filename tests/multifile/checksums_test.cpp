@@ -1,5 +1,5 @@
-// Checksums of data and metadata (docs/format.md, section 14): correct for every kind of writer and verified
-// by every kind of reader.
+// Checksums of data and metadata (docs/format.md, section 14). Every kind of writer must store correct
+// checksums, and every kind of reader must verify them.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -45,7 +45,7 @@ void expect_sums(const Multifile& m, int64_t task, std::span<const std::byte> st
   }
 }
 
-// Tasks take turns with requests of all sizes and with writes that are taken back.
+// Tasks take turns with requests of all sizes. Checksums must match even after failed writes are withdrawn.
 TEST(Checksums, FollowWhatATaskWritesAndTakesBack) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -144,7 +144,7 @@ TEST(Checksums, OfCollectivePrograms) {
   }
 }
 
-// More tasks than a group, in files with task counts that are no multiple of the group size.
+// Files have more tasks than a group, and the number is no multiple of the group size.
 TEST(Checksums, OfSeveralGroupsAndLeaders) {
   Program p;
   p.fsblksize = 16;
@@ -239,7 +239,7 @@ TEST_F(DamagedData, IsAnErrorInEveryWayOfReading) {
   EXPECT_TRUE(verify(store, "a", false, quiet).ok());
 }
 
-// A task verifies the data that a collector read for it, without opening a file.
+// A collector reads the data of a task that opened no file. The task itself must find the damage.
 TEST_F(DamagedData, IsFoundByItsTaskInACollectiveRead) {
   for (const int64_t step : {int64_t{100}, int64_t{50'000}, int64_t{piece}, int64_t{250'000}}) {
     SCOPED_TRACE(std::to_string(step) + " bytes at a time");
@@ -269,8 +269,8 @@ TEST_F(DamagedData, IsFoundByItsTaskInACollectiveRead) {
   }
 }
 
-// Sixteen tasks, two collectors: the head is read once, and each physical file is opened by its collectors
-// only.
+// Sixteen tasks have two collectors. The header must be read once, and only its collectors may open each
+// physical file.
 TEST(Checksums, TasksThatDoNotCollectOpenNoFile) {
   for (const int64_t bytes : {int64_t{5}, int64_t{3000}, int64_t{100'000}, int64_t{400'000}}) {
     Program q;
@@ -308,7 +308,7 @@ TEST_F(DamagedData, CanBeReadWhereChecksumsAreIgnored) {
   EXPECT_EQ(found, content(2, 0, std::ssize(found)));
 }
 
-// A File knows its size from the time of its open. The size differs if the file is completed afterwards.
+// A File caches its size at the open. A reader must find checksums even if the file grows afterwards.
 TEST(Checksums, AreFoundInAFileThatIsCompletedOnceItIsOpen) {
   const auto directory =
       std::filesystem::temp_directory_path() / ("sheaf-completed-" + std::to_string(::getpid()));
@@ -335,7 +335,7 @@ TEST(Checksums, AreFoundInAFileThatIsCompletedOnceItIsOpen) {
   std::filesystem::remove_all(directory);
 }
 
-// Sequential reads with large requests are verified directly in the page cache.
+// Large sequential requests must be verified, too: the reader compares checksums in the page cache.
 TEST(Checksums, AreComparedOnTheWayPastTheCaches) {
   const auto directory =
       std::filesystem::temp_directory_path() / ("sheaf-walk-" + std::to_string(::getpid()));
@@ -377,7 +377,7 @@ TEST(Checksums, AreComparedOnTheWayPastTheCaches) {
   std::filesystem::remove_all(directory);
 }
 
-// The partially filled piece gets a new checksum, so its old one is verified first.
+// An append replaces the checksum of the last piece, so it must fail if the old checksum does not match.
 TEST(Checksums, NothingIsAppendedToADamagedPiece) {
   Program p;
   p.fsblksize = 512;

@@ -1,5 +1,5 @@
-// For every k, the k-th operation of the store fails in collective writing and reading. Every task gets the
-// error, no task hangs, and a closed file is correct.
+// For every k, the k-th operation of the store fails in collective writing and reading. Every task must get
+// the error, no task may hang, and a closed file must be correct.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -20,15 +20,15 @@ std::vector<CollectiveProgram> programs() {
   p.nfiles = 1;
   p.merge = true;
   all.push_back(p);
-  all.push_back(simple(3, 150'000, 3, 140'000, 3));  // written at once
-  all.push_back(simple(3, 150'000, 3, 600'000, 2));  // written at once, in several parcels
+  all.push_back(simple(3, 150'000, 3, 140'000, 3));  // written in the call
+  all.push_back(simple(3, 150'000, 3, 600'000, 2));  // written in the call, in several parcels
   p = simple(3, 500'000, 2, 400'000, 3);
   p.merge = true;
   all.push_back(p);
   all.push_back(simple(4, 100'000, 3, 100'000));  // large, with automatic groups: direct
   p = simple(3, 1 << 20, 30, 60'000, 3);          // many rounds of buffered calls
   all.push_back(p);
-  // One task writes an oversized request by itself, in a call that is no round.
+  // One task writes an oversized request independently, in a call that is no round.
   p = simple(4, 1 << 20, 9, 100);
   p.calls[4].together[1] = 400'000;
   p.calls[6].together[1] = 20'000;
@@ -44,7 +44,7 @@ std::vector<FaultPlan> kinds_of_fault() {
   return plans;
 }
 
-// All tasks repeat a failed call once, as programs do that wait for space.
+// All tasks repeat a failed call once, as programs do that wait until the disk has space.
 void persistent_calls(Writer& writer, const CollectiveProgram& p, Comm& comm) {
   const auto me = static_cast<size_t>(writer.task());
   int64_t done = 0;
@@ -54,7 +54,8 @@ void persistent_calls(Writer& writer, const CollectiveProgram& p, Comm& comm) {
         const auto data = content(writer.task(), done, bytes);
         together ? writer.collective()->write(data, std::nullopt) : writer.stream().write(data);
       });
-      // In these programs, only rounds can fail in a collective call: all tasks of the file see the failure.
+      // In these programs, a collective call fails only if it is a round, so all tasks of the file must see
+      // the failure.
       if (together) {
         int64_t failed = problem.has_value();
         writer.local().all_sum(std::span(&failed, 1));
@@ -128,7 +129,7 @@ TEST(CollectiveFaults, InWriting) {
   }
 }
 
-// A temporary write failure at a collector loses no data: buffered data is written later.
+// A temporary failure of a collector's write must lose no data: the collector writes buffered data later.
 TEST(CollectiveFaults, AFailureThatGoesAwayCostsNoByte) {
   for (const int64_t bytes : {200, 60'000, 150'000, 700'000}) {
     CollectiveProgram p = simple(5, 1 << 20, 14, bytes, 3);
@@ -160,8 +161,8 @@ std::vector<ReadingCall> equal_parts(const CollectiveProgram& p) {
   return std::vector<ReadingCall>(9, {[](int) { return 0; }, part});
 }
 
-// A collective read has the same result on all tasks, whichever operation fails. A repeated call resumes at
-// the same position.
+// Whichever operation fails, a collective read must have the same result on all tasks. A repeated call must
+// resume at the same position.
 void read_with_faults(const CollectiveProgram& p, const std::vector<ReadingCall>& calls) {
   MemoryStore memory;
   write_program(memory, "a", p, 1);
@@ -236,8 +237,8 @@ TEST(CollectiveFaults, InReading) {
   }
 }
 
-// Calls that are no rounds: one task skipped its prefetched data or requests more than ever before, and reads
-// independently.
+// The failing calls are no rounds: one task reads independently, because it skipped its prefetched data or
+// requests more than ever before.
 TEST(CollectiveFaults, InReadingAloneBetweenRounds) {
   const CollectiveProgram p = simple(4, 1 << 20, 8, 120'000, 2);
   std::vector<ReadingCall> calls;

@@ -1,4 +1,5 @@
-// Within a host, collective calls move data through shared memory. Messages travel only between hosts.
+// Within a host, collective calls must move data through shared memory. Only tasks of different hosts may
+// exchange messages.
 #include <gtest/gtest.h>
 
 #include "support/collective_programs.hpp"
@@ -8,7 +9,7 @@
 namespace sheaf::test::collective_nodes_test {
 namespace {
 
-// Creates tasks on simulated hosts and counts their messages from now on.
+// Creates tasks on simulated hosts. `watch` counts their messages from this call on.
 Players watched(Watch& watch, uint64_t seed) {
   return [&watch, seed](int ntasks, const std::function<void(Comm&)>& body) {
     FiberOptions options = fibers(ntasks, seed);
@@ -22,15 +23,15 @@ Players watched(Watch& watch, uint64_t seed) {
 
 void forget(Watch& watch) { watch.within = watch.between = watch.steps = 0; }
 
-// Counts only the messages of collective calls; open and close have messages of their own.
+// Counts only the messages of collective calls, because open and close send messages of their own.
 template <class Body>
 Watch messages_of(const CollectiveProgram& p, Watch watch, Body body) {
   watched(watch, 3)(p.ntasks(), [&](Comm& comm) { body(comm, watch); });
   return watch;
 }
 
-// Without a journal: otherwise a message to the collector lists the chunks that a round completes, even
-// within a host.
+// Writes without a journal. With a journal, each round would send the collector a list of completed chunks,
+// even within a host.
 Watch of_writing(Store& store, const CollectiveProgram& p, const Watch& how) {
   SharedHandles shared(store);
   Watch during;
@@ -74,7 +75,8 @@ Watch of_reading(Store& store, const CollectiveProgram& p, const Watch& how) {
   return during;
 }
 
-// Requests that are buffered, that fill a round, and that take several rounds; merged pieces.
+// Returns programs whose requests are buffered, fill one round, or take several rounds, and one with merged
+// pieces.
 std::vector<CollectiveProgram> programs() {
   std::vector<CollectiveProgram> all{simple(12, 4096, 150, 4096, 6), simple(12, 30'000, 12, 30'000, 12),
                                      simple(12, 700'000, 3, 700'000, 6), simple(12, 5000, 5, 700, 4),
@@ -83,7 +85,7 @@ std::vector<CollectiveProgram> programs() {
   return all;
 }
 
-// Groups that are entirely on one host send no messages to other hosts.
+// A group whose tasks are all on one host must send no messages to other hosts.
 TEST(CollectiveNodes, MessagesTravelBetweenThem) {
   for (const int ranks_per_node : {1, 4, 5, 6, 12})
     for (const CollectiveProgram& p : programs()) {
@@ -124,8 +126,8 @@ TEST(CollectiveNodes, RandomPrograms) {
   }
 }
 
-// Groups of more than 64 tasks have less memory per task, in different amounts. All groups take as many
-// rounds as the one with the least memory.
+// In groups of more than 64 tasks, each task has less memory, and the amounts differ. All groups must take as
+// many rounds as the group with the least memory.
 TEST(CollectiveNodes, GroupsOfOtherSizesStayInStep) {
   for (const int ranks_per_node : {40, 200}) {
     const CollectiveProgram p = simple(170, 1000, 2, 220'000, 100);
@@ -135,7 +137,8 @@ TEST(CollectiveNodes, GroupsOfOtherSizesStayInStep) {
   }
 }
 
-// A collector with failing I/O continues until no task waits for it, and all tasks get the error.
+// If the I/O of a collector fails, it must serve the remaining tasks of its group. All tasks must get the
+// error.
 TEST(CollectiveNodes, AFailureIsToldToAll) {
   for (const int ranks_per_node : {4, 12})
     for (const Operation operation : {Operation::write, Operation::read}) {

@@ -1,4 +1,5 @@
-// Random programs of collective calls, written by fibers, read back in every way and compared with the model.
+// Random programs of collective calls. Fibers write them; every kind of reader reads them back, and the test
+// compares the data with the model.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -22,8 +23,8 @@ TEST(Collective, RandomPrograms) {
   }
 }
 
-// One task per group opens the file and issues few, large writes. If rounds complete chunks, the same tasks
-// open the journal; the first task creates it. The close looks for the journal.
+// Only one task per group may open the file, and it must issue few, large writes. If rounds complete chunks,
+// the same tasks open the journal, which the first task creates.
 TEST(Collective, OnlyCollectorsTouchTheFile) {
   for (const int64_t bytes : {100, 300'000}) {  // buffered until the close, and written at once
     CollectiveProgram p = simple(64, bytes, 10, bytes, 16);
@@ -35,16 +36,15 @@ TEST(Collective, OnlyCollectorsTouchTheFile) {
       write_calls(writer, p);
       writer.close();
     });
-    // Opens: the file, and at the close the journal. With a journal also its common header, the lookup and
-    // creation of one journal for each of the four hosts. At the close a lookup follows for each possible
-    // host.
+    // Each collector opens the file, and the close looks for a journal. If there is one, its common header is
+    // opened, and each of the four hosts looks up and creates its journal. The close then looks up a journal
+    // for each possible host.
     EXPECT_EQ(counting.operations(Operation::open), 4 + 1 + (bytes == 100 ? 0 : 5 + 4 * 2 + 64));
     check_program(memory, "a", p);
   }
 }
 
-// A few tasks with little data have one collector for all groups. The layout is as if each group had a
-// collector.
+// Few tasks with little data share one collector. The layout must be the one of groups with a collector each.
 TEST(Collective, OneCollectsForTheGroupsOfFewTasksWithLittle) {
   struct Case {
     int tasks;
@@ -77,7 +77,7 @@ TEST(Collective, OneCollectsForTheGroupsOfFewTasksWithLittle) {
     }
 }
 
-// The program dies without a flush. Chunks completed by a round are found nevertheless.
+// The program dies without a flush. Readers must still find the chunks that rounds have completed.
 TEST(Collective, CompleteChunksAreRecordedByTheCollector) {
   constexpr int tasks = 6, bytes = 2000, chunk = 3 * bytes;
   MemoryStore memory;
@@ -103,8 +103,8 @@ TEST(Collective, CompleteChunksAreRecordedByTheCollector) {
   }));
   EXPECT_GE(rounds_seen, 2);
   EXPECT_GE(safe, 10 * chunk);
-  // Opens: the file by two collectors; the common journal header by both, one of which creates it; and their
-  // own journals, each looked up and created.
+  // Both collectors open the file. Both open the common journal header, which one of them creates. Each looks
+  // up and creates its own journal.
   EXPECT_EQ(counting.operations(Operation::open), 2 + 3 + 4);
   Reader found(memory, "a", mode_of("r"));
   EXPECT_TRUE(found.facts().unclosed);
@@ -137,7 +137,7 @@ TEST(Collective, RoundsAreFew) {
   check_program(memory, "a", p);
 }
 
-// One task writes between the calls, without the others, more than any collector buffers for it.
+// Between the collective calls, one task independently writes more than any collector buffers.
 TEST(Collective, OneTaskWritesALotOnItsOwn) {
   CollectiveProgram p = simple(5, 5000, 20, 700, 5);
   for (auto& call : p.calls) call.alone[3] = 400'000;
@@ -183,8 +183,8 @@ TEST(Collective, NewChunkSizesFormNewGroups) {
   check_program(store, "a", p);
 }
 
-// If the data of one group fits in a block of the file system, it shares the block with header and tables,
-// unless the program requests otherwise.
+// If the data of one group fits in a block of the file system, it must share that block with header and
+// tables, unless the program requests another layout.
 TEST(Collective, SmallFilesOfOneCollectorAreLaidOutForPages) {
   constexpr int64_t block = 2 << 20;
   const auto laid_out_for = [&](int32_t asked, int64_t request, bool merge) {
@@ -234,7 +234,8 @@ TEST(Collective, NewChunkSizesAreLaidOutForTheFileSystemAgain) {
   check_program(store, "a", p);
 }
 
-// The numbers of docs/format.md: with 4 tasks, 2 per collector, the streams belong to tasks 0 2 1 3.
+// Tests the numbers of docs/format.md: with 4 tasks, 2 per collector, the streams must belong to tasks 0 2 1
+// 3.
 TEST(Collective, RenumberedTasks) {
   for (const int nfiles : {1, 2}) {
     const int tasks = 4 * nfiles;
@@ -265,7 +266,7 @@ TEST(Collective, RenumberedTasks) {
       reader.close();
     });
   }
-  // Only tasks 2 and 3 may collect, so they do, and the senders follow in order.
+  // Only tasks 2 and 3 may collect, so both are collectors. The senders follow in order.
   {
     MemoryStore store;
     TaskHandles shared(store);
@@ -335,8 +336,8 @@ TEST(Collective, ATaskWithBadArgumentsHoldsNobodyUp) {
   }
 }
 
-// In a call that is no round, the failing task gets the error at once. The other tasks get it in the next
-// round, which then writes no data. Data written before is not lost.
+// If a call is no round, only the failing task gets the error at once. The other tasks must get it in the
+// next round, which writes no data. Earlier data must not be lost.
 TEST(Collective, WhatConcernsOneTaskOutsideOfARoundIsToldToAllInTheNext) {
   MemoryStore store;
   TaskHandles shared(store);

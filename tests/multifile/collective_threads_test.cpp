@@ -1,6 +1,6 @@
-// Collective programs of tasks that are threads: of one process, of several processes that communicate
-// through their first threads, and of programs with callbacks. Between any two calls the tasks synchronize
-// without the library: no task may depend on other tasks outside of a call.
+// Collective programs whose tasks are threads: of one process, of several processes that communicate through
+// their first threads, and of programs with callbacks. Between any two calls the tasks synchronize without
+// the library, so a task that waits for others outside of a call would hang.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -74,7 +74,7 @@ TEST(CollectiveThreads, RandomPrograms) {
     }
 }
 
-// Some groups send several parcels per task. The others take as many steps.
+// Some groups send several parcels per task. The other groups must take the same number of steps.
 TEST(CollectiveThreads, GroupsOfOtherSizesStayInStep) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
@@ -88,7 +88,7 @@ TEST(CollectiveThreads, GroupsOfOtherSizesStayInStep) {
   }
 }
 
-// A failure in a round fails on all tasks, and the next round writes all data.
+// If one task fails in a round, the round must fail on all tasks. The next round must write all data.
 TEST(CollectiveThreads, AFailureIsToldToAllAndCostsNoByte) {
   for (const Case& c : cases())
     for (const int64_t bytes : {200, 150'000, 700'000})
@@ -145,8 +145,8 @@ TEST(CollectiveThreads, ATaskWithBadArgumentsHoldsNobodyUp) {
   }
 }
 
-// A table assigns tasks of one process to different files. They cannot synchronize separately, so they write
-// independently.
+// A table assigns tasks of one process to different files. The tasks of one file cannot synchronize
+// separately, so every task must write independently.
 TEST(CollectiveThreads, FilesThatCutThroughProcessesAreWrittenAlone) {
   MemoryStore store;
   SharedHandles shared(store);

@@ -1,4 +1,4 @@
-// Placement of collectors: no single host should do the work of all.
+// Placement of collectors. They must be spread over the hosts.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -87,7 +87,7 @@ TEST(CollectorPlaces, FilesWithATaskOfEveryNodeCollectOnDifferentNodes) {
                            return open_dealt(store, comm, "w,collective,collsize=4");
                          }),
               (std::vector<int>{0, 5, 10, 15}));
-    // Merging appends all bytes to the stream of the first task, so the first task writes.
+    // Merging appends all bytes to the stream of the first task, so the first task is the only collector.
     EXPECT_EQ(collectors(16, players,
                          [](Store& store, Comm& comm) {
                            return open_dealt(store, comm, "w,collective,cmerge,collsize=4");
@@ -112,8 +112,8 @@ TEST(CollectorPlaces, GroupsInsideANodeShareIt) {
   EXPECT_EQ(found, (std::vector<int>{0, 2, 4, 6, 8, 10, 12, 14}));
 }
 
-// Large requests at the front form groups of one task there. The remaining tasks form one group over three
-// hosts, and its collector is not on the first host.
+// Each task with a large request must form its own group. The remaining tasks form one group over three
+// hosts, and its collector must not be on the first host.
 TEST(CollectorPlaces, UnequalGroups) {
   std::vector<int64_t> requests(16, 64);
   requests[0] = requests[1] = requests[2] = 6400;
@@ -122,7 +122,7 @@ TEST(CollectorPlaces, UnequalGroups) {
   EXPECT_EQ(found, (std::vector<int>{0, 1, 2, 12}));
 }
 
-// Hosts are whole processes, and groups take their steps together.
+// Every host has whole processes of several tasks, and all groups take the same number of steps.
 TEST(CollectorPlaces, HybridTasks) {
   const Variable topology("SHEAF_TOPOLOGY", "node=2");  // processes
   for (const int collsize : {5, 6, 10}) {

@@ -1,5 +1,5 @@
-// Committing a set in a directory replaces the files of an older one. Attributes of the old files and
-// symbolic links are kept, wherever the commit stops.
+// A commit in a directory replaces the files of an older set. Wherever the commit stops, attributes of the
+// old files and symbolic links must be kept.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ namespace {
 constexpr int old_generation = 1, new_generation = 2;
 constexpr int nfiles = 3;
 
-// From the n-th change of a name on, every change fails.
+// Decorator of a Store. Every change of a name fails, from the n-th change on.
 class StoppingStore final : public ForwardingStore {
  public:
   StoppingStore(Store& inner, int changes) : ForwardingStore(inner), left_(changes) {}
@@ -45,7 +45,7 @@ class CommitLinks : public ::testing::Test {
   void TearDown() override {
     if (!elsewhere_.empty()) std::filesystem::remove_all(elsewhere_);
   }
-  // Returns a directory, if possible on another file system.
+  // Returns a directory that is on another file system if possible.
   std::string elsewhere() {
     elsewhere_ = "/dev/shm/sheaf-commit-" + std::to_string(::getpid());
     if (::mkdir(elsewhere_.c_str(), 0700) != 0) {
@@ -105,7 +105,8 @@ TEST_F(CommitLinks, EveryFileTakesAfterTheOneItReplaces) {
   }
 }
 
-// Reads through the links and, if they point to a whole set of another name, through that name as well.
+// Wherever the commit stops, readers must find one generation through the links. If the links point to a
+// whole set of another name, they must find the same generation under that name.
 TEST_F(CommitLinks, WhereverItStopsReadersFindOneGeneration) {
   const std::string far = elsewhere();
   const std::vector<std::vector<std::string>> places = {
@@ -145,14 +146,15 @@ TEST_F(CommitLinks, WhereverItStopsReadersFindOneGeneration) {
         }
         break;
       }
-      commit_set(store, temporary, name, nfiles, false);  // the close is called again
+      commit_set(store, temporary, name, nfiles, false);  // the program repeats the close
       EXPECT_EQ(generation_of(store, name), new_generation);
       EXPECT_TRUE(plain_reader_opens(store, name));
       EXPECT_FALSE(store.status(temporary).exists);
     }
 }
 
-// The call is repeated after a failure in the middle.
+// A commit that fails in the middle is repeated. Attributes that the first call has already copied must be
+// kept.
 TEST_F(CommitLinks, ARepeatedCallKeepsWhatTheFirstHasTaken) {
   put_old({"", "", ""});
   ::chmod((directory / "a").c_str(), 0640);
@@ -168,7 +170,8 @@ TEST_F(CommitLinks, ARepeatedCallKeepsWhatTheFirstHasTaken) {
   EXPECT_EQ(mode("a"), 0640u);
 }
 
-// Files are reopened by name after the commit has ended.
+// A reader opens files while a commit is interrupted and reopens them after the commit has ended. It must
+// read the same generation.
 TEST_F(CommitLinks, OpenReadersStayWithTheirGeneration) {
   put_old({"", "", ""});
   const std::string name = directory / "a";

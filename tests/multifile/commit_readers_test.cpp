@@ -1,5 +1,5 @@
-// Readers open a multifile while another program commits one generation after another. Each operation on
-// names may interleave with those of all other tasks.
+// Readers open a multifile while another program commits one generation after another. Operations of all
+// tasks on names interleave at random. Each open must find one generation.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -39,10 +39,10 @@ int files_of(int generation) {
   return files[static_cast<size_t>(generation) % std::size(files)];
 }
 
-// One program that commits, and groups of tasks that read.
+// Runs one task that commits, and groups of tasks that read.
 class Race {
  public:
-  // shares: tasks of a group are threads of a process.
+  // If `shares`, the tasks of a group are threads of one process.
   Race(const std::deque<MemoryStore>& generations, bool shares) : generations_(generations), shares_(shares) {
     put("a", 1);
   }
@@ -130,7 +130,7 @@ TEST(CommitReaders, FindOneGenerationAtATime) {
   EXPECT_GT(reads, 1000);
 }
 
-// The view of a host that remembers an old state of the name.
+// Decorator of a Store. Shows names as a host sees them that has cached an old state.
 class StaleStore final : public ForwardingStore {
  public:
   StaleStore(Store& inner, std::string stale, int opens)
@@ -152,7 +152,7 @@ TEST(CommitReaders, OnHostsWithOldNamesLookAgain) {
     memory.set_contents("before", memory.contents("a"));
     write_generation(memory, "a", 2, 2);
     if (committing) {
-      // The other host has since created a record and renamed a file.
+      // Meanwhile the other host has created a record and renamed a file.
       const std::string temporary = new_temporary_name(memory, "a");
       write_generation(memory, temporary, 2, 2);
       const auto identity = read_identity(*memory.open(temporary, Access::read)).value();

@@ -1,5 +1,5 @@
-// The commit of a generation (multifile/create/commit): at whatever point a program is killed in it, and
-// whenever readers open the file, they find one complete generation. The next writer finishes the commit.
+// The commit of a generation (multifile/create/commit). Wherever the program is killed, and whenever readers
+// open the file, they must find one complete generation. The next writer must finish the commit.
 #include <gtest/gtest.h>
 
 #include "multifile/create/commit.hpp"
@@ -28,7 +28,7 @@ std::vector<Sizes> all_sizes() {
   return sizes;
 }
 
-// The changes of a commit, from the time when the new generation is complete under its temporary name.
+// Records the changes of a commit, beginning when the new generation is complete under its temporary name.
 class Commit {
  public:
   explicit Commit(const Sizes& sizes, const std::string& words = "w", bool durable = false) {
@@ -36,7 +36,7 @@ class Commit {
     temporary_ = new_temporary_name(memory_, "a");
     write_generation(memory_, temporary_, new_generation, sizes.now);
     for (int k = 0; k < sizes.now; ++k) {
-      // Makes the tape record the file with its contents.
+      // An open for writing makes the tape record the file and its contents.
       tape_.open(format::physical_name(temporary_, k), Access::write)->resize(file_size(temporary_, k));
       if (k < sizes.old) tape_.open(format::physical_name("a", k), Access::write)->resize(file_size("a", k));
     }
@@ -62,7 +62,7 @@ class Commit {
   size_t begin_ = 0;
 };
 
-// Checks the files after each number of changes.
+// Checks the files as they are after each number of changes.
 void at_every_point(Commit& commit, const std::string& about,
                     const std::function<void(MemoryStore&)>& check) {
   for (size_t prefix = commit.begin(); prefix <= commit.end(); ++prefix) {
@@ -114,7 +114,7 @@ TEST(Commit, AtEveryPointAPlainReaderFindsOneGenerationOrAnError) {
     }
 }
 
-// Killed in the commit, and again while the next writer finishes it.
+// The program is killed in the commit, and the next writer is killed while it finishes the commit.
 TEST(Commit, IsFinishedByTheNextWriterWhateverKillsThat) {
   for (const Sizes& sizes : all_sizes()) {
     Commit commit(sizes);
@@ -197,7 +197,7 @@ TEST(Commit, OfAnOpenThatEmptiesTheNameIsDiscarded) {
     }
 }
 
-// An open that takes over a name discards the record as well (multifile/journal/ownership).
+// An open that takes over a name must discard the commit record as well (multifile/journal/ownership).
 TEST(Commit, OfARecordThatIsSetAsideIsDiscardedWithIt) {
   for (const Sizes& sizes : {Sizes{0, 2}, Sizes{3, 2}}) {
     Commit commit(sizes);
@@ -256,7 +256,7 @@ TEST(Commit, IsListedAndFinishedAsALeftoverAndNotRemoved) {
   }
 }
 
-// With `durable`: any unsynced change may be lost.
+// With `durable`, readers must find one generation even if any unsynced change is lost.
 TEST(Commit, SurvivesLossesOfPower) {
   for (const Sizes& sizes : {Sizes{1, 1}, Sizes{2, 1}, Sizes{0, 2}, Sizes{1, 3}, Sizes{3, 2}, Sizes{5, 5}}) {
     Commit commit(sizes, "w,durable", true);

@@ -1,4 +1,4 @@
-// Compressed multifiles: the programs of uncompressed ones, the files that killed writers leave, and damage.
+// Compressed multifiles: the programs of uncompressed ones, files of killed writers, and damage.
 #include <gtest/gtest.h>
 
 #include "multifile/keyval/keyval_index.hpp"
@@ -124,7 +124,7 @@ TEST(Compression, IsKeptByAppending) {
     for (int64_t round = 0; round < 3; ++round) {
       Writer more(memory, self_comm(), MappedAppendRequest{{"a.sion", true, {}}, 0}, mode_of("append"));
       EXPECT_TRUE(more.facts().compressed);
-      if (round != 1)  // in one case, write no data
+      if (round != 1)  // in round 1, no data
         for (const int64_t task : {1, 0}) {
           more.select(task);
           const int64_t done = more.stream().bytes_written();
@@ -250,7 +250,7 @@ TEST(Compression, OfACodecThatNobodyKnowsIsToldAtTheOpen) {
   EXPECT_EQ(code_of([&] { load_multifile(store, "a.sion"); }), Code::unsupported);
 }
 
-// Changes in place keep the old header.
+// An append to a file with the old magic changes it in place and must keep that magic.
 TEST(Compression, FilesFromBeforeTheMagicKeepTheirs) {
   MemoryStore store;
   write_one(store, "w,compress=zstd,frame=1k", content(0, 0, 5000));
@@ -274,8 +274,8 @@ TEST(Compression, FilesFromBeforeTheMagicKeepTheirs) {
   check_tasks_hold(store, "a.sion", {12000});
 }
 
-// A failed commit leaves another task selected. That task must get no byte of the stream, and all data is
-// kept once there is space.
+// A failed commit must not change the selected task, so that no task gets bytes of another one. Once there is
+// space, all data must be kept.
 TEST(Compression, ACommitThatFailedOnceIsRepeated) {
   for (const int64_t fail_at : {0, 1, 2, 3}) {
     MemoryStore memory;
@@ -292,7 +292,7 @@ TEST(Compression, ACommitThatFailedOnceIsRepeated) {
     full.errno_value = ENOSPC;
     full.kind = Operation::write;
     store.set_plan(full);
-    if (code_of([&] { writer.commit(); }) == Code::ok) continue;  // this run has fewer writes
+    if (code_of([&] { writer.commit(); }) == Code::ok) continue;  // this run has fewer writes than the plan
     EXPECT_EQ(writer.task(), 0);
     const auto more = content(0, 1000, 5000);
     attempt([&] { writer.commit(); });
@@ -323,7 +323,7 @@ TEST(Compression, VerifyDecompressesEverything) {
   EXPECT_EQ(report.files[0].state, FileState::damaged);
 }
 
-// A truncated frame is no damage in an unclosed file, and repair drops it.
+// In an unclosed file, a truncated frame must not count as damage. A repair must drop it.
 TEST(Compression, RepairKeepsWholeFrames) {
   MemoryStore store;
   const int64_t chunk = 600;
@@ -392,7 +392,7 @@ TEST(Compression, ARangeDecompressesOnlyItsFrames) {
   }
 }
 
-// Without the index, as after a crash, and with a damaged one.
+// Readers must find the frames even if the index is missing, as after a crash, or damaged.
 TEST(Compression, FramesAreFoundWithoutTheIndex) {
   MemoryStore store;
   const auto data = content(0, 0, 100000);
@@ -441,7 +441,7 @@ TEST(Compression, FlippedBitsAreToldWithPathTaskAndOffset) {
   EXPECT_GT(told, 0);
 }
 
-// A killed program: all data up to the last flush is found.
+// If the program is killed, readers must find all data up to the last flush.
 TEST(Compression, WhatWasFlushedIsThereWithoutAClose) {
   for (const char* words : ways) {
     MemoryStore store;
@@ -467,7 +467,7 @@ TEST(Compression, WhatWasFlushedIsThereWithoutAClose) {
   }
 }
 
-// The disk is full for a while: rejected data can be written again, and no other data is stored.
+// The disk is full for a while. A program must be able to repeat a write, and no other data may be stored.
 TEST(Compression, AWriteThatFailedCanBeRepeated) {
   for (const char* words : ways) {
     for (int64_t k = 1; k < 12; ++k) {

@@ -1,5 +1,5 @@
-// Programs that die after any number of changes to the files: readers find all flushed data and completed
-// chunks of every task, and a repair keeps exactly these.
+// Programs that die after any number of changes to the files. Readers must find all flushed data and
+// completed chunks of every task, and a repair must keep exactly these.
 #include <gtest/gtest.h>
 
 #include "multifile/recover/repair.hpp"
@@ -10,8 +10,8 @@ namespace {
 
 using Record = void (*)(RecordingStore&, const Program&, Reported&, const std::string&, uint64_t);
 
-// A repair keeps the data that a reader finds. If no task of a file reported data, the repair adds data found
-// in the file.
+// Requires that a repair keeps the data that a reader finds. If the writer recorded no data of any task in a
+// file, the repair may add data that it finds in the file (`guessed`).
 void require_kept(Store& state, const std::string& name, int64_t task, int64_t length, bool guessed) {
   Reader repaired(state, name, mode_of("r"));
   repaired.select(task);
@@ -100,7 +100,8 @@ TEST(CrashPoints, OfRecords) { kill_everywhere(record_records, 1, 40); }
 TEST(CrashPoints, OfCompressedRecords) { kill_everywhere(record_records, 1, 30, compressed); }
 TEST(CrashPoints, OfSetsWithCopies) { kill_everywhere(record_collectively, 2, 20, "w,buddy=1"); }
 
-// Any unsynced change may be lost. Flushed and closed data was synced.
+// Replays every prefix with losses of unsynced changes. Flushed and closed data was synced, so it must
+// survive.
 void lose_power_everywhere(Record record, int nfiles, uint64_t seeds, const std::string& words = "w",
                            Program (*program)(uint64_t, int) = crash_program) {
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -120,7 +121,7 @@ void lose_power_everywhere(Record record, int nfiles, uint64_t seeds, const std:
             require(!anything, std::string("what was flushed cannot be opened: ") + refused->what());
             continue;
           }
-          // Bytes of the old file may reappear if their removal was not durable: only the contents are
+          // Bytes of the old file may reappear if their removal was not durable, so only the contents are
           // compared.
           check_recovered(state, p, reported, prefix);
         } catch (const std::exception& e) {
@@ -148,7 +149,7 @@ TEST(LossOfPower, InDurableMerging) { lose_power_everywhere(record_merging, 1, 2
 TEST(LossOfPower, InDurableRecords) { lose_power_everywhere(record_records, 1, 20); }
 TEST(LossOfPower, InDurableCompressedSets) { lose_power_everywhere(record_in_parallel, 2, 20, compressed); }
 
-// A repair that dies can be started again.
+// If a repair dies, a second repair must succeed.
 TEST(CrashPoints, OfRepairs) {
   for (uint64_t seed = 1; seed <= 15; ++seed) {
     const Program p = crash_program(seed, 2);

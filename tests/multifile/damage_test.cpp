@@ -1,5 +1,5 @@
-// Damaged multifiles: every reader reports a clear error and never wrong data, and all tasks have the same
-// outcome.
+// Damaged multifiles. Every reader must report a clear error and never wrong data, and all tasks must have
+// the same outcome.
 #include <gtest/gtest.h>
 
 #include "multifile/reader/reader.hpp"
@@ -136,15 +136,15 @@ TEST_F(Damage, ImpossibleBlockTables) {
   expect(Code::unclosed);
 }
 
-// The mapping follows the block table of file 0, so a wrong number of blocks there moves it. Readers must not
-// use the bytes at the wrong position, even if they look like a mapping.
+// The mapping follows the block table of file 0, so readers with a wrong number of blocks look for it at a
+// wrong position. They must not use the bytes there, even if these look like a mapping.
 TEST_F(Damage, AnotherNumberOfBlocksInTheFirstFile) {
   Program p;
   p.nfiles = 2;
   p.fsblksize = 64;
   p.requests.assign(tasks, 60);
-  // The block sizes of the last round of file 0 are 5 and 1. At the position of a mapping they would mean 5
-  // tasks and (0, 1) as first entry.
+  // The block sizes 5 and 1 of the last round of file 0 precede the mapping. Readers that take them for the
+  // mapping find 5 tasks and (0, 1) as first entry.
   const Step next{Step::ensure, 64};
   p.steps = {{{Step::write, 64}, {Step::write, 64}, {Step::write, 5}},
              {{Step::write, 64}, {Step::write, 60}, next, {Step::write, 1}},
@@ -240,7 +240,7 @@ TEST_F(Damage, AFileOfTheSetInPlaceOfAnother) {
   EXPECT_EQ(code_of([&] { Reader(store, "a", 1, mode_of("r")); }), Code::damaged);
 }
 
-// Every truncation of either file is detected by each reader that needs the missing bytes.
+// Truncates either file to every size. Each reader that needs the missing bytes must report an error.
 TEST_F(Damage, Truncations) {
   for (const char* path : {"a", "a.000001"}) {
     const auto whole = store.contents(path);
@@ -256,8 +256,8 @@ TEST_F(Damage, Truncations) {
   expect(Code::ok);
 }
 
-// Random bytes anywhere in the metadata cause an error, or have no effect, or change values that a reader
-// cannot verify. They never cause a crash, a hang or different outcomes among tasks.
+// Replaces random bytes of the metadata. They may cause an error, have no effect, or change a value that
+// readers cannot verify. They must not cause a crash, a hang or different outcomes among tasks.
 TEST_F(Damage, RandomBytesNeverCrash) {
   Random random(3);
   const std::vector<std::byte> whole[2] = {store.contents("a"), store.contents("a.000001")};
@@ -288,7 +288,7 @@ TEST_F(Damage, BlocksLargerThanTheirChunk) {
   EXPECT_EQ(reader.multifile().row(2).sizes[0], 64);
   std::vector<std::byte> found(70);
   reader.select(2);
-  EXPECT_EQ(reader.stream().read(found), 70u);  // the rest is from its next block
+  EXPECT_EQ(reader.stream().read(found), 70u);  // 64 bytes of this block, 6 of the next one
   put("a.000001", 36, format::Header::flag_of(format::KeyvalMode::inline_));
   put("a", 36, format::Header::flag_of(format::KeyvalMode::inline_));
   expect(Code::damaged);

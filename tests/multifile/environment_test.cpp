@@ -1,4 +1,4 @@
-// Options that the environment adds to the open mode.
+// An environment variable adds options to the open mode.
 #include "multifile/options/environment.hpp"
 
 #include <gtest/gtest.h>

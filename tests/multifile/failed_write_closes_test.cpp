@@ -1,6 +1,6 @@
-// A write fails because the disk is full, and later there is space again. A program that repeats the write
-// gets a complete file. For a program that ignores the failure, every flush fails, and the close fails on all
-// tasks. The file then stays unclosed with all flushed data. Covers every way to write a multifile.
+// A write fails because the disk is full, and later there is space again. If the program repeats the write,
+// the file must be complete. If it ignores the failure, every flush must fail, and the close must fail on all
+// tasks; the file then stays unclosed with all flushed data. Covers every way to write a multifile.
 #include "multifile/keyval/keyval_writer.hpp"
 #include "support/accepted.hpp"
 #include "support/mapped.hpp"
@@ -44,7 +44,7 @@ const std::vector<Case> cases = {
 };
 
 constexpr int64_t call_bytes = 700;
-constexpr int max_calls = 5000;  // exceeds every buffer and group
+constexpr int max_calls = 5000;  // enough calls to exceed every buffer and group
 
 bool has(const Case& c, const char* word) { return c.words.find(word) != std::string::npos; }
 
@@ -53,7 +53,7 @@ class Job {
  public:
   Job(const Case& c, Accepted::Answer answer) : case_(c), answer_(answer), ledger_(ntasks()) {}
 
-  // Number of tasks of the job. It equals the number of processes unless one process has all tasks.
+  // Returns the number of tasks. It equals the number of processes unless one process has all tasks.
   int64_t ntasks() const { return 3; }
   int processes() const { return case_.open == Open::alone ? 1 : 3; }
 
@@ -102,7 +102,7 @@ class Job {
     return std::make_unique<Writer>(store, comm.duplicate(), std::move(request), mode);
   }
 
-  // Returns the bytes of a call or, in a key-value file, of a record.
+  // Returns the bytes of a call. In a key-value file, they are one record.
   std::vector<std::byte> next(int64_t task) {
     const auto value = ledger_.next(task, call_bytes);
     if (!has(case_, "keyval")) return value;
@@ -112,7 +112,7 @@ class Job {
     return record;
   }
 
-  // Makes one call, on all processes together if it is collective. Returns the rejected bytes.
+  // Makes one call, on all processes if it is collective. Returns the bytes that the call rejected.
   std::vector<std::byte> write(Writer& writer, Comm& comm, int64_t task, std::vector<std::byte> data = {}) {
     if (data.empty()) data = next(task);
     const auto problem = attempt([&] {
@@ -197,8 +197,8 @@ class Job {
       }
       return;
     }
-    // Tasks with accepted bytes participate with no data. A failure reported to one task reaches the others
-    // in the next round.
+    // Tasks whose bytes were accepted participate with no data, because a failure of one task reaches the
+    // others in the next round.
     std::vector<std::byte> left = rejected;
     for (int tries = 1;; ++tries) {
       const auto data = std::exchange(left, {});
@@ -242,7 +242,7 @@ class Job {
   const Case& case_;
   const Accepted::Answer answer_;
   Accepted ledger_;
-  int64_t merged_ = 0;  // calls in the merged stream
+  int64_t merged_ = 0;  // number of calls in the merged stream
   MemoryStore memory_;
   FaultyStore faulty_{memory_};
 };

@@ -1,5 +1,5 @@
-// A failed request is completed by calls with the same bytes as the task's next ones, in one request or in
-// several, and by no other calls.
+// A failed request is completed if the task's next calls have its bytes, in one request or in several. Any
+// other call must leave it incomplete.
 #include "multifile/stream/failed_writes.hpp"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST(FailedWrites, ARetryMayFailAsOftenAsItLikes) {
   Program p;
   for (int i = 0; i < 1000; ++i) p.fails("record 1");
   EXPECT_FALSE(p.writes("record 1").awaits_retry());
-  // The record is repeated in parts, some of which are accepted.
+  // The program repeats the record in parts, some of which are accepted.
   p.fails("record 1").fails("rec").writes("rec").fails("ord").fails("ord").writes("ord").writes(" 1");
   EXPECT_FALSE(p.awaits_retry());
 }
@@ -108,8 +108,8 @@ TEST(FailedWrites, TooManyAreNeverCompletedAndCostNoMemory) {
   EXPECT_FALSE(few.awaits_retry());
 }
 
-// A program with a queue of requests: it appends some, and retries the first one until all are accepted, each
-// in one piece or in two.
+// Models a program with a queue of requests. It appends some, and retries the first ones, each in one piece
+// or in two, until all are accepted.
 TEST(FailedWrites, RandomQueuesEndWithoutARest) {
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE(seed);

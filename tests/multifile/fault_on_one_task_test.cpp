@@ -1,6 +1,6 @@
 // For every k, the k-th operation of one of several tasks fails, in every way to write and read a multifile.
-// Collective calls have one outcome on all tasks, no task hangs, and no wrong byte is read or left in a
-// complete file.
+// Collective calls must have one outcome on all tasks, no task may hang, and no task may read a wrong byte or
+// leave one in a complete file.
 #include "multifile/buddy/buddy.hpp"
 #include "multifile/tools/verify.hpp"
 #include "support/faults.hpp"
@@ -18,15 +18,15 @@ int64_t length_of(int64_t task) { return calls * piece_of(task); }
 
 using Body = std::function<void(Comm&, Store&, Outcomes&)>;
 
-// After a successful close, all accepted data is in the file. Otherwise the file is readable, marked
-// unclosed, or no multifile, and its data is correct.
+// After a successful close, the file must hold all accepted data. Otherwise it must be readable, marked
+// unclosed, or no multifile, and its data must be correct.
 void check_written(MemoryStore& memory, const Outcomes& outcomes) {
   if (outcomes.succeeded("close")) return outcomes.accepted.expect_all_in(memory);
   EXPECT_TRUE(outcomes.any_failed());
   outcomes.accepted.expect_beginnings_in(memory, false, true);
 }
 
-// Makes one call, with the data that follows the last accepted call.
+// Makes one call. Its data follows the last data that was accepted.
 template <class Write>
 void write(Outcomes& outcomes, int me, Write&& write) {
   const auto data = content(me, std::ssize(outcomes.accepted.of(me)), piece_of(me));
@@ -50,8 +50,8 @@ Body parallel_writing(const std::string& words, int nfiles, bool flushes) {
     };
     if (!outcomes.all(me, "open", open)) return;
     for (int call = 0; call < calls; ++call) {
-      // In a collective call that is no round, a failure is reported to its task first; the others get it in
-      // the next round.
+      // If a collective call is no round, its task gets the failure first. The other tasks get it in the next
+      // round.
       write(outcomes, me, [&](std::span<const std::byte> data) {
         writer->collective() ? writer->write_collectively(data, std::nullopt) : writer->stream().write(data);
       });
@@ -94,17 +94,17 @@ Body appending(const std::string& words) {
   };
 }
 
-// A failed open leaves the file unchanged.
+// A failed open must leave the file unchanged.
 void check_appended(MemoryStore& memory, const Outcomes& outcomes) {
   if (outcomes.succeeded("open")) return check_written(memory, outcomes);
   for (int64_t t = 0; t < tasks; ++t)
     EXPECT_EQ(streams_of(memory)[static_cast<size_t>(t)], content(t, 0, length_of(t)));
 }
 
-// If several hosts append to a file that can have no journal, it counts as unclosed from the open on
+// If several hosts append to a file without a journal, the file counts as unclosed from the open on
 // (docs/api-mapped.md).
 void check_appended_plain(MemoryStore& memory, const Outcomes& outcomes) {
-  const Code code = code_of([&] { streams_of(memory); });  // damaged: only half of a pointer was written
+  const Code code = code_of([&] { streams_of(memory); });  // damaged if only half of a pointer was written
   if (tasks_of_host() > 0 && !outcomes.succeeded("open") && (code == Code::unclosed || code == Code::damaged))
     return;
   check_appended(memory, outcomes);
@@ -159,7 +159,8 @@ std::function<void(MemoryStore&)> written(const std::string& words, int nfiles) 
   };
 }
 
-// All data is in the stream of task 0, call by call. A call is accepted from all tasks or from none.
+// All data must be in the stream of task 0, call by call. Each call must be accepted from all tasks or from
+// none.
 void check_merged(MemoryStore& memory, const Outcomes& outcomes) {
   if (!outcomes.succeeded("close")) return;
   std::vector<std::byte> expected;
@@ -189,7 +190,7 @@ std::vector<FaultyProgram> programs() {
     all.push_back(std::move(p));
   };
   const std::string plain = ",journal=off,checksums=off";
-  // A temporary fault of a writer need not cause an error, with one file or several.
+  // A temporary fault of a writer need not cause an error. Adds each program with one file and with several.
   const auto writes = [&](const std::string& name, const Body& body, const auto& check, bool reads = false) {
     add({.name = name, .reads = reads, .notices = false, .body = body, .check = check});
   };

@@ -1,5 +1,5 @@
-// For every k, the k-th operation of the store fails. Whole programs end with an error on every task or with
-// the correct file, never with wrong data; no task hangs, no file stays open.
+// For every k, the k-th operation of the store fails. Whole programs must end with an error on every task or
+// with the correct file, and never read wrong data. No task may hang, and no file may stay open.
 #include <gtest/gtest.h>
 
 #include "support/programs.hpp"
@@ -24,7 +24,7 @@ std::vector<FaultPlan> kinds_of_fault() {
   return plans;
 }
 
-// Fails every operation of `run(faulty)` in turn, until a run meets no failure.
+// Runs run(faulty) with a fault at each operation in turn, until a run meets no fault.
 void sweep(const std::function<void(FaultyStore&, MemoryStore&)>& run, MemoryStore& (*make)(MemoryStore&),
            FaultPlan plan) {
   for (plan.fail_at = 0;; ++plan.fail_at) {
@@ -52,7 +52,7 @@ void expect_failure_on_all(const std::vector<Code>& codes) {
   for (const Code code : codes) EXPECT_TRUE(code == Code::io || code == Code::no_space) << name_of(code);
 }
 
-// The files in `memory` either read as `p` or are rejected.
+// The files in `memory` must either read as `p` or be rejected.
 void expect_right_or_refused(MemoryStore& memory, const Program& p, const std::vector<Code>& codes) {
   const Code found = code_of([&] { Reader(memory, "a", mode_of("r")); });
   if (found == Code::ok && Reader(memory, "a", mode_of("r")).facts().unclosed) {
@@ -122,7 +122,7 @@ TEST(Faults, InParallelWriting) {
       }
 }
 
-// A failed open leaves no new file, unless the store prevents its removal.
+// A failed open must leave no new file, unless the store also prevents its removal.
 TEST(Faults, InParallelOpenLeaveNoFile) {
   for (const int nfiles : {1, 2})
     sweep(
@@ -216,7 +216,7 @@ TEST(Faults, InSerialReading) {
           make, plan);
 }
 
-// A failed read does not move the position: a repeated read returns the same bytes.
+// A failed read must not move the position, so that a repeated read returns the same bytes.
 TEST(Faults, AReadCanBeTriedAgain) {
   MemoryStore memory;
   const Program p = small_program(1);
@@ -242,7 +242,7 @@ TEST(Faults, AReadCanBeTriedAgain) {
     }
 }
 
-// A failed write does not change the stream, even if a part of the request has reached the file.
+// A failed write must not change the stream, even if a part of the request has reached the file.
 TEST(Faults, AFailedWriteIsNoPartOfTheStream) {
   for (const int64_t buffer : {0, 50, 100, 1000})
     for (int64_t k = 0; k < 20; ++k) {

@@ -1,4 +1,4 @@
-// Open mode files=@TABLE: a table assigns each task to a physical file.
+// The open mode files=@TABLE: a table assigns each task to a physical file.
 #include "multifile/create/file_table.hpp"
 
 #include <gtest/gtest.h>

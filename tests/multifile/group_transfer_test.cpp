@@ -18,12 +18,13 @@ using exchange::Extent;
 
 constexpr int tasks = 7;
 
-// Tasks 0 to 2 form one group, the others the second.
+// Returns a group of this task: tasks 0 to 2 form one group, the others a second one.
 CollectiveGroup group_of(Comm& comm) {
   return {comm, comm.rank() < 3 ? layout::GroupPlace{0, 3, 0, 0, 2} : layout::GroupPlace{3, 4, 0, 1, 2}, {}};
 }
 
-// Task t has the bytes 10 i + t at `count` places, in no file order. Task 4 has no bytes.
+// The extents and bytes of one task, in no file order. Extent i of task t holds bytes 10 i + t. Task 4 has no
+// bytes.
 struct Own {
   explicit Own(int task, int64_t count = 5) {
     for (int64_t i = task == 4 ? count : 0; i < count; ++i) {
@@ -57,7 +58,7 @@ std::vector<std::byte> in_file() {
   return all;
 }
 
-// In one step, in two that share the memory, and byte by byte.
+// Bytes must be the same after one step, after two steps that share the memory, and byte by byte.
 TEST(GroupTransfer, BytesGoThroughCollectorsThereAndBack) {
   for (const int64_t each : {100, 8, 2, 1}) {
     SCOPED_TRACE(each);
@@ -125,7 +126,7 @@ class CountedComm final : public test::ForwardingComm {
   int64_t& sent_;
 };
 
-// Task 4 has no bytes. The others have 9 to 11, which travel in steps of 5.
+// Task 4 has no bytes and must send one message. The others have 9 to 11 bytes, which travel in steps of 5.
 TEST(GroupTransfer, WhoHasNothingSendsOneMessage) {
   std::vector<int64_t> sent(tasks);
   MemoryStore memory;

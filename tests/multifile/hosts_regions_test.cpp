@@ -1,5 +1,5 @@
-// Multifiles written by tasks of several hosts, each with a page cache of its own. No two hosts write one
-// unit, no task reads data that another host has not closed, and every byte arrives.
+// Multifiles written by tasks of several hosts with separate page caches. No two hosts may write one unit, no
+// task may read data that another host has not closed, and every byte must arrive.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -28,11 +28,11 @@ struct Case {
   int nfiles = 1;
   std::vector<int64_t> chunks;  // requested chunk of each task
   std::vector<std::vector<int64_t>> pieces;
-  bool collective = false;  // equal number of calls on all tasks
+  bool collective = false;  // collective calls, the same number on all tasks
   bool flushes = false;
   int flushers = 0;  // one in `flushers` tasks flushes after each piece; 0: all or none do
   bool closes = true;
-  bool hosts_are_lost = false;  // at the end, with unwritten cached data; no file is closed then
+  bool hosts_are_lost = false;  // at the end, hosts lose their unwritten cached data and close no file
   Coherence coherence = Coherence::close_to_open;
   uint64_t seed = 1;
 
@@ -95,7 +95,7 @@ void run(const Case& c, SimulatedHosts& cluster) {
     comm->barrier();
     if (world.rank() == 0)
       for (int h = 0; h < c.hosts; ++h) cluster.lose(h);
-    comm->barrier();  // before any task closes a file
+    comm->barrier();  // no task closes a file before all hosts are lost
   });
 }
 
@@ -124,7 +124,7 @@ void check(const Case& c) {
   EXPECT_EQ(counts.shared_units, 0) << examples;
   EXPECT_EQ(counts.foreign_bytes, 0) << examples;
   HostsStore later(cluster, 99, 99);
-  if (c.words.find("cmerge") != std::string::npos) return;  // streams hold data of other tasks
+  if (c.words.find("cmerge") != std::string::npos) return;  // a merged stream holds data of other tasks
   ASSERT_NO_THROW(check_streams(later, c));
   if (!c.closes) {
     WorkProgress quiet;
@@ -173,8 +173,8 @@ TEST(HostsRegions, WhatWasFlushedSurvivesTheLossOfAllHosts) {
     }
 }
 
-// Chunks completed without a flush may be lost with their host. Found data is correct nevertheless, although
-// a neighbour's flush publishes its records and memory pressure writes arbitrary pages back.
+// Chunks completed without a flush may be lost with their host. All data that readers find must be correct,
+// although a neighbour's flush publishes its records and memory pressure writes arbitrary pages back.
 TEST(HostsRegions, NoRecordOutlivesItsBytesWhereAHostIsLost) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Case c = small_case(Deal::blocks);
@@ -182,7 +182,7 @@ TEST(HostsRegions, NoRecordOutlivesItsBytesWhereAHostIsLost) {
     c.per_host = 3;
     c.chunks.assign(6, 4096);
     c.pieces.assign(6, std::vector<int64_t>(1 + seed % 9, 3000));
-    c.flushers = 3;  // every third task, so one per host
+    c.flushers = 3;  // every third task flushes: one per host
     c.closes = false;
     c.hosts_are_lost = true;
     SCOPED_TRACE(c.text());
@@ -210,8 +210,8 @@ TEST(HostsRegions, LargeUnitsWhereEachHostHasOne) {
   check(c);
 }
 
-// If a host has less data than a unit, only pages are kept separate. One warning recommends a separate file
-// for each host.
+// If a host has less data than a unit, only pages need to be separate. One warning must recommend a separate
+// file for each host.
 TEST(HostsRegions, LargeUnitsWhereHostsHaveLess) {
   Case c = small_case(Deal::blocks);
   c.unit = 64 << 20;

@@ -1,4 +1,4 @@
-// Journals with damaged bytes: flushed data is found, or the reader reports that it cannot be determined.
+// Journals with damaged bytes. Readers must find flushed data, or report that they cannot determine it.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -43,7 +43,7 @@ class JournalDamage : public ::testing::Test {
     bytes.resize(reader.stream().read(bytes));
     return bytes;
   }
-  // Returns whether all flushed data of a task is found. The found data is correct in any case.
+  // Returns whether a reader finds all flushed data of `task`. Any data that it finds must be correct.
   bool has_all(int64_t task, const std::string& words = "r") {
     const auto found = read(task, words);
     EXPECT_EQ(found, content(task, 0, std::ssize(found)));
@@ -139,7 +139,7 @@ TEST_F(JournalDamage, IsRepairedByForceAlone) {
   EXPECT_TRUE(MetadataReader(*store_.open("a", Access::read)).extension()->guessed());
 }
 
-// Records of an earlier file with the same name are ignored and are no damage.
+// Readers must ignore records of an earlier file with the same name, and must not report them as damage.
 TEST_F(JournalDamage, IsNotSeenInWhatAnEarlierFileHasLeft) {
   store_.remove("a");
   const std::vector<int64_t> sizes(tasks, chunk), ranks{0, 1, 2};

@@ -1,4 +1,4 @@
-// Writers with a journal that cannot be created or written, or that belongs to another program.
+// Writers whose journal cannot be created or written, or belongs to another program.
 #include "multifile/journal/journal_writer.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::vector<std::byte> stream_of(Store& store, int64_t task = 0) {
   return bytes;
 }
 
-// A program on a file system with pages as small as a hole.
+// A serial program on a file system whose pages are as small as its holes.
 struct Serial {
   explicit Serial(Store& store, const std::string& words, int64_t tasks = 1)
       : sizes(static_cast<size_t>(tasks), chunk), ranks(sizes.size()), done(sizes.size()) {
@@ -42,7 +42,7 @@ struct Serial {
   std::optional<Writer> writer;
 };
 
-// Fails the k-th operation, of a given kind if any, on a journal or on any file.
+// Returns a plan in which the k-th operation fails, of `kind` if given, on a journal or on any file.
 FaultPlan failing(int64_t k, bool from_then_on, int errno_value, std::optional<Operation> kind = {},
                   const std::string& path = ".journal") {
   FaultPlan plan;
@@ -65,7 +65,7 @@ class JournalFailures : public ::testing::Test {
     EXPECT_NE(told[0].find("without a journal"), std::string::npos) << told[0];
     EXPECT_NE(told[0].find(about), std::string::npos) << told[0];
   }
-  // `found` begins with the data that the task wrote; zeros follow.
+  // Requires that `found` begins with the data that the task wrote, followed by zeros only.
   static void expect_all(const std::vector<std::byte>& found, int64_t task, int64_t bytes,
                          bool exact = true) {
     ASSERT_GE(std::ssize(found), bytes);
@@ -128,8 +128,8 @@ TEST_F(JournalFailures, OnceNotSyncedDurableFlushesFailEverAfter) {
   expect_all(stream_of(memory), 0, piece);
 }
 
-// The k-th operation on the journal fails, alone or with all later ones. Writes continue, and the data of
-// every successful flush is found, whatever fails later.
+// The k-th operation on the journal fails, alone or with all later ones. Writes must continue. Readers must
+// find the data of every successful flush, whatever fails later.
 TEST_F(JournalFailures, ThatFailsMakesFlushesFailAndNoFlushThatSucceedsIsLost) {
   for (const int error : {EIO, EMFILE})
     for (const bool from_then_on : {false, true})
@@ -165,7 +165,7 @@ TEST_F(JournalFailures, ThatFailsMakesFlushesFailAndNoFlushThatSucceedsIsLost) {
       }
 }
 
-// Flushed data is found, or the flush reported that there is no space. The condition is temporary.
+// If the file system is full for a while, flushes must report it, and the program can repeat them.
 TEST_F(JournalFailures, AFullFileSystemIsAnErrorOfTheCallWhichCanBeRepeated) {
   for (const int error : {ENOSPC, EDQUOT})
     for (int64_t k = 0;; ++k) {
@@ -213,7 +213,7 @@ TEST_F(JournalFailures, GapsOfOneTaskAreFilledFromTheHolesAndThoseWhoRecordAreEx
   expect_all(stream_of(memory, 0), 0, piece, false);
 }
 
-// Lets another host write the journal just before a write of this one fails.
+// Decorator of a Store. Another host writes the journal just before a write of this host fails.
 class OvertakenStore final : public ForwardingStore {
  public:
   OvertakenStore(Store& inner, std::function<void()> other)
@@ -231,7 +231,7 @@ class OvertakenStore final : public ForwardingStore {
   std::function<void()> other_;
 };
 
-// Without the header of this journal, readers do not find the journals of the hosts.
+// A failed write must not leave a journal without header: readers would not find those of the hosts.
 TEST_F(JournalFailures, OneOfSeveralHostsIsNotLeftEmpty) {
   Serial program(memory, "w");
   program.write();
@@ -244,7 +244,7 @@ TEST_F(JournalFailures, OneOfSeveralHostsIsNotLeftEmpty) {
   FaultyStore faulty(memory, failing(0, false, ENOSPC, Operation::write));
   EXPECT_THROW(announce_hosts(faulty, "a", key.header()), Error);
   EXPECT_FALSE(memory.status("a.journal").exists);
-  memory.set_contents("a.journal", {});  // left by a killed task
+  memory.set_contents("a.journal", {});  // an empty journal that a killed task left
   announce_hosts(memory, "a", key.header());
   EXPECT_EQ(memory.status("a.journal").size, format::journal_header_size);
   memory.remove("a.journal");
@@ -268,14 +268,14 @@ TEST_F(JournalFailures, WhatIsTakenBackOfOneTaskStaysOfOthers) {
   EXPECT_EQ(journal.waiting(), 2);
 }
 
-// Chunks finished by a failed write must be taken back, even if no more is recorded.
+// After a failed write, the writer must withdraw the records of its chunks, even if it can record no more.
 TEST_F(JournalFailures, WithoutItRecordsOfAFailedWriteAreTakenBackAllTheSame) {
   FaultyStore faulty(memory);
   Serial program(faulty, "w");
   program.write();
   program.writer->commit();
   faulty.set_plan(failing(2, false, EIO, Operation::write));
-  for (int i = 0; i < 3; ++i) program.write();  // the third record is not written
+  for (int i = 0; i < 3; ++i) program.write();  // the journal fails at the third record
   const auto before = stream_of(memory);
   faulty.set_plan(failing(1, true, ENOSPC, Operation::write, ""));
   EXPECT_THROW(program.writer->stream().write(content(7, 0, 9 * chunk)), Error);
@@ -295,7 +295,7 @@ TEST_F(JournalFailures, OfAnEarlierFileIsReplacedAndAnyOtherFileStaysAsItIs) {
     earlier.write();
     earlier.writer->commit();
     memory.remove("a");
-    // The journal stays, because the program died.
+    // The earlier program died, so its journal stays.
     Serial program(memory, "w");
     program.write();
     program.writer->commit();
@@ -334,7 +334,7 @@ TEST_F(JournalFailures, OfAnotherFileIsNotRemoved) {
   EXPECT_FALSE(memory.status("a.journal").exists);
 }
 
-// Another program repairs the file of a live program.
+// Another program repairs the file of a live program. The next calls of the live program must fail.
 TEST_F(JournalFailures, WhoseFileIsCompletedByAnotherMakesTheNextCallsFail) {
   for (const bool recorded : {true, false})
     for (const char* const words : {"w", "w,durable", "w,journal=off"}) {
@@ -358,7 +358,7 @@ TEST_F(JournalFailures, WhoseFileIsCompletedByAnotherMakesTheNextCallsFail) {
     }
 }
 
-// The next chunk of a task may follow all reported data.
+// A repaired file must stay readable while its writer continues after the recorded data.
 TEST_F(JournalFailures, ARepairBesideALivingProgramStaysReadableWhateverThatDoes) {
   for (const int before : {0, 1, 2, 3, 4, 5})
     for (const bool flushes : {false, true})
@@ -384,7 +384,7 @@ TEST_F(JournalFailures, ARepairBesideALivingProgramStaysReadableWhateverThatDoes
       }
 }
 
-// Every task has a file and a warning of its own.
+// All journals fail. Each task must write its data nevertheless, and print one warning.
 TEST_F(JournalFailures, ParallelWritersGoOnWithoutToo) {
   for (const char* const words : {"w", "w,collective,collsize=2", "w,compress=lz4,compress_threads=0"})
     for (const int nfiles : {1, 2}) {

@@ -1,4 +1,5 @@
-// Tasks of several hosts: each host has a journal, and hosts do not write to each other's pages.
+// Journals of tasks on several hosts. Each host must have a journal, and no host may write to pages of
+// another one.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -22,7 +23,7 @@ constexpr int64_t piece = 3000;
 
 using Names = std::vector<std::string>;
 
-// One access of a task to a range of bytes of a file.
+// One access of a task to an extent of a file.
 struct Touch {
   std::string path;
   int task;
@@ -132,7 +133,8 @@ TEST(JournalHosts, AreGoneAfterTheClose) {
   expect_streams(store, 6, 3 * piece);
 }
 
-// A program that died left journals for more hosts than the next one has, and the file itself is removed.
+// A program that died left journals for more hosts than the next program has. In one case, the file itself
+// was removed.
 TEST(JournalHosts, OfAnEarlierFileAreNotTakenForTheOwn) {
   MemoryStore store(4096, 512);
   write_on_hosts(store, 8, 4, "w", false);
@@ -144,8 +146,8 @@ TEST(JournalHosts, OfAnEarlierFileAreNotTakenForTheOwn) {
   }
 }
 
-// In a file and its journals, no byte of another host is read, and no page has writers on two hosts except
-// where chunks touch.
+// In the file and its journals, no task may read a byte that another host has written, and each page must
+// have writers on one host only.
 TEST(JournalHosts, NobodyReadsOrSharesWhatAnotherHostWrites) {
   for (const std::string words : {"w", "w,durable"}) {
     MemoryStore store(4096, 512);
@@ -158,7 +160,7 @@ TEST(JournalHosts, NobodyReadsOrSharesWhatAnotherHostWrites) {
     for (const auto& [where, hosts] : writers)
       EXPECT_EQ(hosts.size(), 1u) << where.first << ", page " << where.second;
     for (const Touch& a : log.all) {
-      if (a.path.starts_with("a.journal") && a.low == 0) continue;  // checks ownership before removal
+      if (a.path.starts_with("a.journal") && a.low == 0) continue;  // a check of the owner before the removal
       for (const Touch& b : log.all)
         if (!a.writes && b.writes && a.path == b.path && a.low < b.high && b.low < a.high) {
           EXPECT_EQ(a.task / per_host, b.task / per_host) << a.path << " at " << a.low;
@@ -167,7 +169,8 @@ TEST(JournalHosts, NobodyReadsOrSharesWhatAnotherHostWrites) {
   }
 }
 
-// The other tasks cannot mark the file: a name records that there may be more data.
+// Tasks without a journal cannot mark the file. They must create a name that records that there may be more
+// data.
 TEST(JournalHosts, ATaskThatGoesOnWithoutLeavesANote) {
   take_warnings();
   MemoryStore store(4096, 512);
@@ -181,10 +184,10 @@ TEST(JournalHosts, ATaskThatGoesOnWithoutLeavesANote) {
   ASSERT_FALSE(report.files.front().unknown.empty());
   EXPECT_FALSE(store.status("a.journal.gap").exists);
   expect_streams(store, 2, 3 * piece, false);
-  expect_streams(store, 4, piece, false);  // where holes cannot show the end of the first chunk
+  expect_streams(store, 4, piece, false);  // in the first chunk, holes cannot show where data ends
 }
 
-// A journal that could not be removed is not continued by any host.
+// If the journal of an earlier file could not be removed, no host may continue it.
 TEST(JournalHosts, OfAnEarlierFileThatStaysIsNotTakenForTheOwn) {
   take_warnings();
   MemoryStore store(4096, 512);

@@ -1,5 +1,5 @@
 // Compares key-value records with a model. Several tasks write random records, serially or in parallel, and
-// read them back by key in random order. Further tests damage records or let reads fail.
+// read them by key in random order. Further tests damage records, or make reads fail.
 #include <gtest/gtest.h>
 
 #include "multifile/keyval/keyval_index.hpp"
@@ -52,8 +52,8 @@ void write_in_parallel(Store& inner, const KeyProgram& p, uint64_t seed) {
   });
 }
 
-// Reads records by key in random order, and seeks in the stream between the reads. The index starts as if its
-// handle already kept `kept` bytes of values in memory.
+// Reads records by key in random order, with seeks in the stream between the reads. The index starts as if
+// its handle already kept `kept` bytes of values in memory.
 void check_stream(ReadStream& stream, const Records& records, int64_t task, uint64_t seed, int64_t kept) {
   Random random(seed);
   KeyModel model(records);
@@ -99,7 +99,7 @@ TEST(KeyvalRecords, AreFoundByKeyHoweverWrittenAndRead) {
   }
 }
 
-// A value too large to be buffered in memory is verified nevertheless.
+// A reader must verify a damaged value even if it is too large to be buffered in memory.
 TEST(KeyvalRecords, DamagedOnesAreNotSplit) {
   KeyProgram p;
   p.fsblksize = 512;
@@ -199,8 +199,7 @@ TEST(KeyvalRecords, InTheOtherByteOrder) {
   EXPECT_EQ(found, value);
 }
 
-// Writes a file of one task with three records. Then overwrites the length of the second record with
-// `length`.
+// Writes a file of one task with three records, then replaces the length of the second record by `length`.
 void write_damaged(MemoryStore& store, uint64_t length) {
   KeyProgram p{1, 4096, {64}, {{{7, content(0, 0, 10)}, {8, content(0, 0, 30)}, {7, content(0, 0, 10)}}}};
   write_serially(store, p, 1);

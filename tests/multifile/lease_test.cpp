@@ -1,4 +1,4 @@
-// Leases: which job writes a multifile, and whether that job is alive.
+// Leases. They tell which job writes a multifile, and whether that job is alive.
 #include "multifile/journal/lease.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ void put(Store& store, const format::Lease& lease, const std::string& path = "a.
   store.open(path, Access::create)->write_at(format::encode(lease), 0);
 }
 
-// A lease of an unknown host.
+// Returns a lease of an unknown host.
 format::Lease foreign_lease() {
   format::Lease lease;
   lease.id = 77;
@@ -54,7 +54,7 @@ TEST(LeaseFormat, WhatIsNoneIsNotTakenForOne) {
   EXPECT_FALSE(format::decode_lease(bytes));
 }
 
-// A lease of a process that has ended on this host. The current process has the same PID.
+// Returns a lease of a process that has ended on this host. The current process has the same PID.
 format::Lease dead_lease() {
   format::Lease dead = foreign_lease();
   const ProcessIdentity me = this_process();

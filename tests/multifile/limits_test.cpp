@@ -1,4 +1,4 @@
-// Sizes and numbers at the limits of their ranges.
+// Sizes and numbers at the limits of their ranges. Calls beyond a limit must fail without harm.
 #include <gtest/gtest.h>
 
 #include "support/programs.hpp"
@@ -35,7 +35,7 @@ TEST(Limits, BytesAcross4GiBInsideOneChunk) {
   Writer writer(store, {"a", {&size, 1}, {&rank, 1}, 4096}, mode_of("w,checksums=off", 300));
   constexpr int64_t start = int64_t{4} * gib - 50;
   WriteStream& stream = writer.stream();
-  // Seeks as a program may in its own stream: the position moves without a write.
+  // Moves the position without a write, as a program can in its own stream.
   const layout::ChunkGeometry chunks = stream.geometry();
   stream.load(chunks, {nullptr, start, start}, 0);
   stream.write(content(0, start, 100));
@@ -78,7 +78,7 @@ TEST(Limits, AChunkThatCannotBeRoundedUpIsRefused) {
   EXPECT_TRUE(store.paths().empty());
 }
 
-// A further chunk beyond 2^63 fails when it is begun, and the stream can still be closed.
+// If a further chunk would lie beyond 2^63, beginning it must fail, and the stream must still be closable.
 TEST(Limits, AChunkBeyond63BitsCannotBeBegun) {
   MemoryStore store;
   const std::vector<int64_t> sizes{(int64_t{1} << 62) - 8192, 4096};

@@ -1,5 +1,5 @@
-// For every k, the k-th operation of the store fails in mapped access: all processes end with the same kind
-// of outcome, and the files are correct or rejected.
+// For every k, the k-th operation of the store fails in mapped access. All processes must end with the same
+// kind of outcome, and the files must be correct or rejected.
 #include <gtest/gtest.h>
 
 #include "support/mapped.hpp"
@@ -74,7 +74,7 @@ TEST(MappedFaults, AWriteIsRightOrRefused) {
       EXPECT_EQ(found, Code::ok);
       EXPECT_NO_THROW(check_every_way(memory, "a", p.program));
     } else if (found == Code::ok) {
-      // The file is complete, with all data that could be written.
+      // The file must be complete and hold all data that could be written.
       EXPECT_TRUE(std::ranges::any_of(codes, [](Code c) { return c == Code::io; }));
     }
   });

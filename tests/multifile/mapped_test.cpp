@@ -1,4 +1,4 @@
-// Mapped access: written by N processes with tasks at random places, read by M processes in every way.
+// Mapped access. N processes write tasks at random places, and M processes read them in every way.
 #include <gtest/gtest.h>
 
 #include "multifile/reader/reader.hpp"
@@ -40,7 +40,8 @@ TEST(Mapped, SetsWrittenInParallelAreReadByAnyNumber) {
   }
 }
 
-// docs/format.md, section 18: vector `mapped` has this layout.
+// Unused rounds must have the size -1, and a single file must have a mapping, as in vector `mapped`
+// (docs/format.md, section 18).
 TEST(Mapped, UnusedRoundsAreMinusOneAndTheMappingIsThereEvenForOneFile) {
   MappedProgram p;
   p.program.fsblksize = 64;
@@ -138,7 +139,7 @@ std::vector<Code> codes_of_mapped_open(int changed, const Change& change) {
   TaskHandles shared(store);
   std::vector<Code> codes(processes, Code::ok);
   run_fibers(fibers(processes, 3), [&](Comm& comm) {
-    // Process k has tasks k and k+3 as (0, k) and (1, k).
+    // Process k owns tasks k and k+3; their placements are (0, k) and (1, k).
     const int me = comm.rank();
     std::vector<MappedWriteTask> tasks{{me, 100, {0, me}}, {me + 3, 100, {1, me}}};
     MappedWriteRequest request{"a", 2, 64, {}};
@@ -203,7 +204,8 @@ TEST(Mapped, ReadingATaskThatIsNotThereIsRefusedOnAll) {
   }
 }
 
-// A program that dies at the very end of its close leaves a table without the pointer to it.
+// If a file is missing, the open must fail on all processes. If only its pointer is missing, as after a death
+// at the very end of a close, the open must succeed.
 TEST(Mapped, AMissingFileFailsOnAllAndOneWithoutPointerOnNone) {
   for (const bool missing : {true, false})
     for (const char* victim : {"a", "a.000001", "a.000002"}) {

@@ -1,6 +1,6 @@
-// Random sequences of whole programs and tools over two multifiles, compared with a map of streams in memory.
-// A failing sequence is shortened as far as possible and printed with its seed. SHEAF_MODEL_SEED runs one
-// seed, SHEAF_MODEL_RUNS sets the number of runs.
+// Random sequences of whole programs and tools over two multifiles, compared with streams in memory. The test
+// shortens a failing sequence as far as possible and prints it with its seed. SHEAF_MODEL_SEED runs one seed,
+// SHEAF_MODEL_RUNS sets the number of runs.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -38,7 +38,7 @@ struct Streams {
   int64_t version = 0;  // of the contents
   int32_t nfiles = 1;
   std::vector<int64_t> lengths;
-  bool packed = false;  // by defrag: tasks without data have no chunks
+  bool packed = false;  // written by defrag, so tasks without data have no chunks
 
   std::vector<std::byte> bytes(int64_t task, int64_t from, int64_t count) const {
     return content(task + 10 * version, from, count);
@@ -78,7 +78,7 @@ class World {
     return variants[c.n[6] % 3];
   }
 
-  // Writes all pieces of one task; flushes after each if requested.
+  // Writes all pieces of one task. Flushes after each piece if requested.
   template <class Write, class Flush>
   void write_pieces(const Command& c, Streams& to, int64_t task, const Write& put, const Flush& flush) {
     int64_t& length = to.lengths[static_cast<size_t>(task)];
@@ -115,7 +115,8 @@ class World {
     model_[path] = made;
   }
 
-  // A program that dies has flushed at least the first piece of each task. A repair then leaves a prefix.
+  // Writes as a serial program. A program that dies has flushed at least the first piece of each task, so a
+  // repair leaves a prefix.
   void write_serially(const Command& c, const std::string& path, const Program& p, Streams& made,
                       bool closes) {
     std::vector<int64_t> ranks(made.lengths.size());
@@ -229,7 +230,7 @@ class World {
     }
   }
 
-  // Checks reads from the start and from other positions of a task.
+  // Compares reads from the start and from other positions of a task with `expected`.
   static void check(const Command& c, const Streams& expected, int64_t task, ReadStream& stream) {
     const int64_t length = expected.lengths[static_cast<size_t>(task)];
     for (int64_t number = 0; number < 4; ++number) {
@@ -320,7 +321,8 @@ std::vector<Command> commands_of(uint64_t seed) {
   return commands;
 }
 
-// Removes commands and reduces numbers as long as the sequence still fails.
+// Returns a shortest failing sequence: removes commands and reduces numbers as long as the sequence still
+// fails.
 std::vector<Command> shortest(std::vector<Command> commands) {
   for (bool smaller = true; smaller;) {
     smaller = false;

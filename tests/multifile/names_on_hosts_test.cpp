@@ -1,4 +1,5 @@
-// Names of multifiles that hosts create, remove and recreate while each host caches them for a while.
+// Multifiles whose names are created, removed and recreated by hosts, while every host caches names for a
+// while.
 #include <gtest/gtest.h>
 
 #include "multifile/reader/reader.hpp"
@@ -13,7 +14,7 @@ constexpr int tasks = 6;
 constexpr int hosts_of_tasks = 3;
 constexpr int64_t bytes = 5'000;
 
-// Handles stale names like PosixStore, for simulated hosts.
+// Decorator of a Store. Handles stale names of simulated hosts as PosixStore does.
 class OneHost final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -36,7 +37,7 @@ class OneHost final : public ForwardingStore {
   }
 };
 
-// Runs body(comm, store) with every task on the host `shift` further than its number.
+// Runs body(comm, store) on every task. `shift` moves every task that many hosts further, cyclically.
 template <class Body>
 void on_hosts(SimulatedHosts& hosts, int shift, Body body) {
   FiberOptions options = fibers(tasks, static_cast<uint64_t>(shift));
@@ -51,7 +52,7 @@ void on_hosts(SimulatedHosts& hosts, int shift, Body body) {
 
 void write(SimulatedHosts& hosts, int shift, int round, int nfiles, bool mapped) {
   on_hosts(hosts, shift, [&](Comm& comm, Store& store) {
-    // Looks the files up first, so the host may cache their absence.
+    // Looks up all files first, so that the host may cache their absence.
     for (int k = 0; k < nfiles; ++k) store.status(format::physical_name("a", k));
     comm.barrier();
     const auto mine = content(comm.rank() + 10 * round, 0, bytes);
@@ -68,7 +69,7 @@ void write(SimulatedHosts& hosts, int shift, int round, int nfiles, bool mapped)
     request.path = "a";
     request.nfiles = nfiles;
     request.chunk_size = 2000;
-    request.fsblksize = 64 << 10;  // no unit is shared by two hosts
+    request.fsblksize = 64 << 10;  // each host has its own units
     Writer writer(store, comm.duplicate(), std::move(request), mode);
     writer.stream().write(mine);
     writer.close();
@@ -102,7 +103,7 @@ TEST(NamesOnHosts, AreMadeAnewByWhomeverAndFoundByAll) {
       for (int round = 0; round < 6; ++round) {
         ASSERT_NO_THROW(write(hosts, round, round, nfiles, mapped)) << round;
         ASSERT_NO_THROW(read(hosts, round + 1, round, mapped)) << round;
-        if (round % 2 == 1) continue;  // overwritten
+        if (round % 2 == 1) continue;  // the next round overwrites the file
         HostsStore any(hosts, round % hosts_of_tasks, 99);
         OneHost store(any);
         for (int k = 0; k < nfiles; ++k) store.remove(format::physical_name("a", k));

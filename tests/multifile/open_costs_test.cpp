@@ -1,4 +1,4 @@
-// Operations of an open for writing on the store, for the first task and for others: the numbers in
+// Number of store operations of an open for writing, by the first task and by others. The limits are those in
 // docs/api-sion.md.
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int tasks = 6;
 
-// Opens as the interface does: the first task acquires the lease, the others receive its number. Returns the
+// Opens as the interface does: the first task acquires the lease and broadcasts its number. Returns the
 // number of operations of this task in the open.
 int64_t run(Comm& comm, Store& store, const char* words) {
   FaultyStore counted(store);
@@ -74,7 +74,8 @@ TEST(OpenCosts, OfTheFirstTaskAndTheOthers) {
     const char* words;
     int64_t first, others;  // upper bounds
   };
-  constexpr int64_t with_the_end = 4;  // a task next to the end of the file reads the checksums before it
+  constexpr int64_t with_the_end =
+      4;  // for a task next to the end of the file, which reads the checksums there
   for (const Case& c : {Case{1, "w", 4, 1}, Case{1, "w,journal=off", 4, 1}, Case{3, "w", 7, 1},
                         Case{3, "w,journal=off", 5, 1}, Case{1, "append", 64, 15 + with_the_end},
                         Case{3, "append", 71, 12 + with_the_end}}) {

@@ -1,4 +1,4 @@
-// The open-mode string.
+// Parsing of the open-mode string.
 #include "multifile/options/open_mode.hpp"
 
 #include <gtest/gtest.h>
@@ -119,7 +119,8 @@ TEST(OpenMode, TheLastOfAnsiAndPosixWins) {
   EXPECT_TRUE(parse_open_mode("ansi,w,posix").posix);
 }
 
-// The original library compares its words including their blanks. Programs written for it get the same files.
+// The original library compares its words including their blanks, and ignores words that do not match. Sheaf
+// must do so too, so that existing programs get the same files.
 TEST(OpenMode, ClassicWordsWithBlanksAreIgnoredAndKept) {
   const std::vector<std::string> words = {
       " posix",           "ansi ",    "\tcollective",   " collsize=2", " cmerge",
@@ -157,7 +158,7 @@ TEST(OpenMode, BlanksAroundWordsOfSheafMeanNothing) {
   EXPECT_EQ(mode.files, 3);
   EXPECT_FALSE(mode.journal);
   EXPECT_EQ(mode.collective.forced_tasks, 4);
-  EXPECT_TRUE(mode.posix);  // the environment is Sheaf's
+  EXPECT_TRUE(mode.posix);  // words from the environment are Sheaf's own, so blanks do not matter
   EXPECT_TRUE(mode.collective.merge);
 }
 

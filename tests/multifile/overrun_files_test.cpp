@@ -1,4 +1,4 @@
-// Files in which tasks overran their chunks, as other writers of the format leave them.
+// Files in which tasks have overrun their chunks. Other writers of the format leave such files.
 #include <gtest/gtest.h>
 
 #include "base/warnings.hpp"
@@ -15,7 +15,7 @@ constexpr int64_t chunk = 512;
 
 class OverrunFiles : public ::testing::Test {
  protected:
-  // Creates tasks with one full chunk each and stores `sizes` as their sizes, with `more` bytes after the
+  // Creates tasks with one full chunk each. Stores `sizes` as their sizes, with `more` bytes after the
   // tables.
   void make(const std::vector<int64_t>& sizes, int64_t more = 0,
             const char* words = "w,checksums=off,journal=off") {
@@ -45,7 +45,7 @@ class OverrunFiles : public ::testing::Test {
     found.resize(stream.read(found));
     return found;
   }
-  // Every reader returns `bytes` bytes for the tasks.
+  // Requires that every reader returns `bytes` bytes for the tasks.
   void expect(const std::vector<int64_t>& bytes, bool warns) {
     const auto warned = [&] { return take_warnings().size() == (warns ? 1u : 0u); };
     {

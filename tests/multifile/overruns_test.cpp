@@ -1,5 +1,6 @@
-// Programs that write beyond their chunks through their own streams. A successful close means that every byte
-// of every task is stored; a failed one names the tasks with lost bytes. All stored bytes are readable.
+// Programs that write beyond their chunks through their own streams. After a successful close, every byte of
+// every task must be stored. A failed close must name the tasks with lost bytes. All stored bytes must be
+// readable.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -54,15 +55,15 @@ class Overruns : public ::testing::Test {
     task.done += a.bytes;
   }
 
-  // Closes like the calls of the interface.
+  // Closes the file as the calls of the interface do.
   template <class Writer>
   static std::optional<Error> close(Writer& writer) {
     attempt([&] { writer.stream().flush(); });
     return attempt([&] { writer.close(); });
   }
 
-  // Each of the following functions runs a script and returns the error of the close, which must agree on all
-  // processes.
+  // Each of the following functions runs a script and returns the error of the close. The error must be the
+  // same on all processes.
   std::optional<Error> serially(const Script& s, Store& store = posix_store()) {
     std::vector<int64_t> ranks(s.chunks.size());
     std::iota(ranks.begin(), ranks.end(), 0);
@@ -97,7 +98,7 @@ class Overruns : public ::testing::Test {
     return same(closes);
   }
 
-  // Tasks with even and odd numbers in two processes.
+  // Runs the script in two processes, one for the even tasks and one for the odd tasks.
   std::optional<Error> mapped(const Script& s, uint64_t seed = 0) {
     SharedHandles store(posix_store());
     std::vector<std::optional<Error>> closes(2);
@@ -176,7 +177,7 @@ TEST_F(Overruns, OfAFileWithOneTaskLoseNothing) {
 
 TEST_F(Overruns, IntoChunksThatNobodyUsesLoseNothing) {
   for (const std::string words : {"w", "w,journal=off,checksums=off", "w,collsize=2"}) {
-    // The last chunk: over all others, and over its own next chunk.
+    // The last chunk grows over all other chunks, and over its own next chunk.
     for (const int64_t bytes : {65, 128, 150, 200, 256, 1000}) {
       const Script s{{64, 64, 128}, {{1, How::stream, bytes}}, words};
       SCOPED_TRACE(words + ", " + std::to_string(bytes));
@@ -213,7 +214,8 @@ TEST_F(Overruns, OverWhatANeighbourHasWrittenFailTheClose) {
   }
 }
 
-// The checksums of bytes that only the library wrote are known: a reader detects the damage, too.
+// If a program overwrites bytes that only the library wrote, their checksums are known, so a reader must
+// detect the damage.
 TEST_F(Overruns, OverBytesOfTheLibraryAreFoundByReaders) {
   SharedHandles store(posix_store());
   run_fibers(fibers(2), [&](Comm& comm) {
@@ -312,7 +314,8 @@ TEST_F(Overruns, AreRecordedInTheJournal) {
   EXPECT_EQ(found, content(0, 0, 200));
 }
 
-// A program seeks forward in its stream and writes no data there.
+// A program seeks forward in its stream and writes no data there. The skipped bytes must not count as
+// written.
 TEST_F(Overruns, NothingIsTakenInThatWasNotWritten) {
   const std::vector<int64_t> ranks{0}, chunks{64};
   Writer writer(posix_store(), {path, chunks, ranks, block}, mode_of("w"));
@@ -347,7 +350,7 @@ TEST_F(Overruns, RandomPrograms) {
   for (uint64_t seed = 1; seed <= 250; ++seed) {
     const Script s = random_script(seed);
     SCOPED_TRACE("seed " + std::to_string(seed));
-    // In one process all writes are known: a failed close has lost data.
+    // One process knows all writes, so a close may fail only if data was lost.
     const auto closed = serially(s);
     EXPECT_EQ(!closed, all_there(s)) << (closed ? closed->what() : "");
     for (const bool as_mapped : {false, true}) {

@@ -1,4 +1,4 @@
-// Exclusive writing of a multifile: one process at a time, whatever the previous one left.
+// Exclusive writing of a multifile. Only one process may write at a time, whatever the previous writer left.
 #include "multifile/journal/ownership.hpp"
 
 #include <gtest/gtest.h>
@@ -37,11 +37,11 @@ void put(Store& store, const format::Lease& lease) {
   file->close();
 }
 
-format::Lease foreign_lease() {  // held by a host unknown to this one
+format::Lease foreign_lease() {  // of a host unknown to this one
   return {.id = 77, .host = "elsewhere", .boot = "another", .pid = 4711, .started = 5};
 }
 
-format::Lease dead_lease() {  // held by a process of this host; the current process now has its number
+format::Lease dead_lease() {  // of an ended process of this host; the current process has its PID
   const ProcessIdentity me = this_process();
   return {.id = 78, .host = "here", .boot = me.boot, .pid = me.pid, .started = me.started + 1};
 }
@@ -72,7 +72,7 @@ bool is_lost(Ownership& ownership, Look look = Look::at_handle) {
   return attempt([&] { ownership.require_owned(look); }).has_value();
 }
 
-// Returns the reason why a task other than the owner's cannot append, without the rest of the message.
+// Returns the reason in the error message of an append by a task that is not the owner.
 std::string refusal_of_lease(Store& store, uint64_t id) {
   const auto problem = attempt([&] { WritingRight::open(store, "a", id, true); });
   if (!problem || problem->code() != Code::foreign) return "not refused";
@@ -114,7 +114,7 @@ TEST_F(OwnershipOfAName, IsThereAtOnceAndMovesUntilItIsGivenBack) {
   EXPECT_TRUE(take_warnings().empty());
 }
 
-// For issues that count requests: the cost of an open and a close if all tasks share a page cache.
+// If all tasks share a page cache, acquiring must cost one open and one write, and releasing one removal.
 TEST_F(OwnershipOfAName, CostsAFileAnOpenAndItsRemoval) {
   ::setenv("SHEAF_LEASE_TIMES", "60000,400", 1);
   FaultyStore counted(store);
@@ -254,7 +254,7 @@ TEST_F(OwnershipOfAName, AToolDoesNotTakeOverFromItsOwnProcess) {
   EXPECT_NO_THROW(others.check("b.000001")) << "of its own set";
 }
 
-// State found by a process that was stopped for longer than the timeout of other processes.
+// A process that was stopped for longer than the timeout must find that it has lost the ownership.
 TEST_F(OwnershipOfAName, IsLostOnceTheLeaseIsAnothersOrGone) {
   auto own = Ownership::take(store, "a");
   store.remove("a.lease");
@@ -288,7 +288,7 @@ TEST_F(OwnershipOfAName, OfProgramsThatTakeItOverAtOnceOneGetsIt) {
   }
 }
 
-// Another program wins a race: its lease replaces a dead owner's between the check and the removal.
+// Decorator of a Store. Another program replaces a dead owner's lease between its check and its removal.
 class FasterOther : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -348,7 +348,7 @@ TEST_F(OwnershipOfAName, NoFailureOfTheStoreLeavesALeaseOrThrows) {
   }
 }
 
-// A file system that takes longer than the owner waits for its thread.
+// Decorator of a Store. It is slower than the owner waits for its thread.
 class SlowStore : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -406,7 +406,7 @@ TEST_F(OwnershipOfAName, NamesTheJobOfALeftover) {
   }
 }
 
-// Hosts with separate caches: each detects what the other did to the lease.
+// Hosts with separate caches. Each host must detect what the other one did to the lease.
 class OwnershipAmongHosts : public OwnershipOfAName {
  protected:
   SimulatedHosts hosts;

@@ -1,4 +1,5 @@
-// Positions in the stream of a task: every kind of seek against a model, and the example of the interface.
+// Positions in the stream of a task. Compares every kind of seek with a model, and with the example in the
+// description of the interface.
 #include <gtest/gtest.h>
 
 #include "support/programs.hpp"
@@ -32,7 +33,7 @@ struct PositionModel {
     if (e > 0) return false;
     if (e == 0) return seek_block(std::ssize(sizes) - 1, sizes.back());
     if (!seek_absolute(total() + e)) return false;
-    while (next_block_at_end()) {  // a boundary is the beginning of the later block
+    while (next_block_at_end()) {  // a position at a boundary belongs to the later block
     }
     return true;
   }

@@ -1,4 +1,4 @@
-// A repair marks a file if it cannot determine all of its contents.
+// A repair must mark a file if it cannot determine all of its contents.
 #include <gtest/gtest.h>
 
 #include "multifile/recover/repair.hpp"
@@ -14,7 +14,8 @@ void remove_pointer(Store& store, const std::string& path, int64_t ntasks) {
   store.open(path, Access::write)->write_at(std::array<std::byte, 12>{}, 1076 + 16 * ntasks);
 }
 
-// Records of 3000 bytes in chunks of 8192: two per chunk, followed by zeros of the file system up to 8192.
+// Each chunk of 8192 bytes holds two records of 3000 bytes, followed by zeros. Without a journal, a repair
+// cannot know where the data ends.
 TEST(Repair, MarksWhatItHasGuessed) {
   for (const char* const words : {"w,journal=off", "w,journal=off,checksums=off"})
     for (const int nfiles : {1, 2})

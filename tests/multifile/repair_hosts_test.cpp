@@ -1,4 +1,5 @@
-// Repairs on a host with a stale view of a file that another, now lost host has changed.
+// Repairs on one host of a file that another host changed before it was lost. The repairing host has cached
+// old data.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -15,7 +16,7 @@ namespace sheaf::test::repair_hosts_test {
 namespace {
 
 TEST(RepairOnHosts, SeesWhatTheLostHostHasPublishedSinceThisOneLooked) {
-  for (const bool journal : {false, true})  // this host has opened it
+  for (const bool journal : {false, true})  // the file that this host has opened, and thus cached
     for (const int64_t page : {512, 4096}) {
       SCOPED_TRACE(std::string(journal ? "journal" : "file") + ", pages of " + std::to_string(page));
       SimulatedHosts hosts({.page = page, .opens_revalidate = false});
@@ -61,7 +62,8 @@ TEST(RepairOnHosts, NothingIsTruncatedThatAnotherHostHasWrittenSinceTheOpen) {
   EXPECT_EQ(code_of([&] { read_whole(*file, found, 100, "block counts"); }), Code::damaged);
 }
 
-// The other host has completed the tables; this host caches a shorter file.
+// The other host has completed the tables, but this host has cached a shorter length. Before readers report a
+// truncated file, they must query the length again.
 TEST(RepairOnHosts, ReadersLookAgainBeforeTheyCallAFileCutOff) {
   SimulatedHosts hosts({.opens_revalidate = false});
   HostsStore other(hosts, 0, 0), here(hosts, 1, 1);
@@ -76,7 +78,7 @@ TEST(RepairOnHosts, ReadersLookAgainBeforeTheyCallAFileCutOff) {
     writer.stream().write(content(0, 0, 100));
     writer.commit();
     other.open("a", Access::write)->sync();
-    here.open("a", Access::read)->read_at(seen, 1 << 20);  // the size alone
+    here.open("a", Access::read)->read_at(seen, 1 << 20);  // caches the size alone
     writer.close();
   }
   Reader reader(here, "a", mode_of("r"));

@@ -1,4 +1,4 @@
-// Copies of multifiles that a job is writing.
+// Copies of multifiles that a job is still writing.
 #include <gtest/gtest.h>
 
 #include "multifile/recover/repair.hpp"
@@ -7,7 +7,7 @@
 namespace sheaf::test::repair_living_test {
 namespace {
 
-// Calls `act` when the copying of data begins, and again after some data was copied.
+// Calls `act` when the copying of data begins, and again after some data has been copied.
 class Meanwhile final : public WorkProgress {
  public:
   explicit Meanwhile(std::function<void()> act) : act_(std::move(act)) {}
@@ -18,8 +18,8 @@ class Meanwhile final : public WorkProgress {
   std::function<void()> act_;
 };
 
-// Data flushed after the journal was read and before the data was copied is entirely in the copy, or entirely
-// absent.
+// Data is flushed after the repair has read the journal and before it copies the data. The copy must hold all
+// of that data or none of it.
 TEST(RepairCopy, HoldsNothingThatWasNotCopied) {
   MemoryStore store(4096, 512);
   const std::vector<int64_t> sizes{256 << 10, 256 << 10}, ranks{0, 1};

@@ -1,4 +1,4 @@
-// Repairs keep recorded data, or report that it is missing.
+// Repairs must keep recorded data, or report that it is missing.
 #include <gtest/gtest.h>
 
 #include "comm/comm.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 WorkProgress quiet;
 
-// Leaves the files of a program that is killed while it has the writer that `open` returns.
+// Leaves the files of a program that is killed while it uses the writer that `open` returns.
 template <class Open>
 void killed(MemoryStore& into, Open open) {
   MemoryStore memory(4096, 512);
@@ -32,7 +32,7 @@ std::unique_ptr<Writer> write_two(Store& store, int64_t bytes) {
   return writer;
 }
 
-// The file is truncated, or lost with its host while the journal was kept.
+// The file is truncated, or lost with its host, while the journal still exists. A repair must fail.
 TEST(Repair, RefusesAFileThatIsShorterThanItsJournalSays) {
   for (const char* const copy : {"", "copy"}) {
     MemoryStore store(4096, 512);
@@ -50,7 +50,7 @@ TEST(Repair, RefusesAFileThatIsShorterThanItsJournalSays) {
                                     [](const std::string& s) { return s.starts_with("100 bytes"); }));
     EXPECT_EQ(stream_of(store, "forced", 1), content(1, 0, 8900));
     store.remove("forced");
-    // No error as long as all recorded data is found.
+    // A repair must succeed as long as it finds all recorded data.
     store.open("a", Access::write)->resize(size);
     EXPECT_EQ(repair(store, "a", {.copy_to = copy}, quiet).files[0].data_bytes, 18000);
   }
@@ -68,7 +68,8 @@ std::unique_ptr<Writer> append_two(Store& store, int64_t before, int64_t bytes) 
   return writer;
 }
 
-// The old block table still exists and records less than the journal.
+// The file still has the block table of before the append, which records less than the journal. A repair must
+// keep the flushed data.
 TEST(Repair, OfAnAppendKeepsWhatWasFlushedWhereItFindsTheOldTable) {
   for (const bool gap : {false, true})
     for (const int64_t bytes : {10, 50, 96}) {

@@ -1,5 +1,5 @@
-// Repairs without a journal, readers of files that are being written, and the table of a file killed near the
-// end of its close.
+// Repairs without a journal, readers of files that are being written, and repairs of files whose writer was
+// killed near the end of its close.
 #include "multifile/recover/repair.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ Program three_tasks(int nfiles) {
   return p;
 }
 
-// For a plain file: whole blocks of the file system, up to the last one with data.
+// For a plain file, a repair must keep whole blocks of the file system, up to the last block with data.
 TEST(Repair, WithoutAJournalGoesByTheHoles) {
   for (const int nfiles : {1, 3}) {
     MemoryStore store(4096, 4096);
@@ -81,7 +81,7 @@ TEST(Repair, FindsATableWithoutThePointerToIt) {
     }
 }
 
-// Leaves a file unclosed, flushed on request, as `writer` writes it.
+// Leaves a file unclosed as `writer` writes it, after a flush if `flush` is true.
 void leave_unclosed(MemoryStore& store, const std::string& words, bool flush) {
   MemoryStore memory(4096, 512);
   RecordingStore tape(memory);
@@ -96,7 +96,7 @@ void leave_unclosed(MemoryStore& store, const std::string& words, bool flush) {
   tape.replay(tape.length(), store);
 }
 
-// While files are written, this host uses their old sizes until a sync.
+// Decorator of a Store. Until a sync, this host uses the old sizes of files that others write.
 class LateEnds : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -148,7 +148,7 @@ TEST(Repair, ReadsBackWhatItHasSyncedOnly) {
     }
 }
 
-// The flushed data is then unknown: no reader may report an empty stream.
+// If the journal is lost, readers must report an error, because they cannot know the flushed data.
 TEST(Repair, ALostJournalIsAnErrorAndNoReasonToThrowDataAway) {
   for (const char* const words : {"w", "w,durable"})
     for (const bool emptied : {false, true}) {
@@ -188,7 +188,7 @@ TEST(Repair, WhatNobodyHadFlushedIsEmptyForReadersButNotThrownAway) {
   for (int64_t t = 0; t < 2; ++t) EXPECT_EQ(stream_of(store, "a", t), content(t, 0, 1000));
 }
 
-// Chunks of 512 bytes in pages of 4 KiB: a neighbour's write turns the whole page of an idle task into data.
+// A write of one task turns the page of idle tasks into data. A repair must give these tasks no bytes.
 TEST(Repair, GivesNoZerosOfAPageThatOnlyANeighbourHasWritten) {
   MemoryStore memory(512, 4096), store(512, 4096);
   RecordingStore tape(memory);
@@ -202,8 +202,8 @@ TEST(Repair, GivesNoZerosOfAPageThatOnlyANeighbourHasWritten) {
     EXPECT_EQ(stream_of(store, "a", t), content(t, 0, t == 1 ? 1000 : 0)) << "task " << t;
 }
 
-// Killed after two chunks were written and before any was reported (collectors use this order). A record of
-// 300 bytes did not fit after the first 400.
+// The program is killed after it wrote two chunks and before it recorded any (collectors use this order). A
+// repair must not return the zeros that follow the 400 bytes of the first chunk.
 TEST(Repair, GivesNoZerosBetweenChunksThatNobodyHasReported) {
   MemoryStore memory(512, 4096), store(512, 4096);
   RecordingStore tape(memory);
@@ -226,7 +226,7 @@ TEST(Repair, RefusesWhatIsNoMultifileAndHarmsNothing) {
   EXPECT_EQ(code_of([&] { repair(store, "b", {}, quiet); }), Code::not_found);
 }
 
-// Every operation of a repair fails in turn. Reported data survives, and the next repair succeeds.
+// Every operation of a repair fails in turn. Recorded data must survive, and the next repair must succeed.
 TEST(Repair, SurvivesFailures) {
   const Program p = crash_program(7, 2);
   for (int64_t k = 0;; ++k) {
@@ -251,7 +251,7 @@ TEST(Repair, SurvivesFailures) {
   }
 }
 
-// Uses real files, with a writer and readers active at the same time.
+// Readers of real files must see a prefix of the data while a writer is active.
 TEST(Journal, AReaderSeesABeginningWhileTheFileIsWritten) {
   const auto directory =
       std::filesystem::temp_directory_path() / ("sheaf-live-" + std::to_string(::getpid()));
@@ -298,7 +298,7 @@ TEST(Journal, AReaderSeesABeginningWhileTheFileIsWritten) {
   std::filesystem::remove_all(directory);
 }
 
-// Programs that do not need a journal do not pay for one.
+// A program that writes one chunk and closes must create no journal.
 TEST(Journal, IsNotMadeByAProgramThatWritesOneChunkAndCloses) {
   MemoryStore memory;
   RecordingStore tape(memory);
@@ -320,14 +320,14 @@ TEST(Journal, OfAnotherFileOfTheSameNameDoesNotCount) {
   }
   const auto journal = store.contents("a.journal");
   Writer young(store, {"a", sizes, ranks, 512}, mode_of("w"));
-  store.set_contents("a.journal", journal);  // as if its removal had failed
+  store.set_contents("a.journal", journal);  // simulates a failed removal
   EXPECT_EQ(stream_of(store, "a", 0).size(), 0u);
   young.stream().write(content(0, 0, 20));
   young.commit();
   EXPECT_EQ(stream_of(store, "a", 0), content(0, 0, 20));
 }
 
-// Bytes of a failed write are not reported, even if the write had left chunks.
+// Readers must not find bytes of a failed write, even if the write had recorded completed chunks.
 TEST(Journal, TakesBackWhatAFailedWriteHadReported) {
   for (int64_t k = 0; k < 40; ++k) {
     MemoryStore memory;
@@ -352,7 +352,7 @@ TEST(Journal, TakesBackWhatAFailedWriteHadReported) {
   }
 }
 
-// After a failed sync the state of the disk is unknown, and the close reports it.
+// After a failed sync, the state of the disk is unknown. The close must report the failure.
 TEST(Durable, AFailedFlushIsToldAtTheClose) {
   MemoryStore memory;
   FaultyStore faulty(memory);

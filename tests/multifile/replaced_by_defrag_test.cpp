@@ -1,4 +1,4 @@
-// `defrag` of a file onto itself.
+// `defrag` of a file onto itself, which replaces the only copy of the data.
 #include <gtest/gtest.h>
 
 #include "multifile/tools/defrag.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 WorkProgress quiet;
 
-// The only copy of the data.
+// The new file must be on disk before it gets the name.
 TEST(Defrag, OfAFileOntoItselfIsOnDiskBeforeItGetsTheName) {
   MemoryStore memory;
   RecordingStore tape(memory);

@@ -1,4 +1,4 @@
-// Number of requests for the metadata of a multifile, each of which is a message to a server.
+// Number of metadata requests of a multifile. Each request is a message to a server.
 #include <gtest/gtest.h>
 
 #include "support/hosts_store.hpp"
@@ -14,7 +14,7 @@ std::string changes_of(const RecordingStore& recorded) {
   return all;
 }
 
-// Four tasks that share one file or have one file each.
+// Writes with four tasks, in one shared file or in one file for each task.
 void write(Store& store, int32_t nfiles, const std::string& words, bool flushes = false) {
   run_fibers(fibers(4, 1), [&](Comm& comm) {
     ParallelWriteRequest request;

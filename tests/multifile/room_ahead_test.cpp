@@ -1,4 +1,4 @@
-// Streams preallocate space ahead of large writes and release the unused rest when they leave a chunk.
+// Streams must preallocate space ahead of large writes, and release the unused rest when they leave a chunk.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ class RoomAhead : public ::testing::Test {
 
   int64_t allocated() { return posix_store().status(path_).allocated; }
 
-  // Writes a serial multifile of `tasks` tasks with chunks of `chunk` bytes; use(writer) writes the data.
+  // Writes a serial multifile of `tasks` tasks with chunks of `chunk` bytes. use(writer) writes the data.
   template <class Use>
   void write(Store& store, int tasks, int64_t chunk, Use use) {
     const std::vector<int64_t> sizes(static_cast<size_t>(tasks), chunk);
@@ -72,8 +72,7 @@ TEST_F(RoomAhead, InEveryBlockAndForEveryTask) {
   for (int task = 0; task < 2; ++task) expect_bytes(task, 6 * MiB);
 }
 
-// Requests that fill chunks, requests larger than a chunk, and chunks that end between two multiples of the
-// preallocation unit.
+// Requests fill chunks, exceed a chunk, or end between two multiples of the preallocation unit.
 TEST_F(RoomAhead, OfRequestsOverSeveralChunks) {
   write(posix_store(), 2, 17 * MiB + 4096, [](Writer& writer) {
     for (int task = 0; task < 2; ++task) {
@@ -86,7 +85,8 @@ TEST_F(RoomAhead, OfRequestsOverSeveralChunks) {
   for (int task = 0; task < 2; ++task) expect_bytes(task, 36 * MiB + 700'005);
 }
 
-// From then on the program itself writes, after the data of the stream.
+// Once the program has the stream, the program itself writes after the data of the library. Preallocation
+// must end.
 TEST_F(RoomAhead, EndsWhenTheProgramAsksForTheStream) {
   write(posix_store(), 1, 40 * MiB, [&](Writer& writer) {
     WriteStream& stream = writer.stream();
@@ -104,7 +104,7 @@ TEST_F(RoomAhead, EndsWhenTheProgramAsksForTheStream) {
   expect_bytes(0, 18 * MiB);
 }
 
-// A store without preallocation yields the same bytes.
+// A store without preallocation must yield the same bytes.
 TEST_F(RoomAhead, ChangesNothingInTheFile) {
   Program p;
   p.fsblksize = 4096;

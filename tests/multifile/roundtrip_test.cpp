@@ -1,4 +1,5 @@
-// Random programs, written serially and in parallel, read back in every way and compared with the model.
+// Random programs, written serially and in parallel. Every kind of reader reads them back, and the test
+// compares the data with the model.
 #include <gtest/gtest.h>
 
 #include "support/programs.hpp"
@@ -41,7 +42,7 @@ TEST(RoundTrip, OfGroupsInReversedOrder) {
       write_in_parallel(store, "a.sion", p, seed);
       check_every_way(store, "a.sion", p, p.buffer);
     });
-    // The first task of each file is the last of its group.
+    // The first task of each file must be the last one of its group.
     const Multifile m = load_multifile(store, "a.sion");
     for (int t = 0; t < p.ntasks(); ++t) {
       const bool last = t + 1 == p.ntasks() || group_of(t + 1, p.ntasks()) != group_of(t, p.ntasks());
@@ -51,7 +52,7 @@ TEST(RoundTrip, OfGroupsInReversedOrder) {
   }
 }
 
-// A single file has no mapping that could record another order.
+// Without a mapping, a single file cannot record another order of tasks, so the tasks must be in rank order.
 TEST(RoundTrip, OfOneGroupInReversedOrder) {
   Program p;
   p.requests = {100, 0, 2000, 5};
@@ -79,7 +80,7 @@ std::vector<std::byte> plain_part(const std::vector<std::byte>& bytes) {
   return file;
 }
 
-// The two kinds of writer agree on all that docs/format.md requires to be equal.
+// Serial and parallel writers must agree on all bytes that docs/format.md requires to be equal.
 TEST(RoundTrip, SerialAndParallelFilesDifferOnlyWhereTheFormatSays) {
   for (uint64_t seed = 3001; seed <= 3030; ++seed) {
     Program p = random_program(seed);
@@ -100,7 +101,7 @@ TEST(RoundTrip, SerialAndParallelFilesDifferOnlyWhereTheFormatSays) {
   }
 }
 
-// docs/format.md, section 15, to the byte.
+// Writes the example of docs/format.md, section 15. Every byte must match.
 TEST(RoundTrip, WorkedExampleOfTheFormat) {
   Program p;
   p.fsblksize = 128;

@@ -1,4 +1,4 @@
-// Physical files with matching names that do not belong together.
+// Physical files whose names form a set, but which two different runs wrote.
 #include <gtest/gtest.h>
 
 #include "multifile/recover/repair.hpp"
@@ -19,7 +19,8 @@ Program set_program(int64_t bytes) {
   return p;
 }
 
-// File 0 is of a run that was killed in its open, or closed; the other files are of the previous run.
+// File 0 is of a run that was killed in its open, or of a complete one. The other files are of the previous
+// run. Readers and repairs must reject the set.
 TEST(Sets, OfFilesOfTwoRunsAreNeitherRepairedNorReadAsOne) {
   for (const bool closed : {false, true}) {
     MemoryStore store(4096, 4096), other(4096, 4096);

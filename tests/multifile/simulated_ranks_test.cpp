@@ -1,7 +1,6 @@
 // Simulates up to 10,000 ranks. In some runs ranks arrive late, a rank fails, or storage fails at random. An
-// open or a close must succeed on all ranks or fail on all ranks. No rank may wait for ever, and closed files
-// must be correct. A seed determines a run: SHEAF_RANKS_SEED runs one seed, SHEAF_RANKS_RUNS sets the number
-// of runs.
+// open or a close must succeed on all ranks or fail on all ranks. No rank may hang, and closed files must be
+// correct. A seed determines a run: SHEAF_RANKS_SEED runs one seed, SHEAF_RANKS_RUNS sets the number of runs.
 #include <gtest/gtest.h>
 
 #include "support/programs.hpp"
@@ -47,8 +46,8 @@ Run run_of(uint64_t seed) {
     r.failing_rank = static_cast<int>(random.below(r.ranks));
     r.failing_call = static_cast<int>(random.below(r.calls + 1));
   } else if (random.chance(2)) {
-    // The range covers about four operations per rank. So in large runs, the fault also hits opens and writes
-    // of single ranks.
+    // The range covers about four operations per rank. In large runs, the fault therefore also hits opens and
+    // writes of single ranks.
     r.fault.fail_at = random.below(4 * int64_t{r.ranks} + 10);
     r.fault.from_then_on = random.chance(3);
     r.fault.half_first = random.chance(2);
@@ -88,7 +87,7 @@ class Outcomes {
   std::vector<Step> steps_;
 };
 
-// Returns whether the close succeeded.
+// Performs one rank's part of a run. Returns whether the close succeeded.
 bool write(Store& store, const Run& r, Comm& comm, Random& random, Outcomes& outcomes,
            std::vector<int64_t>& written) {
   const auto me = static_cast<size_t>(comm.rank());
@@ -117,7 +116,7 @@ bool write(Store& store, const Run& r, Comm& comm, Random& random, Outcomes& out
     });
     if (!failed) written[me] += std::ssize(bytes);
     if (call % 3 == 1) attempt([&] { writer->commit(); });
-    // A rank makes the later calls even if this one failed, because a real program may do so.
+    // After a failed call the rank makes the later calls, too, because a real program may do so.
   }
   delay(random);
   const auto closing = attempt([&] { writer->close(); });
@@ -125,7 +124,7 @@ bool write(Store& store, const Run& r, Comm& comm, Random& random, Outcomes& out
   return !closing;
 }
 
-// Checks what each rank reads back of its own stream. Odd seeds read collectively.
+// Checks the stream that each rank reads back. With odd seeds, ranks read collectively.
 void check_closed(Store& memory, const Run& r, const std::vector<int64_t>& written, uint64_t seed) {
   TaskHandles store(memory);
   run_fibers(fibers(r.ranks, seed + 1), [&](Comm& comm) {

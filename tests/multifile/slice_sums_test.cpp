@@ -1,6 +1,6 @@
-// Checksums of slices with so large a number per task that they reach the metadata writers in rounds
-// (multifile/metadata/slice_sums). No actual data is written: the streams are made to believe that their
-// tasks wrote it.
+// Checksums of slices that are so large per task that they reach the metadata writers in rounds
+// (multifile/metadata/slice_sums). The tests write no actual data: they make each stream behave as if its
+// task had written it.
 #include <gtest/gtest.h>
 
 #include "base/crc32c.hpp"
@@ -57,7 +57,7 @@ void expect_sound(Store& store, const std::string& path) {
     for (const Finding& finding : f.findings) ADD_FAILURE() << finding.message;
 }
 
-// Several tasks with a given number of checksums each.
+// A multifile whose tasks have a given number of checksums each.
 struct Modelled {
   std::vector<int64_t> counts;
   int32_t nfiles = 1;
@@ -65,7 +65,7 @@ struct Modelled {
 
   Sums sums(int64_t task) const { return modelled_sums(task, counts[static_cast<size_t>(task)]); }
 
-  // Returns the codes of the tasks' closes.
+  // Returns the code of the close on every task.
   std::vector<Code> write(Store& inner, const std::function<void(Writer&)>& before_close = {}) const {
     SharedHandles store(inner);
     std::vector<Code> codes(counts.size(), Code::ok);
@@ -112,7 +112,7 @@ TEST(SliceSums, OfTasksWithFewAndWithMany) {
   expect_written({{3, 0, 0, 3 * sums_of_window, 1}});
 }
 
-// Two files other than the first are complete before any round, the third only afterwards.
+// One file needs rounds; the other files have so few checksums that they are complete before any round.
 TEST(SliceSums, OfSeveralFilesSomeOfWhichNeedRounds) {
   for (const char* const words : {"w", "w,durable"}) {
     expect_written({{9, 9, 9, 9, sums_of_window, sums_of_window + 1, 9, 9}, 4, words});
@@ -128,7 +128,7 @@ TEST(SliceSums, OfSeveralLeadersOfAFile) {
   expect_written(m);
 }
 
-// Only the tasks know their files, so the mapping is gathered.
+// Only the tasks know their files, so the metadata writers must gather the mapping.
 TEST(SliceSums, WithAMappingThatIsGathered) {
   MemoryStore memory;
   SharedHandles store(memory);
@@ -151,7 +151,7 @@ TEST(SliceSums, WithAMappingThatIsGathered) {
   expect_sums(memory, "a.000001", {sums(5), sums(3), sums(1)});
 }
 
-// Whatever store operation fails, all tasks have one outcome, and a closed multifile is correct.
+// Whatever store operation fails, all tasks must have one outcome, and a closed multifile must be correct.
 TEST(SliceSums, FaultsInRoundsHaveOneOutcome) {
   for (const int32_t nfiles : {1, 2}) {
     const Modelled m{{7, sums_of_window + 3, sums_of_window, 5, 2}, nfiles, "w,durable"};
@@ -174,7 +174,7 @@ TEST(SliceSums, FaultsInRoundsHaveOneOutcome) {
       FaultyStore faulty(memory, plan);
       std::vector<Code> codes;
       if (code_of([&] { codes = m.write(faulty); }) != Code::ok)
-        continue;  // failed in the open, so no task got any further
+        continue;  // the open failed, so no task reached the close
       EXPECT_EQ(std::ranges::count(codes, codes[0]), std::ssize(codes));
       if (codes[0] == Code::ok) m.expect_in(memory);
       failed += codes[0] != Code::ok;
@@ -215,7 +215,8 @@ TEST(SliceSums, ATaskThatHasFailedFailsTheClose) {
   }
 }
 
-// Tasks of several processes in two files. Then all but one are appended to, some with new blocks.
+// Tasks of several processes write two files. Then an append extends all tasks but one, some of them with new
+// blocks.
 TEST(SliceSums, OfMappedTasksAndOfThoseAppendedTo) {
   constexpr int processes = 3;
   const std::vector<int64_t> counts{
@@ -224,7 +225,7 @@ TEST(SliceSums, OfMappedTasksAndOfThoseAppendedTo) {
   const auto place_of = [](int64_t t) {
     return layout::Placement{static_cast<int32_t>(t % 2), static_cast<int32_t>(t / 2)};
   };
-  // Even ones have space for one more piece, odd ones are full.
+  // Even tasks have space for one more piece, odd tasks are full.
   const auto chunk_of = [&](int64_t t) {
     return piece * (counts[static_cast<size_t>(t)] + (t % 2 == 0 || t == 3));
   };

@@ -89,7 +89,7 @@ CHANGES = {
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)
 class Comparison(unittest.TestCase):
-    """Compares small libraries, in which every kind of change can be made."""
+    """Compares small libraries before and after every kind of change."""
 
     def describe(self, text: str, node: str = "SHEAF_1") -> str:
         with tempfile.TemporaryDirectory() as place:

@@ -1,5 +1,5 @@
-"""A component installed after a build directory was configured is found by the next configuration: missing components
-are not cached."""
+"""If a component is installed after a build directory was configured, the next configuration must find it, because
+missing components are not cached."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-// Memory of a slice's metadata writer in the close of tasks with very much data: the rows and windows of the
-// checksums, independent of their number. The data does not exist: streams are made to believe that their
-// tasks wrote it, with modelled checksums.
+// Memory of a slice's metadata writer in the close of tasks with very much data: it must be independent of
+// the number of checksums. No data exists: the test makes each stream behave as if its task had written it,
+// with modelled checksums.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -32,7 +32,7 @@ int64_t sums_per_task() {
   return (text ? std::strtoll(text, nullptr, 10) : 1) * ((1 << 30) / piece);
 }
 
-// A group with slices as large as those of a much larger group.
+// Decorator of a Comm. Gives a group slices as large as those of a much larger group.
 class InLargeSlices final : public test::ForwardingComm {
  public:
   using ForwardingComm::ForwardingComm;
@@ -155,7 +155,7 @@ TEST(CloseMemory, OfALeaderIsBoundedWhateverItsTasksHaveWritten) {
               slice_tasks, static_cast<long long>(4 * of_task >> 10), static_cast<long long>(leader >> 10),
               static_cast<long long>(member >> 10));
   EXPECT_LE(leader, leader_limit);
-  // A member holds its own checksums once, and little else.
+  // Each member may hold its own checksums once, and little else.
   EXPECT_LE(member, 4 * of_task + (4 << 10));
 
   EXPECT_TRUE(expected.all_seen());

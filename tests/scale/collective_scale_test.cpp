@@ -50,7 +50,8 @@ class CountedComm final : public test::ForwardingComm {
   Sent& sent_;
 };
 
-// Tasks of equal number on all hosts own `records` in turn; these ranges follow each other.
+// Tasks with the same number on all hosts share a range, in which they own records in turn. The ranges are
+// adjacent.
 void check(int tasks, int64_t records, bool reads) {
   const int per_host = tasks / hosts;
   MemoryStore store;
@@ -137,8 +138,8 @@ int64_t resident_bytes() {
   return resident * ::sysconf(_SC_PAGESIZE);
 }
 
-// Every task has a window pool with space for the windows of all tasks. Untouched memory is not resident:
-// neither the rest of its windows nor their maps (24 MiB on every host, once).
+// Every task has a window pool with space for the windows of all tasks. Hosts must use little memory, because
+// untouched windows and maps are not resident (24 MiB on every host, once).
 TEST(CollectiveScale, HostsOfOneTaskTakeLittleMemory) {
   constexpr int alone = 256;
   constexpr int64_t records = 1024;

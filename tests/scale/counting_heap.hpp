@@ -12,8 +12,8 @@ void stop();
 // Returns the maximum bytes (with the allocator's rounding) that a task has held at once since start().
 int64_t max_held(int task);
 
-// During its lifetime, blocks of a page and more share memory with all blocks of the same `kind`, up to their
-// common length. For equal data held by very many tasks. Each block is counted in full.
+// During the lifetime of an Alike, blocks of a page or more share memory with all blocks of the same `kind`,
+// up to their common length. Used for equal data of very many tasks. Each block is counted in full.
 class Alike {
  public:
   explicit Alike(int kind);  // 0..15

@@ -1,6 +1,6 @@
-// The real open, write, close and read of a multifile with very many tasks: as many as the machine of the
-// paper had cores, and a million. Every task is a fiber. Measures memory per task and messages; both are
-// exact.
+// The real open, write, close and read of a multifile with very many tasks: as many as the paper's machine
+// had cores, and a million. Every task is a fiber. The test measures memory per task and messages; both
+// measurements are exact.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t record_bytes = 48;
 constexpr int64_t member_limit = 1024;  // heap bytes of a task that writes no metadata, besides its buffer
 constexpr int64_t buffer_bytes = 64;    // for a writer that has written one record
-// Memory of a reader to detect that the file was rewritten (storage/decorators/watched_file).
+// Memory that a reader needs to detect that the file was rewritten (storage/decorators/watched_file).
 constexpr int64_t watch_bytes = 128;
 
 int64_t value_of(int task) { return 1000003 * int64_t{task} + 17; }
@@ -77,7 +77,7 @@ void print(const char* what, int ntasks, const Outcome& run) {
 class Scale : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    // Constant length: tasks hold the name, and their memory is counted.
+    // Names have a constant length, because tasks hold them and their memory is counted.
     const std::string number = std::to_string(10'000 + ::getpid() % 10'000).substr(1);
     directory_ = std::filesystem::temp_directory_path() / ("sheaf-scale-" + number);
     std::filesystem::create_directories(directory_);

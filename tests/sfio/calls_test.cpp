@@ -40,7 +40,7 @@ std::string root() {
   return absolute;
 }
 
-// Returns a name over `subfiles` subfiles on all listeners in turn. `path` gets no number if every listener
+// Returns a name over `subfiles` subfiles on all listeners in turn. Paths are numbered unless every listener
 // has only one subfile.
 std::string name_of(const std::string& path, int subfiles) {
   std::string name;
@@ -81,7 +81,7 @@ std::vector<char> content(int task, size_t bytes) {
   return data;
 }
 
-// Every task writes a range in one way, and reads its neighbour's range in all ways.
+// Every task writes a range in one way, and reads its neighbour's range in every way.
 void all_ways(int unit, int subfiles, size_t bytes) {
   for (int way = 0; way < 4; ++way) {
     const std::string name = name_of("/ways", subfiles);
@@ -129,7 +129,7 @@ void all_ways(int unit, int subfiles, size_t bytes) {
     REQUIRE(mstat(f, &stat) == 0);
     REQUIRE(stat.size == static_cast<int64_t>(bytes) * size && stat.stripe_unit == unit &&
             stat.subfiles == subfiles);
-    // The end of the file.
+    // Reads at the end of the file.
     found.assign(bytes, 'x');
     REQUIRE(sfio_mreadc(f, stat.size - 3, found.data(), bytes) ==
             (bytes < 3 ? static_cast<int64_t>(bytes) : 3));
@@ -152,7 +152,7 @@ void one_message_per_listener() {
   mdelete(name.c_str());
 }
 
-// All listeners are on this machine. `early`: memory allocated before the session.
+// Tests memory that local listeners map. `early` is memory that was allocated before the session.
 void lent_memory(char* early) {
   constexpr int64_t bytes = 1 << 20;
   // Small buffers make small pieces, which travel in messages
@@ -255,7 +255,7 @@ void errors() {
   sheaf_print_errors(printing);
 }
 
-// A call that fails without an error at a listener counts too: at its task, or once if all tasks refuse it.
+// A call that fails without an error at a listener must count: at its task, or once if all reject it.
 void refused_calls() {
   const int printing = sheaf_print_errors(0);
   const auto all = static_cast<unsigned long>(size);
@@ -297,13 +297,13 @@ void refused_calls() {
   REQUIRE(sfio_mcreate(nullptr) == -1 && sfio_mdelete(nullptr) == -1 && sfio_mdelete(missing.c_str()) == -1);
   REQUIRE(sfio_mchsize(f, -1) == -1);
   REQUIRE(sfio_mwritec_all(f, 4 * me, me == 0 ? nullptr : text, 4) == -1);
-  REQUIRE(sfio_mwritec_all(f, 4 * me, text, 4) == 4);  // else the close fails
+  REQUIRE(sfio_mwritec_all(f, 4 * me, text, 4) == 4);  // without these bytes the close would fail
   REQUIRE(sfio_mreadc_all(f, -4, text, 4) == -1);
   const unsigned long differs = size > 1 ? 1 : 0;
   if (size > 1) REQUIRE(sfio_mopen(name.c_str(), 5 + me % 2) == nullptr && says("disagree"));
   REQUIRE(sfio_merrora(counts) == 0 && counted({5 + differs, 0, 1, 2, 1, 0, 1, 1}));
 
-  // A closed file.
+  // Calls on a closed file.
   REQUIRE(sfio_mclose(f) == 0);
   REQUIRE(sfio_mclose(f) == -1 && says("closed") && sfio_mclose(nullptr) == -1);
   REQUIRE(sfio_mwritec(f, 0, text, 4) == -1 && says("closed") && errno == EINVAL);
@@ -314,7 +314,7 @@ void refused_calls() {
   sheaf_print_errors(printing);
 }
 
-// A close completes pending transfers; sfio_wait() returns their outcome.
+// A close must complete pending transfers, and sfio_wait() must return their outcome.
 void closed_under_way() {
   const std::string name = name_of("/under-way", 2);
   MFILE* f = sfio_mopen(name.c_str(), 1000);
@@ -363,7 +363,7 @@ void random_blocks() {
   mdelete(name.c_str());
 }
 
-// Beyond 4 GiB, through both names, after a hole.
+// Transfers beyond 4 GiB, through both names of the calls, after a hole.
 void far_offsets() {
   const std::string name = name_of("/far", 2);
   MFILE* f = mopen(name.c_str(), 200);

@@ -1,6 +1,6 @@
-// The collective calls of sfio.h under MPI: every task writes blocks of its own and reads those of others. An
-// error of one task fails all. Prints "works" from compute task 0. Uses the listeners that the environment
-// specifies.
+// The collective calls of sfio.h under MPI. Every task writes blocks of its own and reads those of others. An
+// error of one task must fail the call on all tasks. Compute task 0 prints "works". Uses the listeners that
+// the environment specifies.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -43,7 +43,7 @@ void ranges_and_blocks(int unit, int subfiles, int64_t bytes) {
   REQUIRE(f != nullptr);
   const auto mine = content(me, static_cast<size_t>(bytes));
   REQUIRE(sfio_mwritec_all(f, bytes * me, mine.data(), mine.size()) == bytes);
-  // No barrier: data of the other tasks is already visible.
+  // Makes no barrier, because a collective write must be visible to all tasks when it returns.
   const int next = (me + 1) % size;
   std::vector<char> found(mine.size());
   REQUIRE(sfio_mreadc(f, bytes * next, found.data(), found.size()) == bytes &&
@@ -59,7 +59,7 @@ void ranges_and_blocks(int unit, int subfiles, int64_t bytes) {
   found.assign(mine.size(), 0);
   REQUIRE(sfio_mreadb_all(f, blocks, offsets, to, sizes) == bytes * blocks);
   if (me > 0) REQUIRE(found == mine && again == mine);
-  // The end of the file, and a task that requests no data.
+  // Reads at the end of the file, while one task requests no data.
   sfio_stat_t stat;
   REQUIRE(sfio_mstat(f, &stat) == 0);
   found.assign(mine.size(), 'x');

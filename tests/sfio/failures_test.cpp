@@ -1,10 +1,10 @@
-// Failures under a real MPI: failures_test lost|full|slow. Prints "works" from every compute task. Listeners
-// n0 and n1.
+// Failures under a real MPI: failures_test lost|full|slow. Every compute task prints "works". The listeners
+// are n0 and n1.
 //
-// - lost PID_FILE SIGNAL: the process named by the file gets the signal. Its subfile fails, the other
-//   listener's does not
-// - full: the disk of n1 has too little space for the data; the close fails
-// - slow DIRECTORY: the listeners sync for longer than the timeout of a silent listener
+// - lost PID_FILE SIGNAL: the process that the file names gets the signal. Its subfile must fail, the other
+//   listener's must not
+// - full: the disk of n1 has too little space for the data; the close must fail
+// - slow DIRECTORY: the listeners sync for longer than the timeout of a silent listener; no call may fail
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -53,7 +53,7 @@ int64_t write_half(MFILE* f, int subfile, char c) {
   return sfio_mwriteb(f, static_cast<unsigned>(sizes.size()), offsets.data(), buffers.data(), sizes.data());
 }
 
-// Checks every byte of this task in subfile 0.
+// Requires that every byte of this task in subfile 0 is `c`.
 void check_first_half(MFILE* f, char c) {
   for (int64_t at = 0; at < bytes; at += 2 * unit) {
     std::vector<char> found(unit);
@@ -113,7 +113,7 @@ void full() {
   REQUIRE(sfio_mclose(f) == -1);
   REQUIRE(says(std::strerror(ENOSPC)) && says(" are missing: "));
   REQUIRE(sfio_mdelete(name) == 0);
-  // Data beyond the end of the file is not missing.
+  // Bytes beyond the end of the file must not count as missing.
   f = prepared();
   REQUIRE(write_half(f, 1, 'b') == -1);
   MPI_Barrier(sfio_comm());
@@ -134,7 +134,8 @@ void slow(const std::string& directory) {
   REQUIRE(sid >= 0);
   const std::string data(bytes, static_cast<char>('a' + me));
   REQUIRE(sion_fwrite(data.data(), 1, bytes, sid) == bytes);
-  // Syncs are slow while the file exists: those of this flush, but not those of the open and the close.
+  // While the file `slow` exists, syncs are slow: those of this flush, but not those of the open and the
+  // close.
   const std::string mark = directory + "/slow";
   std::ofstream(mark).close();
   const double begin = MPI_Wtime();

@@ -1,5 +1,5 @@
-// Writes two striped files over the hosts n0 and n1 and reads them back: hosts_test [DIRECTORY there]. Two
-// compute tasks.
+// hosts_test [DIRECTORY]: two compute tasks write two striped files over the hosts n0 and n1, in DIRECTORY
+// there, and read them back.
 #include <cstdio>
 #include <string>
 #include <vector>

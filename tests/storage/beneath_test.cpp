@@ -1,4 +1,4 @@
-// No name leads out of a store beneath a directory, whatever the directory contains.
+// A store beneath a directory. No name may lead out of the directory, whatever the directory contains.
 #include "storage/posix/beneath.hpp"
 
 #include <sys/stat.h>
@@ -104,7 +104,7 @@ TEST_P(Beneath, LinksThatLeadOutAreRefused) {
   place.expect_kept();
 }
 
-// The link's own name is beneath the directory.
+// A link inside the directory must be removed and renamed as a link, even if it points elsewhere.
 TEST_P(Beneath, ALinkIsRemovedAndRenamedAsALink) {
   place.link(place.secret, "link");
   store->rename("link", "other");

@@ -60,7 +60,7 @@ class Beside : public ::testing::Test {
   }
   ~Beside() override { fs::remove_all(directory_); }
 
-  // `create` rejects every object planted under `name` as foreign and leaves it unchanged.
+  // Requires that `create` rejects every object planted under `name` as foreign, and leaves it unchanged.
   void expect_refused(const std::string& name, const std::function<void()>& create) {
     for (const Planting& one : plantings()) {
       SCOPED_TRACE(name + ": " + one.what);
@@ -104,7 +104,8 @@ TEST_F(Beside, TheOwnersOfNeighboursThatAreMissingDoNotCount) {
   ASSERT_EQ(::chown(name.c_str(), other_user, other_user), 0);
   EXPECT_THROW(open_beside(store_, name, data_ + ".missing"), Error);
   ASSERT_EQ(::chown(data_.c_str(), other_user, other_user), 0);
-  EXPECT_NO_THROW(make_or_open_beside(store_, name, data_, made));  // for a file with several writing users
+  EXPECT_NO_THROW(
+      make_or_open_beside(store_, name, data_, made));  // allowed, because several users may write this file
   EXPECT_FALSE(made);
   EXPECT_THROW(open_beside(store_, name, {}), Error);
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_), fs::directory_iterator()), 3);

@@ -386,7 +386,7 @@ std::function<void(Subject&)> over_posix() {
   };
 }
 
-// Striped files by their names; other files are passed to another store.
+// Decorator of a Store. Striped names lead to striped files, other names to another store.
 class WithStriped final : public ForwardingStore {
  public:
   WithStriped(std::shared_ptr<Store> striped, Store& others)
@@ -411,7 +411,7 @@ std::function<void(Subject&)> striped_over(Inner inner) {
   };
 }
 
-// A single host agrees with itself, whatever its caches do.
+// Returns a subject that is a single simulated host. It must fulfil the contract, whatever its caches do.
 auto on_a_host(test::HostsOptions options) {
   return [options](Subject& s) {
     s.hosts = std::make_unique<test::SimulatedHosts>(options);

@@ -1,4 +1,4 @@
-// The k-th operation fails as planned, and all operations are counted.
+// Requires that the k-th operation fails as planned, and that all operations are counted.
 #include "support/stores/faulty_store.hpp"
 
 #include "support/stores/memory_store.hpp"
@@ -23,8 +23,8 @@ class FaultyStoreTest : public ::testing::Test {
     store.remove(name + "2");
   }
 
-  // Repeats use() with the plan failing its 0th, 1st, ... operation, until none is left. Returns the number
-  // of failures.
+  // Repeats use(). In each run the plan fails the next operation, from operation 0 until none is left.
+  // Returns the number of failures.
   int64_t sweep(FaultPlan plan) {
     for (plan.fail_at = 0;; ++plan.fail_at) {
       for (const auto& path : memory.paths()) memory.remove(path);

@@ -1,4 +1,4 @@
-// A new file that replaces or copies an old one has the same attributes for its users.
+// A new file that replaces or copies an old one must have the same attributes for its users.
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -41,7 +41,7 @@ class LikenessTest : public ::testing::Test {
   Store& store = posix_store();
 };
 
-// An access control list that grants user 4711 `rights` (rwx as bits), in the format of Linux.
+// Returns an access control list that grants user 4711 `rights` (rwx as bits), in the format of Linux.
 std::string list_for_4711(uint16_t rights) {
   struct Entry {
     uint16_t tag, rights;
@@ -110,7 +110,7 @@ TEST_F(LikenessTest, WhoMayNotGiveAFileAwayGivesNobodyMore) {
   ASSERT_EQ(status, 0);
   EXPECT_EQ(of("new").st_uid, 1000u);
   EXPECT_EQ(of("new").st_gid, 1000u);
-  EXPECT_EQ(mode_of("new"), 0744u);  // its group has the rights of others, and its owner stays
+  EXPECT_EQ(mode_of("new"), 0744u);  // the group gets the rights of others, and the owner stays
 }
 
 TEST_F(LikenessTest, ExtendedAttributesAndAccessLists) {

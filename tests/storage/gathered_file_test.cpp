@@ -1,4 +1,4 @@
-// Small writes that are combined: the program observes the same behaviour, with few requests.
+// Small writes that are combined. The program must observe the same behaviour, with few requests.
 #include "storage/decorators/gathered_file.hpp"
 
 #include <random>
@@ -87,7 +87,7 @@ TEST(GatheredFile, IsLikeTheFileItself) {
 TEST(GatheredFile, KeepsWhatCouldNotBeWritten) {
   MemoryStore memory;
   FaultPlan plan;
-  plan.fail_at = 1;  // the operation after the open
+  plan.fail_at = 1;  // fails the operation after the open
   FaultyStore faulty(memory, plan);
   GatheredFile file(faulty.open("a", Access::fresh));
   file.write_at(bytes("kept"), 0);

@@ -24,7 +24,7 @@ TEST(HostsAtRandom, PressureWritesBackBeforeAnybodyAsks) {
   EXPECT_LT(early, 18);
 }
 
-// Hosts that write and read only pages of their own lose no data, whatever the caches do.
+// Hosts that write and read only pages of their own must lose no data, whatever the caches do.
 TEST(HostsAtRandom, PagesOfOneHostAreWhatItWrote) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     constexpr int hosts = 3;
@@ -58,7 +58,8 @@ TEST(HostsAtRandom, PagesOfOneHostAreWhatItWrote) {
       } else if (random() % 4 == 0) {
         files[host]->sync();
       } else {
-        // Holes of its own region are zeros; beyond the size it knows, it may see the end of the file.
+        // Holes of its own region must be zeros. Beyond the size it has cached, the host may see the end of
+        // the file.
         const std::string found = read_text(*files[host], begin, length);
         expected.resize(std::max(expected.size(), static_cast<size_t>(begin) + length));
         EXPECT_EQ(found, expected.substr(static_cast<size_t>(begin), found.size()))
@@ -74,7 +75,7 @@ TEST(HostsAtRandom, PagesOfOneHostAreWhatItWrote) {
   }
 }
 
-// A single host behaves like any file system.
+// A single host must behave like any file system.
 TEST(HostsAtRandom, OneHostAgreesWithItself) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     SimulatedHosts cluster({.page = 64, .seed = seed, .pressure = 3, .timeout = 4});

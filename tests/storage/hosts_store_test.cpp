@@ -79,7 +79,7 @@ TEST(HostsKeepBytes, OfTwoPlacesInAPage) {
   EXPECT_EQ(cluster.at_server("f"), expected);
 }
 
-// The bytes between two written extents are not written back.
+// A host must not write back the bytes between its two written extents.
 TEST(HostsKeepBytes, BetweenTwoPlacesThatAnotherHostWrites) {
   Cluster cluster;
   cluster.put("f", std::string(page, '.'));

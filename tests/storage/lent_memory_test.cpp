@@ -1,4 +1,4 @@
-// Memory that other processes map: with the right facts they find the same bytes, with wrong ones none.
+// Memory that other processes map. With the right facts they must find the same bytes, with wrong ones none.
 #include "base/os/lent_memory.hpp"
 
 #include <gtest/gtest.h>

@@ -55,7 +55,7 @@ TEST(LustreLayout, IsSetByIoctlOrElseByTheAttribute) {
     }
 }
 
-// The calls are specific to Lustre: elsewhere they fail, and no file is created.
+// The calls are specific to Lustre. On other file systems they must fail and create no file.
 TEST(LustreLayout, IsOfNoConcernElsewhere) {
   const TemporaryDirectory directory;
   const std::string path = directory / "a";

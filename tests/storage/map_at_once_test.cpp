@@ -1,4 +1,4 @@
-// Resident pages are mapped without one fault per page, and keep their bytes.
+// Resident pages must be mapped without one fault per page, and keep their bytes.
 #include "base/os/map_at_once.hpp"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(MapAtOnce, SavesAFaultForEachPage) {
   }
 }
 
-// A hint that cannot be followed changes nothing, errno included.
+// A hint that cannot be followed must change nothing, not even errno.
 TEST(MapAtOnce, LeavesErrnoAlone) {
   errno = ENOENT;
   map_at_once({reinterpret_cast<std::byte*>(page), page});

@@ -29,7 +29,7 @@ class PosixStoreTest : public ::testing::Test {
   Store& store = posix_store();
 };
 
-// MooseFS keeps the length of a file as long as a descriptor that wrote is open. Writes therefore use a
+// MooseFS keeps the length of a file as long as a descriptor that wrote is open. Writes must therefore use a
 // temporary descriptor.
 TEST_F(PosixStoreTest, WritesPastTheCacheOfFuseHaveADescriptorWhereLengthsAreKeptWithThem) {
   const auto open_now = [] {
@@ -123,7 +123,7 @@ TEST(MoveAll, NeverAsksForMoreThanLinuxMoves) {
   EXPECT_EQ(most, max_bytes_per_call);
 }
 
-// 2.25 GiB of addresses over 64 MiB of memory.
+// Transfers 2.25 GiB of addresses, which map 64 MiB of memory repeatedly.
 TEST_F(PosixStoreTest, TransfersMoreThanTwoGigabytesInOneCall) {
   constexpr size_t piece = 64 << 20;
   constexpr size_t total = 36 * piece;
@@ -182,7 +182,7 @@ TEST_F(PosixStoreTest, CloseReportsADelayedError) {
   EXPECT_NO_THROW(file->close());
 }
 
-// A limit on the file size makes a write return short first and fail then.
+// A limit on the file size shortens a write first and makes the rest fail. The error must name the range.
 TEST_F(PosixStoreTest, AWriteThatRunsIntoALimitNamesItsRange) {
   rlimit before;
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -224,7 +224,7 @@ TEST_F(PosixStoreTest, StatusBelowAFileIsNothingAndOtherObstaclesAreErrors) {
   EXPECT_EQ(error_of([&] { store.status(directory / std::string(300, 'x')); }).errno_value(), ENAMETOOLONG);
 }
 
-// The other end of the pipe is never opened.
+// The other end of the pipe is never opened. The open must fail without waiting for it.
 TEST_F(PosixStoreTest, PipesAndSocketsAreRefusedWithoutWaiting) {
   ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0666), 0);
   const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
@@ -251,7 +251,8 @@ TEST_F(PosixStoreTest, DescriptorsThatProgramsGetWaitAsUsual) {
       0);
 }
 
-// A process with a lease on the file, such as a file server, is notified and gets time to release it.
+// A process with a lease on the file, such as a file server, is notified. The open must wait until it
+// releases the lease.
 TEST_F(PosixStoreTest, AFileWithALeaseIsWaitedFor) {
   const std::string path = directory / "a";
   store.open(path, Access::fresh);

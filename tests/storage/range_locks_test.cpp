@@ -109,7 +109,7 @@ TEST(LockPatience, IsForAllTasksOneAfterTheOtherAndHasABound) {
   EXPECT_GT(lock_timeout(INT64_MAX, INT64_MAX), std::chrono::seconds(0));
 }
 
-// A file locked by a program in the usual way: a part or the whole file.
+// A lock of a program on a part of a file or the whole file, acquired by the usual calls.
 class ProgramLock : public ::testing::Test {
  protected:
   void TearDown() override {
@@ -117,7 +117,8 @@ class ProgramLock : public ::testing::Test {
     if (file) posix_store().remove(path);
   }
 
-  // Locks by this process (lockf belongs to the process, not to a descriptor) or by a second process.
+  // Locks the range in this process or in a second one. (A lock of lockf belongs to the process, not to a
+  // descriptor.)
   void take(int64_t offset, int64_t length, bool by_another) {
     int ready[2];
     ASSERT_EQ(::pipe(ready), 0);
@@ -199,7 +200,8 @@ TEST_F(ProgramLock, ThatIsNotGivenBackIsAnErrorThatNamesItsHolder) {
   EXPECT_TRUE(file->lock(10, 10, true)) << "what failed has left nothing behind";
 }
 
-// A lock of this library, in any process, is not mistaken for a program's: it is waited for.
+// A lock of this library, in any process, must not be reported as a program's lock. The caller must wait for
+// it.
 TEST_F(ProgramLock, IsToldFromThoseOfThisLibrary) {
   const auto other = posix_store().open(path, Access::write);
   RangeLock lock = other->lock(0, 100, true);

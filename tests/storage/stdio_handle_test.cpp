@@ -1,4 +1,4 @@
-// Programs may mix the stream, the descriptor and library calls; all three agree on the position.
+// Programs may mix calls of the stream, the descriptor and the library. All three must agree on the position.
 #include "storage/stdio_handle.hpp"
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ class StdioHandleTest : public ::testing::Test {
     buffer.resize(got > 0 ? static_cast<size_t>(got) : 0);
     return buffer;
   }
-  // Requires that stream, kernel and handle are at `position`.
+  // Requires that stream, kernel and handle have the position `position`.
   static void expect_at(StdioHandle& handle, int64_t position) {
     if (handle.stream() != nullptr) {
       EXPECT_EQ(::ftello(handle.stream()), position);

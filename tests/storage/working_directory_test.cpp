@@ -94,7 +94,7 @@ TEST_F(WorkingDirectoryTest, WithoutADirectoryNamesAreUsedAsGiven) {
   EXPECT_TRUE(store->status(absolute).exists);
 }
 
-// The absolute form of the name exceeds the system's limit.
+// The absolute form of the name exceeds the system's limit. The call must succeed nevertheless.
 TEST_F(WorkingDirectoryTest, NamesOfDeepDirectoriesAreShortEnough) {
   const std::string component(200, 'd');
   for (int depth = 0; depth < 25; ++depth) {
@@ -148,7 +148,7 @@ TEST_F(WorkingDirectoryTest, SharedHandlesTellNamesOfDifferentDirectoriesApart) 
   EXPECT_EQ(places.planted()["a"], "precious a");
 }
 
-// Relative subfiles of striped files that this task accesses itself.
+// Requires that a task finds relative subfiles of striped files that it accesses itself.
 TEST_F(WorkingDirectoryTest, SubfilesAreFoundWhereTheyWere) {
   const std::string name = "sfio:unit=4;localhost,s0;localhost,s1;";
   for (const char* subfile : {"s0", "s1", "s0.sfio", "s1.sfio"}) places.plant(subfile);

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// One contract for both kinds.
+// The contract of both kinds of write slots: in one process and shared by processes.
 class WriteSlotsContract : public ::testing::TestWithParam<bool> {
  protected:
   Store& store() {

@@ -1,6 +1,6 @@
 // accepted: records, for each task, the bytes that the calls of a program accepted, and checks a file against
-// them. A close that succeeds promises that the file holds every accepted byte in call order, no byte of a
-// failed call, and that every failed call was repeated.
+// them. A close must fail if the program did not repeat a failed call. After a successful close, the file
+// holds every accepted byte in call order, and no byte of a failed call.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,14 +16,14 @@ class Accepted {
  public:
   explicit Accepted(int64_t ntasks) : streams_(static_cast<size_t>(ntasks)), committed_(streams_.size()) {}
 
-  // Events reported to an observer: a call of a task begins; its bytes are accepted or abandoned (task -1);
-  // all bytes accepted so far are flushed.
+  // Events that an observer receives: a call of a task begins; its bytes are accepted; its bytes are
+  // abandoned (task -1); a flush of the bytes that the task has written so far succeeds.
   enum class Event : uint8_t { begun, accepted, lacked, committed };
   using Observer = std::function<void(Event, int64_t task, std::span<const std::byte>)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
 
-  // Returns the bytes for the next call of a task. No two calls write the same bytes, so bytes of a failed
-  // call are recognizable.
+  // Returns `bytes` new bytes for the next call of `task`. No two calls write the same bytes, so a check
+  // recognizes the bytes of a failed call.
   std::vector<std::byte> next(int64_t task, int64_t bytes) {
     tell(Event::begun, task, {});
     return content(task + 1009 * ++calls_, 0, bytes);
@@ -37,8 +37,9 @@ class Accepted {
   // Reaction of a program to a failed call.
   enum class Answer { ignore, repeat, repeat_in_halves };
   static constexpr int max_tries = 4;
-  // Writes `data` with `write`, once or, depending on `answer`, until a call succeeds. Records the accepted
-  // bytes and whether any byte was rejected.
+  // Calls write(data). If the call fails, reacts as `answer` says: ignores the failure, or repeats the call,
+  // whole or in halves, at most max_tries times. Records the accepted bytes and whether any byte was rejected
+  // for good.
   template <class Write>
   void call(int64_t task, std::span<const std::byte> data, Answer answer, Write&& write) {
     if (!attempt([&] { write(data); })) return accept(task, data);
@@ -53,13 +54,13 @@ class Accepted {
       accept(task, part);
     }
   }
-  // Records that the program continued without these bytes of a failed call.
+  // Records that the program continued without `bytes`, which a failed call rejected.
   void lack(std::span<const std::byte> bytes) {
     lacks_ |= !bytes.empty();
     tell(Event::lacked, -1, bytes);
   }
   bool lacks_bytes() const { return lacks_; }
-  // Records that the program died: results of later calls are ignored.
+  // Records that the program died. Results of later calls are ignored.
   void stop() { stopped_ = true; }
   // Records a successful flush of the task.
   void commit(int64_t task) {
@@ -88,9 +89,10 @@ class Accepted {
     EXPECT_TRUE(verify(store, path, true, quiet).ok());
   }
 
-  // Checks a file after a failed close or a killed program: if it can be read, every stream is a prefix of
-  // the accepted bytes. `flushed`: the prefix includes at least the flushed bytes. `frames`: bytes of a
-  // failed call may follow, in frames stored before the failure.
+  // Checks a file after a failed close or the death of the program. If the file can be read, every stream
+  // must be a prefix of the accepted bytes. If `flushed`, this prefix must include all flushed bytes. If
+  // `frames`, bytes of a failed call may follow, because compressed frames can be stored before the call
+  // fails.
   void expect_beginnings_in(Store& store, bool flushed, bool frames, const std::string& path = "a") const {
     std::vector<std::vector<std::byte>> found;
     if (attempt([&] { found = streams_in(store, path); })) {

@@ -10,7 +10,8 @@ namespace sheaf::test {
 
 inline int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
-// Returns, for each task of one physical file, the first task of its group. collsize 0: automatic.
+// Returns, for each task of one physical file, the first task of its group. If collsize is 0, the group size
+// is chosen automatically.
 inline std::vector<int64_t> groups_of(const std::vector<int64_t>& requests, int64_t fsblksize,
                                       int64_t collsize) {
   const auto n = std::ssize(requests);
@@ -54,7 +55,7 @@ inline std::vector<int64_t> collective_chunks(const std::vector<int64_t>& reques
   return chunks;
 }
 
-// A program of collective calls. Before each call a task may write independently.
+// A sequence of collective calls. Each task may write independently before each call.
 struct CollectiveProgram {
   int32_t fsblksize = 512;
   int32_t nfiles = 1;
@@ -94,7 +95,8 @@ struct CollectiveProgram {
   std::pair<TaskModel, std::vector<std::byte>> expected(int task) const {
     TaskModel model{chunk(task), {0}};
     std::vector<std::byte> bytes;
-    std::vector<int64_t> done(requests.size());  // bytes of each task so far, collective or not
+    std::vector<int64_t> done(
+        requests.size());  // bytes of each task so far, by collective and independent calls
     const auto write = [&](int from, int64_t count, bool here) {
       if (here && count > 0 && model.chunk > 0) {
         model.apply({Step::write, count});

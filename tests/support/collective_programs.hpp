@@ -7,7 +7,7 @@
 
 namespace sheaf::test {
 
-// Runs a body on `ntasks` tasks, each with its own Comm.
+// Runs a body on `ntasks` tasks. Each task has its own Comm.
 using Players = std::function<void(int ntasks, const std::function<void(Comm&)>& body)>;
 
 inline Players on_fibers(uint64_t seed = 0) {
@@ -77,8 +77,8 @@ inline void check_program(Store& store, const std::string& path, const Collectiv
   }
 }
 
-// Every task reads its stream in collective calls of random sizes, with occasional independent reads in
-// between.
+// Every task reads its stream in collective calls of random sizes. Some tasks read independently between two
+// calls.
 inline void read_program(Store& store, const std::string& path, const CollectiveProgram& p, uint64_t seed,
                          const Players& players, const std::function<void()>& between = yield) {
   TaskHandles shared(store);

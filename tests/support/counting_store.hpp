@@ -1,4 +1,4 @@
-// counting_store: counts concurrent writes and delays them so that they overlap.
+// counting_store: counts concurrent writes, and delays each one so that concurrent writes overlap.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace sheaf::test {
 
-// May be placed in memory shared by processes.
+// Counters of CountingStore. They may be placed in memory that several processes share.
 struct WritersAtWork {
   std::atomic<int> now{0};
   std::atomic<int> most{0};
@@ -26,8 +26,8 @@ struct WritersAtWork {
   void leave() { --now; }
 };
 
-// Decorator of a Store. Counts only writes of at least `smallest` bytes or, on request, only reads of that
-// size.
+// Decorator of a Store. Counts the writes of at least `smallest` bytes, or with `reads` the reads of at least
+// that size.
 class CountingStore final : public Store {
  public:
   CountingStore(Store& inner, WritersAtWork& count, size_t smallest, bool reads = false)

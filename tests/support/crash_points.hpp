@@ -1,5 +1,5 @@
-// crash_points: runs a program over a recording store. Computes the minimum and maximum length of each stream
-// after a crash, for every prefix of the recorded changes.
+// crash_points: runs a program over a recording store. For every prefix of the recorded changes, computes the
+// minimum and maximum length of each stream after a crash.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class Reported {
     return bytes;
   }
 
-  bool was_complete = false;  // the file was complete before the program and may stay complete
+  bool was_complete = false;  // a crash may leave the complete file that existed before the program
   size_t opened = 0;          // number of changes when the open returned
   size_t closing = 0;         // number of changes before the close
   size_t closed = 0;          // number of changes after the close
@@ -50,7 +50,7 @@ class Reported {
   std::vector<std::vector<Point>> least_, most_;
 };
 
-// Data that survives without a close: flushed bytes, chunks that a write completed, or all completed chunks.
+// Data that survives a death before the close: flushed bytes, chunks that a write completed, or all chunks.
 enum class Counts { flushes, writes, all };
 
 // Returns true if the hosts have separate caches. The journal then records a completed chunk only when
@@ -89,7 +89,7 @@ class RecordedTask {
   }
 
   bool accepts(const Step& s) const { return model_.accepts(s); }
-  // Continues after data that another program wrote.
+  // Sets the blocks that another program has written. Later steps follow them.
   void go_on_behind(const TaskModel& model) { model_ = model; }
 
  private:
@@ -126,8 +126,8 @@ inline std::vector<int64_t> check_recovered(Store& store, const Program& p, cons
   return lengths;
 }
 
-// Returns a program with large requests: each collective call is then a round, so its bytes are in the file
-// when the call returns.
+// Returns a program with requests so large that each collective call is a round. Its bytes are then in the
+// file when the call returns.
 inline Program large_crash_program(uint64_t seed, int nfiles) {
   Random random(seed);
   Program p;
@@ -213,7 +213,7 @@ inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported&
 }
 
 // Runs the program in collective calls. All tasks make the same number of calls. Unless every call is a
-// round, only flushed bytes count, because the tasks may not have sent other bytes to their collector.
+// round, only flushed bytes count, because tasks may not have sent the remaining bytes to their collector.
 inline void record_collectively(RecordingStore& tape, const Program& p, Reported& reported,
                                 const std::string& words, uint64_t seed) {
   TaskHandles store(tape);
@@ -249,7 +249,7 @@ inline void record_collectively(RecordingStore& tape, const Program& p, Reported
   reported.closed = tape.length();
 }
 
-// Runs the steps of `p` for the tasks `mine` of this process, each task in its turn, and closes.
+// Runs the steps of the tasks `mine` of this process, and closes. The tasks take turns after each step.
 inline void step_and_close(Comm& comm, Writer& writer, const Program& p, const std::vector<int64_t>& mine,
                            std::vector<RecordedTask>& tasks, const RecordingStore& tape, Reported& reported) {
   size_t steps = 0;
@@ -295,7 +295,7 @@ inline void record_mapped(RecordingStore& tape, const Program& p, Reported& repo
   reported.closed = tape.length();
 }
 
-// Appends to the file that the first half of the steps wrote and closed.
+// Writes and closes a file with the first half of the steps. Then appends the second half.
 inline void record_appending(RecordingStore& tape, const Program& p, Reported& reported,
                              const std::string& words, uint64_t seed) {
   Program first = p, second = p;
@@ -327,7 +327,7 @@ inline void record_appending(RecordingStore& tape, const Program& p, Reported& r
   reported.closed = tape.length();
 }
 
-// Reports the length of a stream after a flush (`flushed`), otherwise the bytes in its completed chunks.
+// Reports the length of a stream. Unless `flushed`, only the bytes in its completed chunks count.
 inline void report_progress(Reported& reported, int64_t task, const RecordingStore& tape, WriteStream& stream,
                             bool flushed) {
   reported.reported(task, tape.length(), stream.bytes_written() - (flushed ? 0 : stream.position()));
@@ -376,7 +376,7 @@ inline void record_merging(RecordingStore& tape, const Program& p, Reported& rep
   reported.closed = tape.length();
 }
 
-// Writes the heads and values of key-value records, which fill every chunk before they begin the next one.
+// Writes the heads and values of key-value records. Records fill each chunk before the next one begins.
 inline void record_records(RecordingStore& tape, const Program& p, Reported& reported,
                            const std::string& words, uint64_t) {
   std::vector<int64_t> ranks(p.requests.size());

@@ -1,5 +1,5 @@
 // current_directory: a program that changes its current directory while files are open. The fixture has two
-// directories, `here` and `elsewhere`; the files in `elsewhere` must stay unchanged to the byte.
+// directories, `here` and `elsewhere`. The test fails if the program changes a file in `elsewhere`.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// environment: an environment variable that is set during the lifetime of an object.
+// environment: sets an environment variable during the lifetime of an object.
 #pragma once
 
 #include <cstdlib>

@@ -30,15 +30,16 @@ struct ModelWord {
   }
 };
 
-// Explores all reachable states and returns their number; stops at the first invalid state. State must be
-// trivially copyable with all bytes defined. It provides can_go(task), has_left(task), text(), and step(task)
-// and at_end(), which return an error text or "".
+// Explores all reachable states and returns their number. Stops at the first invalid state. State must be
+// trivially copyable, and all its bytes must be defined. Its members can_go(task), has_left(task) and text()
+// describe it; step(task) and at_end() return an error text, or "" on success.
 template <class State>
 size_t explore(const State& first, int tasks, size_t most = 20'000'000) {
   static_assert(std::is_trivially_copyable_v<State>);
-  const auto key = [](const State& state) {  // confuses two of millions of states in one run of a million
-    return std::hash<std::string_view>{}({reinterpret_cast<const char*>(&state), sizeof state});
-  };
+  const auto key =
+      [](const State& state) {  // a hash; two of millions of states collide in one of a million runs
+        return std::hash<std::string_view>{}({reinterpret_cast<const char*>(&state), sizeof state});
+      };
   std::unordered_set<size_t> seen{key(first)};
   std::vector<State> open{first};
   while (!open.empty()) {

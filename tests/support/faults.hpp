@@ -1,5 +1,5 @@
-// faults: the ways in which a store operation fails, and programs that meet each failure at every operation
-// of one task.
+// faults: the ways in which a store operation fails, and programs that are run with each failure at every
+// operation of one task.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@ struct Fault {
   FaultPlan plan;
 };
 
-// Returns the faults: the k-th operation alone or with all later ones. It reports an error, fails after half
-// of a transfer, or ends a read too early.
+// Returns the faults of a sweep. The k-th operation, or every one from the k-th on, reports an error, fails
+// after half of a transfer, or ends a read too early.
 inline std::vector<Fault> kinds_of_fault() {
   std::vector<Fault> all;
   for (const bool from_then_on : {false, true}) {
@@ -48,12 +48,12 @@ class Outcomes {
 
   Accepted accepted;  // bytes that writing calls accepted
 
-  // Runs a collective call; the test fails unless all tasks have the same outcome. Returns whether the call
-  // succeeded.
+  // Runs a collective call and returns whether it succeeded. The test fails unless all tasks have the same
+  // outcome.
   bool all(int task, const std::string& call, const std::function<void()>& act) {
     return note(collective_[call], task, act);
   }
-  // Runs a call of one task. Returns false from the first failure on.
+  // Runs an independent call of `task`. Returns false if this call, or an earlier one of the task, failed.
   bool own(int task, const std::function<void()>& act) { return note(own_[std::to_string(task)], task, act); }
 
   void expect_one_outcome() const {
@@ -90,15 +90,15 @@ class Outcomes {
     return mine == 0;
   }
   int ntasks_;
-  bool any_code_;  // accepts any error code, as a truncated file may cause any
+  bool any_code_;  // accepts any error code, because a truncated file may cause any of them
   std::map<std::string, PerTask> collective_, own_;
 };
 
 struct FaultyProgram {
   std::string name;
   int ntasks = 1;
-  bool reads = true;    // reads complete files, which lack something if a read ends early
-  bool notices = true;  // every failing operation is an error of the program
+  bool reads = true;    // a read that ends early is an error, because the files are complete
+  bool notices = true;  // the program must report every failing operation
   std::function<void(MemoryStore&)> make = {};                    // creates the files that exist beforehand
   std::function<void(Comm&, Store&, Outcomes&)> body = {};        // program of one task
   std::function<void(MemoryStore&, const Outcomes&)> check = {};  // checks the remaining files
@@ -114,8 +114,9 @@ inline bool only_leases_failed(const FaultyStore& store) {
       log, [](const OperationRecord& o) { return o.failed && !o.path.ends_with(".lease"); });
 }
 
-// Runs every program with every fault at each operation of the first and of the last task. Collective calls
-// have one outcome on all tasks, no task hangs, no file stays open, and the remaining files are correct.
+// Runs every program with every fault at each operation of the first and of the last task. Requires that each
+// collective call has one outcome on all tasks, that no task hangs, that no file stays open, and that the
+// remaining files are correct.
 class FaultTable : public ::testing::TestWithParam<std::tuple<FaultyProgram, Fault>> {
  protected:
   static void sweep(const FaultyProgram& program, const Fault& fault) {

@@ -37,7 +37,7 @@ class ForwardingComm : public Comm {
   int node_count() override { return comm_->node_count(); }
 
  protected:
-  // Wraps the groups that are split off.
+  // Wraps each group that split() creates. Override it to observe these groups as well.
   virtual std::unique_ptr<Comm> wrap(std::unique_ptr<Comm> comm) { return comm; }
 
   const std::unique_ptr<Comm> comm_;

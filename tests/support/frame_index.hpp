@@ -9,7 +9,7 @@
 
 namespace sheaf::format {
 
-// Decodes `bytes`, a whole frame as produced by encode_index(). Returns nothing if it is damaged or
+// Decodes `bytes`, a whole frame that encode_index() produced. Returns nullopt if the frame is damaged or
 // inconsistent.
 inline std::optional<FrameTable> decode_index(std::span<const std::byte> bytes, int64_t stored) {
   if (std::ssize(bytes) < frame_head_size + index_end_size) return std::nullopt;

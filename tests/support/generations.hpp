@@ -1,5 +1,5 @@
-// generations: multifiles of five tasks with stream lengths that identify their generation, and readers that
-// fail unless all data is of one generation.
+// generations: multifiles of five tasks whose stream lengths identify their generation. Their readers fail
+// unless all data belongs to one generation.
 #pragma once
 
 #include <optional>
@@ -41,8 +41,8 @@ inline void write_generation(Store& store, const std::string& path, int generati
   });
 }
 
-// Determines the generation of the streams that are added. Throws if the bytes belong to no generation, or
-// not to the same generation as before.
+// Determines the generation of the streams that are added. Throws if the bytes of a stream belong to no
+// generation, or to a different generation than those of earlier streams.
 class FoundGeneration {
  public:
   void add(int64_t task, ReadStream& stream) {
@@ -74,7 +74,8 @@ inline int generation_of(Store& store, const std::string& path) {
   return found.value();
 }
 
-// Reads with one reader per task. The file must not change in between.
+// Reads every task with a reader of its own and returns the generation. The file must not change between the
+// opens.
 inline int by_task(Store& store, const std::string& path) {
   FoundGeneration found;
   for (int64_t t = 0; t < generation_tasks; ++t) {
@@ -84,13 +85,13 @@ inline int by_task(Store& store, const std::string& path) {
   return found.value();
 }
 
-// Returns the generation that all tasks of a group found; they must agree.
+// Returns the generation in `found`, one entry per task of a group. Throws if the entries differ.
 inline int common(std::span<const int> found) {
   require(std::ranges::all_of(found, [&](int one) { return one == found.front(); }), "tasks differ");
   return found.front();
 }
 
-// Collective over five tasks.
+// Reads as a group of five tasks and returns the generation. Collective.
 inline int read_as_group(Store& store, Comm& comm, const std::string& path, const std::string& words = "r") {
   Reader reader(store, comm.duplicate(), path, mode_of(words));
   FoundGeneration found;
@@ -110,7 +111,7 @@ inline int by_group(Store& store, const std::string& path, const std::string& wo
   return common(found);
 }
 
-// Collective over any number of tasks.
+// Reads in mapped mode with any number of tasks and returns the generation. Collective.
 inline int read_mapped_generation(Store& store, Comm& comm, const std::string& path) {
   std::vector<int64_t> mine;
   for (int64_t t = comm.rank(); t < generation_tasks; t += comm.size()) mine.push_back(t);
@@ -135,8 +136,8 @@ inline int by_mapped(Store& store, const std::string& path) {
   return common(found);
 }
 
-// Opens the multifile like a program without knowledge of extensions: file 0, then the files that its header
-// counts. Returns whether all exist; throws if they are of different generations.
+// Opens the multifile like a program that ignores extensions: opens file 0, then as many files as its header
+// states. Returns whether all exist. Throws if they belong to different generations.
 inline bool plain_reader_opens(Store& store, const std::string& path) {
   std::optional<format::Header> lead;
   std::optional<format::Identity> identity;

@@ -6,9 +6,9 @@
 
 namespace sheaf::test {
 
-// Applies `change` atomically with respect to other hosts. If the server's answer has the attributes of
-// before the request (NFS 3), the host detects changes by other hosts. Otherwise (NFS 4) it attributes the
-// new state to itself.
+// Applies `change` atomically with respect to other hosts. In NFS 3, the server's answer contains the
+// attributes before the request, so the host detects changes by other hosts. In NFS 4 it does not, so the
+// host takes the new state for its own change.
 template <class Change>
 void HostCache::change_server(Change change) {
   const int64_t before = server_.change();

@@ -1,11 +1,12 @@
 // hosts_cache: the page cache of one file on a simulated host, modelled after the NFS client of Linux
 // (fs/nfs/file.c, write.c).
 //
-// A page is filled when it is read. It is also filled when a write covers a part of its known bytes, because
-// files are always open for reading, too. Pages stay until an open finds that the file has changed on the
-// server. A page is written back whole ("page extension"), including stale bytes of other hosts. If the host
-// holds a lock of the file, only the written bytes go out, as one range. Beyond the end that the host knows,
-// a page is zeros and is written back from its beginning. The cached size is local to the host, too.
+// The cache fills a page when the page is read, or when a write covers only a part of its known bytes.
+// (Filling is always possible, because files are open for reading, too.) Pages stay until an open finds that
+// the file has changed on the server. A page is written back whole ("page extension"), including stale bytes
+// of other hosts. If the host holds a lock on the file, only the written bytes are sent, as one range. Beyond
+// the end that the host knows, a page holds zeros and is written back from its beginning. The cached size is
+// local to the host, too.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ class HostsServer {
   virtual int64_t change() = 0;  // number of changes so far
 };
 
-// Not thread-safe. If the server throws, the page concerned stays as it was.
+// Not thread-safe. If a request to the server throws, the affected page stays unchanged.
 class HostCache {
  public:
   HostCache(HostsServer& server, const HostsOptions& options, int host)
@@ -37,7 +38,7 @@ class HostCache {
     forget();
   }
 
-  void revalidate();  // the work of an open
+  void revalidate();  // discards the pages if the file has changed, as an open does
   void flush();
   void forget();  // discards all clean pages and asks again for size and change counter
 

@@ -158,7 +158,7 @@ class HostedFile final : public File, public DirectIo {
 
   const std::string& path() const override { return path_; }
 
-  // Bytes that the server rejects are lost, and the error is reported.
+  // If the server rejects pending bytes, they are lost and close() throws the error.
   void close() override {
     const std::lock_guard lock(world_->mutex);
     if (!std::exchange(is_open_, false)) return;
@@ -168,7 +168,7 @@ class HostedFile final : public File, public DirectIo {
   }
 
  private:
-  // Bytes that the server rejects here are lost, as in a close.
+  // If the server rejects pending bytes, they are lost, as in close().
   void unlock(int64_t offset, int64_t length) {
     if (!is_open_) return;
     attempt([&] {
@@ -183,7 +183,7 @@ class HostedFile final : public File, public DirectIo {
     if (!is_open_) throw os_error("cannot use the closed file", path_, EBADF);
   }
   ServedFile::Seen& server() { return world_->seen_by(who_.host, *file_); }
-  // Pending writes go before all other requests of their host.
+  // Returns the cache, after sending the pending writes: these precede all other requests of the host.
   HostCache& cache() {
     server().drain();
     return server().cache;
@@ -289,7 +289,7 @@ std::shared_ptr<File> HostsStore::open(const std::string& path, Access access) {
   return std::make_shared<HostedFile>(path, world_, std::move(file), who_, access != Access::read);
 }
 
-// Attributes that a host caches are as old as its last open.
+// Returns attributes as this host caches them: their age is that of the host's last open.
 FileStatus HostsStore::status(const std::string& path) {
   const std::lock_guard lock(world_->mutex);
   if (world_->directories.contains(path))
@@ -316,7 +316,7 @@ void HostsStore::rename(const std::string& from, const std::string& to) {
   world_->rename(who_.host, from, to);
 }
 
-// Answered by the server.
+// Asks the server, because hosts do not cache directories.
 std::vector<std::string> HostsStore::names_in(const std::string& directory) {
   const std::lock_guard lock(world_->mutex);
   std::vector<std::string> names;

@@ -45,7 +45,7 @@ struct HostsOptions {
   bool locks_revalidate = true;
   // If true, the first call of a host with a name that another host has removed fails with ESTALE
   bool names_get_stale = true;
-  // If true, a host that did not find a name gets ENOENT once more after the file was created
+  // If true, a host that did not find a name gets one more ENOENT for it, even if the file exists by then
   bool absence_is_kept = false;
 
   int64_t page_of(int host) const {

@@ -29,8 +29,8 @@ struct HostsCounts {
   std::vector<std::string> examples;  // the first few cases of the first four counters
 };
 
-// Tally of one file. `counts` and `clock` may be shared by several files; the caller serializes access and
-// keeps them alive.
+// Tally of one file. Several files may share `counts` and `clock`. The caller serializes access and keeps
+// both alive.
 class HostsTally {
  public:
   HostsTally(int64_t unit, HostsCounts& counts, int64_t& clock)
@@ -43,7 +43,7 @@ class HostsTally {
   void published(HostedTask who) {
     published_[who].push_back(++clock_);
   }  // all bytes that the task wrote so far were closed or synced
-  // Records a read. own_host: bytes written by other tasks of the same host count as well.
+  // Records a read. With own_host, bytes that other tasks of the same host wrote count as well.
   void read(const std::string& path, HostedTask who, int64_t since, int64_t offset, int64_t length,
             bool own_host = true);
 

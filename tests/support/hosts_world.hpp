@@ -1,4 +1,4 @@
-// hosts_world: the server's files and names, and the cached knowledge of each simulated host. For
+// hosts_world: the server's files and names, and what each simulated host has cached of them. Used by
 // hosts_store.
 #pragma once
 
@@ -42,9 +42,9 @@ class ServedFile::Seen final : public HostsServer {
   void resize(int64_t size) override;
   int64_t size() override { return file_.bytes.status().size; }
   int64_t change() override { return file_.change; }
-  void check() { require_handle(); }  // fails as any request does: throws ESTALE
+  void check() { require_handle(); }  // throws ESTALE if the handle is stale, as any request does
 
-  // Writes past the cache; drain() sends the pending writes to the server in this order.
+  // Queues a write that bypasses the cache. drain() sends the queued writes to the server in this order.
   void write_behind(std::span<const std::byte> data, int64_t offset) {
     waiting_.push_back({offset, {data.begin(), data.end()}});
   }
@@ -73,7 +73,8 @@ class SimulatedHosts::World {
 
   using Served = std::shared_ptr<ServedFile>;
 
-  // Returns the file that `host` finds under the name; null: none. The caller holds the mutex. Throws ESTALE.
+  // Returns the file that `host` finds under `path`, or null if it finds none. The caller holds the mutex.
+  // Throws ESTALE if the name is stale.
   Served find(int host, const std::string& path, bool anew = false);
   Served make(int host, const std::string& path);
   void remove(int host, const std::string& path);

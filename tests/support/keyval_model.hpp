@@ -58,7 +58,7 @@ class KeyModel {
     }
   }
 
-  // Performs one random call on both.
+  // Performs one random call on the index and on the model, and compares the results.
   void step(KeyvalIndex& index, Random& random) {
     const uint64_t key = records_.empty() || random.chance(20)
                              ? 4711

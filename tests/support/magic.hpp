@@ -1,5 +1,5 @@
-// First bytes of META1 in compressed files: today's, and those of files written before encoded files had a
-// magic of their own.
+// magic: the first bytes of META1 in compressed files. Older files began like plain ones; today encoded files
+// have a magic of their own.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ inline bool is_encoded(const MemoryStore& store, const std::string& path) {
   return format::says_encoded(store.contents(path));
 }
 
-// Turns an encoded physical file into one with the old magic.
+// Gives a compressed physical file the magic of older files.
 inline void give_plain_magic(MemoryStore& store, const std::string& path) {
   auto bytes = store.contents(path);
   const auto head = std::span(bytes).first<static_cast<size_t>(format::fixed_size)>();

@@ -43,7 +43,7 @@ inline MappedProgram random_mapped(uint64_t seed, int64_t ntasks = 0, int32_t nf
   if (nfiles > 0) p.program.nfiles = nfiles;
   p.writers = writers > 0 ? writers : 1 + static_cast<int>(random.below(5));
   p.readers = readers > 0 ? readers : 1 + static_cast<int>(random.below(5));
-  // Deals the tasks to the files in random order; each file gets at least one.
+  // Assigns the tasks to the files in random order. Each file gets at least one task.
   std::vector<int> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), 0);
   for (size_t i = order.size(); i > 1; --i)
@@ -55,7 +55,7 @@ inline MappedProgram random_mapped(uint64_t seed, int64_t ntasks = 0, int32_t nf
     const auto file = std::cmp_less(i, p.program.nfiles)
                           ? static_cast<int32_t>(i)
                           : static_cast<int32_t>(random.below(p.program.nfiles));
-    // A single file is read back in the order of its local ranks.
+    // A single file has no mapping: readers number its tasks by local rank, so the writer must do so, too.
     const auto task = static_cast<size_t>(p.program.nfiles == 1 ? static_cast<int>(i) : order[i]);
     p.places[task] = {file, filled[static_cast<size_t>(file)]++};
     p.owners[task] = static_cast<int>(random.below(p.writers));

@@ -21,8 +21,8 @@ struct Offer {
   std::atomic<bool> done = false;
 };
 
-// Calls visit(offer) at the collector for every sender while the sender waits. Other groups of the file are
-// not needed.
+// Calls visit(offer) at the collector once per sender, while that sender waits. Groups of other collectors do
+// not participate.
 template <class Visit>
 int pt_serve(void* lcg, void* data, sion_int64* spec, int collector, int first, int last, Visit visit) {
   auto* end = static_cast<PthreadEnd*>(lcg);

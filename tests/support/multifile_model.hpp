@@ -12,8 +12,8 @@
 
 namespace sheaf::test {
 
-// Byte `at` of the stream of a task. It differs between tasks and between positions that a wrong offset would
-// confuse.
+// Returns the byte at position `at` of the stream of a task. Bytes differ between tasks, and between
+// positions that a wrong offset would confuse.
 inline std::byte content(int64_t task, int64_t at) {
   return static_cast<std::byte>((17 * (task + 1) + 5 * at + at / 251 + at / 65521) & 0xff);
 }
@@ -103,7 +103,8 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-// Returns a size near the interesting ones: 0, 1, the chunk, its rest, several chunks, more than a buffer.
+// Returns a random size. Prefers sizes near 0, 1, `chunk`, the rest of a chunk, several chunks, and more than
+// a buffer.
 inline int64_t random_size(Random& random, int64_t chunk) {
   switch (random.below(7)) {
     case 0:

@@ -21,8 +21,8 @@ struct SocketEnd {
   int rank = 0;
   std::vector<int> to = {};
   int calls = 0;
-  int fail_at = -1;  // the call that returns 7 after its work
-  int die_at = -1;   // the call in which this process ends with status died
+  int fail_at = -1;  // number of the call that returns 7 after its work; -1: none
+  int die_at = -1;   // number of the call in which this process ends with status `died`; -1: none
 
   int size() const { return static_cast<int>(to.size()); }
 };
@@ -32,7 +32,8 @@ inline size_t socket_bytes(int dtype, int64_t n) {
   return static_cast<size_t>(n) * (dtype == _SION_INT64 ? 8u : 4u);
 }
 
-// Sends all bytes or returns false. A closed peer is a failure, not a signal.
+// Sends all bytes and returns true, or returns false on failure. Sending to a closed peer returns false and
+// raises no signal.
 inline bool send_all(int fd, const void* data, size_t bytes) {
   for (const char* at = static_cast<const char*>(data); bytes > 0;) {
     const ssize_t sent = ::send(fd, at, bytes, MSG_NOSIGNAL);
@@ -53,8 +54,8 @@ inline bool receive_all(int fd, void* data, size_t bytes) {
   return true;
 }
 
-// Runs body(end), the work of a callback, and returns the callback's result. Nested calls of other callbacks
-// do not count.
+// Runs body(end), the work of a callback, and returns its result. Counts the call, but not the callbacks that
+// `body` calls.
 template <class Body>
 int serve(void* cg, Body&& body) {
   auto& end = *static_cast<SocketEnd*>(cg);
@@ -114,7 +115,7 @@ inline int sock_barrier(void* cg) {
   });
 }
 
-// The members of a file find each other by an exchange of everyone's file number.
+// Finds the members of the same file: all tasks exchange their file numbers.
 inline int sock_create(void** lcg, void* gcg, int grank, int gsize, int lrank, int lsize, int filenumber,
                        int) {
   return serve(gcg, [&](SocketEnd& end) {
@@ -136,8 +137,8 @@ inline int sock_free(void* lcg) {
   return 0;
 }
 
-// Runs body(end) in `count` processes; its result is the exit status. Returns the statuses in rank order. A
-// process that takes longer than `seconds` is ended by SIGALRM and has status -1.
+// Runs body(end) in `count` processes and returns their exit statuses in rank order. The result of `body` is
+// the status. SIGALRM ends a process that takes longer than `seconds`; its status is -1.
 inline std::vector<int> on_processes(int count, unsigned seconds,
                                      const std::function<int(SocketEnd&)>& body) {
   const auto n = static_cast<size_t>(count);

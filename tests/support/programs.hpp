@@ -36,7 +36,7 @@ inline FiberOptions fibers(int ranks, uint64_t seed = 0) {
   return options;
 }
 
-// Performs one task's steps. Steps that the model rejects must be rejected without any change.
+// Performs one task's steps. If the model rejects a step, the stream must reject it without any change.
 class Writing {
  public:
   Writing(int64_t task, int64_t chunk) : task_(task), model_{chunk, {0}} {}
@@ -75,7 +75,7 @@ inline Program small_program(int nfiles) {
   return p;
 }
 
-// Calls step(task, step) for all steps; tasks take turns at random.
+// Calls step(task, step) for all steps. Each next step is that of a random task.
 template <class DoStep>
 void step_in_any_order(const Program& p, uint64_t seed, DoStep step) {
   Random random(seed);
@@ -182,8 +182,8 @@ inline void check_stream(ReadStream& stream, const TaskModel& model, int64_t tas
   require(stream.at_end(), "task " + std::to_string(task) + ": end");
 }
 
-// Returns a physical file with its extension header, and the identity and hash in its footer, replaced by
-// zeros: these differ in each file.
+// Returns the bytes of a physical file with the extension header, and the identity and hash in the footer,
+// replaced by zeros. These differ from file to file.
 inline std::vector<std::byte> without_extension(std::vector<std::byte> file) {
   constexpr auto from = static_cast<size_t>(format::extension_offset);
   for (size_t i = from; i < file.size() && i < from + format::extension_size; ++i) file[i] = std::byte{};
@@ -196,7 +196,7 @@ inline std::vector<std::byte> without_extension(std::vector<std::byte> file) {
   return file;
 }
 
-// Checks a file that was not closed: every stream is a prefix of the data that `p` writes.
+// Checks a file that was not closed. Every stream must be a prefix of the data that `p` writes.
 inline void check_beginnings(Store& store, const std::string& path, const Program& p) {
   Reader all(store, path, mode_of("r"));
   require(all.facts().unclosed, "the file was not closed, and nobody says so");

@@ -1,8 +1,8 @@
-// task_handles: the open files of a simulated program's tasks. Normally all tasks share their open files, as
-// within one process. With SHEAF_TEST_HOSTS=N in the environment, every N tasks form a host on a file system
-// without cache coherence, and each task opens files for itself. Then hosts_tally counts the units that two
-// hosts write to, and the bytes that a task reads although another task wrote them and had not closed or
-// synced them. Each test prints its counts and fails if they are not 0.
+// task_handles: the open files of the tasks of a simulated program. By default all tasks share their open
+// files, as tasks within one process do. With SHEAF_TEST_HOSTS=N in the environment, every N tasks form a
+// host on a file system without cache coherence, and each task opens files for itself. Then hosts_tally
+// counts two kinds of error: units to which two hosts write, and bytes that a task reads before the task that
+// wrote them has closed or synced them. Each test prints its counts and fails if they are not 0.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ class HostsLedger {
 
 class TalliedFile final : public ForwardingFile {
  public:
-  // `open`: number of open files.
+  // `open` points to the number of open files of the store.
   TalliedFile(std::shared_ptr<File> inner, std::shared_ptr<HostsTally> tally, HostedTask who,
               std::shared_ptr<size_t> open)
       : ForwardingFile(std::move(inner)), tally_(std::move(tally)), who_(who), open_(std::move(open)) {
@@ -126,9 +126,9 @@ class TalliedFile final : public ForwardingFile {
 
  private:
   static HostsLedger& ledger() { return HostsLedger::of_test(); }
-  // Returns whether a read only identifies a file. Tasks of a host check whether a sidecar of the multifile
-  // is theirs and whether another program has completed the multifile (its pointer). They use no data there
-  // that another task of the program wrote.
+  // Returns whether a read of `bytes` bytes only identifies a file. Such reads are not counted. A task reads
+  // a sidecar of the multifile to find its owner, and the pointer to find whether another program has
+  // completed the multifile. It uses no data in them that another task of its program wrote.
   bool only_asks_whose(int64_t bytes) const {
     return bytes <= format::pointer_size || path().find(".journal") != std::string::npos ||
            path().find(".edges") != std::string::npos;
@@ -151,7 +151,8 @@ class TalliedFile final : public ForwardingFile {
   bool is_open_ = true;
 };
 
-// Replaces SharedHandles, which a program of one process has.
+// Gives each simulated task its open files. Tests use it where a program of one process would use
+// SharedHandles.
 class TaskHandles final : public ForwardingStore {
  public:
   explicit TaskHandles(Store& inner) : ForwardingStore(inner), shared_(inner) {}

@@ -1,5 +1,5 @@
-// thread_callbacks: callbacks of the generic interface over plain pthreads, as a program might write them,
-// with a callback that fails on request.
+// thread_callbacks: callbacks of the generic interface over plain pthreads, as a program might write them. On
+// request, one of their calls fails.
 #pragma once
 
 #include <pthread.h>
@@ -27,7 +27,7 @@ struct PthreadGroup {
   int size;
   pthread_barrier_t barrier;
   std::vector<void*> places;               // address that each task offers
-  std::vector<std::atomic<void*>> offers;  // address offered to a single other task
+  std::vector<std::atomic<void*>> offers;  // element i: address offered to task i alone
   std::map<int, std::shared_ptr<PthreadGroup>> made;
   std::mutex mutex;
 };
@@ -36,8 +36,8 @@ struct PthreadGroup {
 struct PthreadEnd {
   std::shared_ptr<PthreadGroup> group;
   int rank = 0;
-  // Number of this task's call that returns `result` after its work; -1: none. Counted for one callback or
-  // for all.
+  // Number of this task's call that returns `result` after its work; -1: none. Either the calls of one
+  // callback count, or those of all.
   int fail_at = -1;
   std::string fail_in = {};
   int result = 7;
@@ -52,7 +52,8 @@ inline int outcome_of(PthreadEnd* end, const char* callback) {
   return end->calls++ == end->fail_at ? end->result : 0;
 }
 
-// Existing programs pass only numbers through these callbacks.
+// Returns the bytes of `n` elements. Aborts unless `dtype` is a type of numbers, because existing programs
+// pass only these.
 inline size_t bytes_of(int dtype, int64_t n) {
   if (dtype != _SION_INT64 && dtype != _SION_INT32) std::abort();
   return static_cast<size_t>(n) * (dtype == _SION_INT64 ? 8u : 4u);
@@ -79,7 +80,8 @@ inline int pt_bcastr(void* data, void* cg, int dtype, int n, int root) {
   return outcome_of(end, "bcastr");
 }
 
-// Moves piece r, of n elements, between the root's joined memory and task r's memory.
+// Copies piece r, of n elements, between the root's joined memory and task r's memory. `gather` selects the
+// direction.
 inline void pt_move(PthreadEnd* end, void* own, void* joined, int dtype, int n, int root, bool gather) {
   end->group->places[static_cast<size_t>(end->rank)] = own;
   wait_for_all(end);

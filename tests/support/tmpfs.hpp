@@ -18,8 +18,8 @@ inline bool has_tmpfs() {
   return ::statfs("/dev/shm", &found) == 0 && found.f_type == TMPFS_MAGIC && ::access("/dev/shm", W_OK) == 0;
 }
 
-// Mounts a tmpfs of the given size ("12m") in a directory of its own during its lifetime. Unavailable if the
-// process may not mount.
+// Mounts a tmpfs of the given size ("12m") in a directory of its own, and unmounts it in the destructor. The
+// object is unavailable if the process may not mount.
 class SmallTmpfs {
  public:
   SmallTmpfs(std::string directory, const std::string& size) : directory_(std::move(directory)) {

@@ -1,5 +1,6 @@
 // watched_comm: a Comm that counts point-to-point messages, separately within and between hosts. It can
-// refuse to share memory or keep shared memory for later groups. Groups created from it are watched as well.
+// refuse to share memory, or keep shared memory for later groups. Groups that are split from it are watched
+// as well.
 #pragma once
 
 #include <map>

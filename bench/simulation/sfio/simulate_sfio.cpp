@@ -13,9 +13,9 @@
 // - --calls optimised|single: mwritec and mreadc, or a message for every piece (mwrite, mread)
 //
 // TNET has eight crossbars with four nodes each. The paper's figure does not show which crossbars are
-// connected. Here each is connected with the adjacent ones and with those three further; messages to other
-// crossbars pass through an intermediate one. Routes are static, as in the paper; the pairs of nodes are
-// distributed evenly over the four possible routes.
+// connected. The model connects each crossbar with the adjacent ones and with those three further. Messages
+// to other crossbars pass through an intermediate one. Routes are static, as in the paper; the pairs of nodes
+// are distributed evenly over the four possible routes.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -58,7 +58,8 @@ struct Setting {
   bool optimised = true;
 };
 
-// Returns one of the four links of a switch: to the next one, three further, the preceding one, three before.
+// Returns the link of a switch to the next switch, to the one three further, to the preceding one, or to the
+// one three before.
 int link_between(int from, int to) {
   constexpr int steps[] = {1, 3, switches - 1, switches - 3};
   const int distance = (to - from + switches) % switches;

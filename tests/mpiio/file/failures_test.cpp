@@ -1,5 +1,5 @@
-// A failure on one task is returned by all, whatever and whenever it is. No task hangs, and the next call
-// works.
+// Failures on one task. Whatever fails, and whenever, all tasks must return the error, no task may hang, and
+// the next call must work.
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
@@ -33,7 +33,7 @@ View view_of(const Comm& comm, bool gaps) {
   return view;
 }
 
-// Returns the exception of each task: null if it succeeded.
+// Makes one call. Returns the exception of each task, or null for a task that succeeded.
 std::vector<std::exception_ptr> call(FaultyStore& store, const Kind& kind, const FaultPlan& plan,
                                      int failing = -1) {
   std::vector<std::exception_ptr> outcomes(tasks);
@@ -88,7 +88,7 @@ void expect_all_failed(const std::vector<std::exception_ptr>& outcomes, Code cod
 
 class Failures : public testing::TestWithParam<Kind> {};
 
-// Fails one operation after another, until all have failed.
+// Fails one operation after another, until a run meets no failure.
 void sweep(const Kind& kind, size_t bytes_before) {
   for (int64_t k = 0;; ++k) {
     SCOPED_TRACE("operation " + std::to_string(k));
@@ -112,7 +112,7 @@ void sweep(const Kind& kind, size_t bytes_before) {
 
 TEST_P(Failures, OfAnyFileOperationReachAllTasks) { sweep(GetParam(), record * records * (tasks + 1)); }
 
-// A task may write the end of the range first.
+// The file grows, so a task may first write at the end of the range. That write may fail, too.
 TEST(FailuresWhereTheFileGrows, OfAnyFileOperationReachAllTasks) {
   sweep({"write", true, false, Choice::enable, 100}, 0);
 }
@@ -152,8 +152,8 @@ TEST(SharedFile, RefusesWhatTheModeForbidsOnAllTasks) {
   for (const auto& outcome : outcomes) EXPECT_FALSE(outcome);
 }
 
-// A view is rejected on one task: all others get the error from the next collective transfer, which moves no
-// data.
+// One task rejects its view. All other tasks must get the error from the next collective transfer, which must
+// move no data.
 TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
   MemoryStore store;
   run_fibers({.ranks = 3, .stack_bytes = 128 << 10}, [&](Comm& comm) {
@@ -185,7 +185,7 @@ TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
     refuse();
     fails(read);
     refuse();
-    file->set_view({.displacement = 2}, at_transfer);  // all tasks have another view
+    file->set_view({.displacement = 2}, at_transfer);  // all tasks set a new view, which clears the error
     write();
     refuse();
     const auto failed =

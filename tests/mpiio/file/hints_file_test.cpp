@@ -1,4 +1,4 @@
-// Hints in text files: the one named by the environment, and that of the site.
+// Hints in text files: the file that the environment names, and the file of the site.
 #include "mpiio/file/hints_file.hpp"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST_F(HintsFile, LinesOfKeyAndValue) {
   EXPECT_EQ(h.buffer_size, 1 << 20);
   EXPECT_EQ(h.collective_read, Choice::automatic);
   EXPECT_EQ(h.collective_write, Choice::automatic);
-  EXPECT_EQ(h.sieve_write, Choice::disable);  // the first line of a key counts
+  EXPECT_EQ(h.sieve_write, Choice::disable);  // the first line of a key takes precedence
   EXPECT_EQ(h.config_list, "n1:2, *:1");
   EXPECT_FALSE(any_warnings());
 }

@@ -1,6 +1,7 @@
-// Random programs of tasks on simulated hosts without a common page cache, against the model. Before one task
-// independently reads or changes data of another task, all sync, synchronize and sync (MPI 3.1, 13.6.1).
-// Collective reads need only the synchronization. A task reads its own data at once.
+// Random programs of tasks on simulated hosts without a common page cache, compared with the model. Before a
+// task independently reads or changes data of another task, all tasks sync, call a barrier, and sync again
+// (MPI 3.1, 13.6.1). Before collective reads, only the barrier is needed. A task may read its own data at
+// once.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -31,7 +32,7 @@ struct Case {
 test::HostsOptions any_options(Random& random) {
   test::HostsOptions options;
   options.locks = static_cast<LockScope>(random.in(0, 2));
-  if (random.once_in(3)) options.kind = FileSystem::unknown;  // each transfer is published by itself
+  if (random.once_in(3)) options.kind = FileSystem::unknown;  // each transfer is published separately
   options.page = int64_t{16} << random.in(0, 6);
   options.unit = options.page << random.in(0, 5);
   options.seed = static_cast<uint64_t>(random.in(0, 1 << 30));
@@ -66,7 +67,7 @@ Case any_case(Random& random) {
   return one;
 }
 
-// The actions of one task. All tasks use generators of one seed, so that they agree on common choices.
+// The actions of one task. All tasks use generators with one seed, so that they agree on common choices.
 class Program {
  public:
   Program(Comm& comm, const Case& one, test::SimulatedHosts& hosts, Contents& contents, uint64_t seed)
@@ -91,7 +92,7 @@ class Program {
  private:
   void open() { file_ = SharedFile::open(comm_.duplicate(), store_, "file", both, one_.hints); }
 
-  // Synchronization that a program must perform between accesses of several tasks to the same bytes.
+  // Synchronizes as a program must between accesses of several tasks to the same bytes.
   void meet() {
     file_->sync();
     comm_.barrier();
@@ -115,7 +116,7 @@ class Program {
     read(kind < 13);
   }
 
-  // In some cases under a name that another host has removed.
+  // Reopens the file, in some cases under a name that another host has removed.
   void reopen() {
     meet();
     file_->close();
@@ -141,7 +142,7 @@ class Program {
     comm_.barrier();
   }
 
-  // A longer file keeps its length, even if task 0 knows a shorter one.
+  // Preallocates. A longer file must keep its length, even if task 0 has cached a shorter one.
   void preallocate() {
     meet();
     const int64_t size = common_.in(0, 4000);
@@ -153,7 +154,7 @@ class Program {
     comm_.barrier();
   }
 
-  // Positions of all tasks at the shared pointer follow each other.
+  // Moves the shared pointer. The positions of all tasks must follow each other.
   void claim() {
     const int64_t bytes = own_.in(0, 50);
     const bool ordered = common_.once_in(2);
@@ -177,7 +178,7 @@ class Program {
     bytes_ = own_.once_in(5) ? 0 : own_.in(1, 900);
   }
 
-  // Consecutive writes concern bytes of the same tasks.
+  // Writes. Consecutive writes go to bytes of the same tasks.
   void write(bool together) {
     const bool owns = std::ranges::find(owners_, comm_.rank()) != owners_.end();
     choose();
@@ -193,7 +194,7 @@ class Program {
     comm_.barrier();
   }
 
-  // Reads the task's last write, or a part, without synchronization.
+  // Reads all or a part of the task's last write, without synchronization.
   void read_own() {
     const bool owns = std::ranges::find(owners_, comm_.rank()) != owners_.end();
     if (!owns || bytes_ == 0 || own_.once_in(4)) return;
@@ -257,12 +258,12 @@ void run_case(uint64_t seed) {
   run_fibers({.ranks = one.tasks, .stack_bytes = 128 << 10, .seed = seed, .ranks_per_node = one.per_host},
              [&](Comm& comm) { Program(comm, one, hosts, contents, seed).run(); });
   const auto counts = hosts.counts();
-  // Sieving reads bytes of others between a task's own.
+  // A sieving read of own data also covers bytes of other tasks, which these may not have published.
   if (!one.reads_own) {
     EXPECT_EQ(counts.foreign_bytes, 0) << examples(counts);
   }
-  // Independent writes, and collective ones without aggregation, write exactly the task's own bytes, possibly
-  // in a unit of another host.
+  // Independent writes, and collective writes without aggregation, write exactly the task's own bytes. These
+  // may lie in a unit that another host writes.
   if (one.together && one.hints.collective_write != Choice::disable) {
     EXPECT_EQ(counts.mixed_units, 0) << examples(counts);
   }

@@ -1,5 +1,5 @@
-// Tasks of hosts without a common page cache: guarantees of MPI between them (MPI 3.1, 13.6.1) that no file
-// system gives by itself.
+// Tasks of hosts without a common page cache. The library must give guarantees between them (MPI 3.1, 13.6.1)
+// that file systems alone do not give.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -27,7 +27,7 @@ std::vector<std::byte> bytes_of(int task, int round, int64_t count = page) {
   return bytes;
 }
 
-// One task on each host.
+// Runs `body` with one task on each host.
 template <class Body>
 void on_hosts(test::SimulatedHosts& hosts, Body body) {
   FiberOptions options;
@@ -67,8 +67,8 @@ TEST(SharedHosts, SeeWhatWasSyncedBetween) {
   EXPECT_EQ(hosts.counts().foreign_bytes, 0);
 }
 
-// Data written by another host's aggregator is at the server when the call returns, even if the file system
-// reports a write as done before that.
+// When a collective write returns, the data that another host's aggregator wrote must be on the server, even
+// if the file system reports writes as done before that.
 TEST(SharedHosts, ReadAloneWhatTheyWroteTogether) {
   test::SimulatedHosts hosts({.behind = true});
   on_hosts(hosts, [&](Comm& comm, Store& store) {
@@ -76,7 +76,7 @@ TEST(SharedHosts, ReadAloneWhatTheyWroteTogether) {
     for (int round = 0; round < 4; ++round) {
       const auto mine = bytes_of(comm.rank(), round, 1000);
       file->write_at_all(file->sequence(), {}, comm.rank() * 1000, from(mine));
-      // Task 0, which wrote for all tasks, does not read: that would publish its bytes as well.
+      // Task 0 wrote for all tasks. It does not read, because a read would publish its bytes as well.
       std::vector<std::byte> found(1000);
       const Destination to{found.data(), layout::TypeMap::bytes(1), 1000};
       if (comm.rank() > 0) {
@@ -105,8 +105,8 @@ TEST(SharedHosts, ReadWhatTheyWroteByTheSamePlan) {
   });
 }
 
-// A call over a longer range has longer windows, and so other aggregators of the same bytes. The data cached
-// by the previous aggregators is stale then.
+// A call over a longer range has longer windows, so other tasks become aggregators of the same bytes. The
+// previous aggregators must not use their stale caches.
 TEST(SharedHosts, ReadWhatAnotherAggregatorHasWrittenSince) {
   constexpr int64_t record = 1024, records = 300, far = 24 << 20;
   const auto view_of = [&](int task, bool reaches_far) {
@@ -143,7 +143,7 @@ TEST(SharedHosts, ReadWhatAnotherAggregatorHasWrittenSince) {
   });
 }
 
-// A collective write of records with gaps; task `tasks` would own the gaps.
+// A collective write of records with gaps. The gaps are what task number `tasks` would write.
 struct Gapped {
   static constexpr int64_t record = 100, records = 50, size = (tasks + 1) * record * records;
 
@@ -156,7 +156,7 @@ struct Gapped {
   static std::vector<std::byte> of(int task) { return bytes_of(task, 0, record * records); }
   static int64_t bytes_read(SharedFile& file) { return file.statistics().file_bytes_read; }
 
-  // Performs the write. Returns the number of bytes read for it on this task.
+  // Performs the write. Returns the number of bytes that this task read for it.
   static int64_t write(SharedFile& file, int task) {
     const int64_t before = bytes_read(file);
     file.write_at_all(file.sequence(), view_of(task), 0, from(of(task)));
@@ -183,7 +183,7 @@ Hints hints_of(Choice sieve) {
   return hints;
 }
 
-// A task sees its own writes at once, or after revalidating (MooseFS).
+// Hosts whose tasks see their own writes at once (false), or only after revalidating, as on MooseFS (true).
 class GappedOnHosts : public testing::TestWithParam<bool> {
  protected:
   const test::HostsOptions of_kind{.kind = GetParam() ? FileSystem::moosefs : FileSystem::nfs,
@@ -191,7 +191,8 @@ class GappedOnHosts : public testing::TestWithParam<bool> {
 };
 INSTANTIATE_TEST_SUITE_P(Kinds, GappedOnHosts, testing::Bool());
 
-// If no lock shows whether another handle writes to the gaps, they are filled only if the program permits it.
+// If locks cannot show whether another handle writes to the gaps, the library may fill them only if the
+// program permits it.
 TEST_P(GappedOnHosts, FillGapsIfNobodyElseCanWriteThere) {
   for (const LockScope locks : {LockScope::none, LockScope::host, LockScope::global})
     for (const Choice choice : {Choice::automatic, Choice::disable, Choice::enable}) {
@@ -212,12 +213,12 @@ TEST_P(GappedOnHosts, FillGapsIfNobodyElseCanWriteThere) {
     }
 }
 
-// The gaps belong to another handle, which writes at the same time.
+// Another handle writes to the gaps at the same time, so the library must not fill them.
 TEST_P(GappedOnHosts, FillNoGapsWhileAnotherHandleWrites) {
   test::HostsOptions options = of_kind;
   options.locks = LockScope::global;
   test::SimulatedHosts hosts(options);
-  std::array<int64_t, 3> read{};  // alone, with another handle, alone again
+  std::array<int64_t, 3> read{};  // without, with, and again without another handle
   on_hosts(hosts, [&](Comm& comm, Store& store) {
     const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hints_of(Choice::automatic));
     file->resize(Gapped::size);
@@ -279,8 +280,8 @@ TEST(SharedHosts, OpenANameThatWasRemovedAndMadeAnew) {
   });
 }
 
-// A host with large pages writes back more than its data, and only that host knows how much: file domains
-// begin at page boundaries of every host.
+// A host with large pages writes back more than its data, and only that host knows its page size. File
+// domains must begin at page boundaries of every host.
 TEST(SharedHosts, MayHavePagesOfDifferentSizes) {
   for (const auto& pages :
        {std::vector<int64_t>{4 << 10, page, 4 << 10}, std::vector<int64_t>{page, 4 << 10, 4 << 10}})
@@ -308,7 +309,7 @@ TEST(SharedHosts, MayHavePagesOfDifferentSizes) {
     }
 }
 
-// A missing directory does not delay the open.
+// A missing directory must not delay the open.
 TEST(SharedHosts, AMissingDirectoryIsLookedForOnce) {
   MemoryStore memory;
   FaultPlan plan;
@@ -351,7 +352,7 @@ TEST(SharedHosts, RefuseAtomicModeWhereLocksEndAtTheHost) {
   }
 }
 
-// All tasks write the same bytes in turn: each finds the data of the previous task.
+// All tasks write the same bytes in turn, in atomic mode. Each task must find the data of the previous one.
 TEST(SharedHosts, SeeInAtomicModeWhatHasReturned) {
   for (const int64_t direct : {0, 1, 2}) {
     test::SimulatedHosts hosts({.locks = LockScope::global,

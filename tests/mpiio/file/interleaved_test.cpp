@@ -15,7 +15,8 @@ using model::Buffer;
 using model::Contents;
 using model::Random;
 
-// Blocks of `length` bytes every `stride` bytes, restarted every `extent` bytes.
+// Returns a view of `blocks` blocks of `length` bytes, one every `stride` bytes. Instances begin every
+// `extent` bytes.
 View view_of(int64_t length, int64_t stride, int64_t blocks, int64_t extent, int64_t displacement) {
   View view;
   view.displacement = displacement;
@@ -28,7 +29,8 @@ std::unique_ptr<SharedFile> open(Comm& comm, Store& store) {
   return SharedFile::open(comm.duplicate(), store, "file", {.read = true, .write = true, .create = true});
 }
 
-// Instances of different tasks interleave: a task's own blocks are `tasks * instances` block lengths apart.
+// Transfers through views in which instances of all tasks interleave. The blocks of one task are `tasks *
+// instances` block lengths apart.
 void play(Comm& comm, MemoryStore& store, Contents& contents, uint64_t seed, bool together) {
   Random common(seed), own(seed * 100 + static_cast<uint64_t>(comm.rank()));
   const int64_t length = common.in(1, 40), blocks = common.in(2, 5), instances = common.in(1, 4);

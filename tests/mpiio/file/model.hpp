@@ -1,5 +1,5 @@
-// Shared files against a model: random views in which no two tasks own the same byte, random memory, random
-// calls.
+// Compares shared files with a model. Views are random, but no two tasks own the same byte; memory and calls
+// are random, too.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ inline View view_of(const std::vector<int>& owners, int task, int64_t etype, int
   return view;
 }
 
-// Memory of `bytes` bytes of data in some arrangement.
+// Memory for `bytes` bytes of data, contiguous or with gaps.
 class Buffer {
  public:
   Buffer(Random& random, int64_t bytes) : bytes_(bytes) {
@@ -112,7 +112,7 @@ struct Contents {
     }
   }
 
-  // Checks the data read, and that the rest of the memory is unchanged.
+  // Requires that a read got the expected bytes and left the rest of the memory unchanged.
   void check_read(const View& view, int64_t position, Buffer& got, Buffer before, int64_t count) const {
     int64_t wanted = 0;
     for (; wanted < got.bytes(); ++wanted) {

@@ -1,4 +1,4 @@
-// File pointers: individual, shared, ordered; sizes; atomic mode; statistics.
+// File pointers (individual, shared, ordered), sizes, atomic mode and statistics.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -68,7 +68,8 @@ TEST(SharedFilePointers, SharedOnesGiveEveryTaskAPlaceOfItsOwn) {
   EXPECT_EQ(store.paths(), std::vector<std::string>{"file"}) << "the pointer's own file is removed";
 }
 
-// The pointer's file then exists, possibly without data that identifies its owner.
+// After a failed first use, the pointer's file may exist without the data that identifies its owner. The
+// close must remove it nevertheless.
 TEST(SharedFilePointers, TheirFileGoesAlsoIfItsFirstUseFailed) {
   for (const bool half : {false, true})
     for (const bool from_then_on : {false, true}) {
@@ -168,8 +169,8 @@ TEST(SharedFile, AtomicWritesAreNotMixed) {
   }
 }
 
-// One task reads a range, changes its pieces and writes the range back. The other task's pieces in between
-// are larger, and written one by one.
+// One task sieves: it reads a range, changes its pieces, and writes the range back. Meanwhile another task
+// writes larger pieces between them, one by one. These must not be lost.
 TEST(SharedFile, BytesBetweenSievedPiecesAreNotLost) {
   for (int round = 0; round < 200; ++round) {
     MemoryStore store;

@@ -1,4 +1,4 @@
-// Random views, buffers and sequences of calls against the model.
+// Random views, buffers and sequences of calls, compared with the model.
 #include "mpiio/file/shared_file.hpp"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,8 @@ void check_contents(const MemoryStore& store, const Contents& contents, const st
   ASSERT_EQ(differs, std::ssize(found)) << when;
 }
 
-// Runs one task's part of a case. All tasks use generators of one seed, so that they agree on common choices.
+// Runs one task's part of a case. All tasks use generators with one seed, so that they agree on common
+// choices.
 void play(Comm& comm, const Case& one, MemoryStore& store, Contents& contents, uint64_t seed) {
   Random common(seed);
   Random own(seed * 1000 + static_cast<uint64_t>(comm.rank()));
@@ -112,7 +113,7 @@ TEST(SharedFile, TransfersWhatTheModelSays) {
   for (uint64_t seed = 1; seed <= 2000 && !HasFatalFailure(); ++seed) run_case(seed);
 }
 
-// Tasks that run concurrently; waiting tasks sleep.
+// Runs the tasks as concurrent threads; waiting tasks sleep.
 TEST(SharedFile, TransfersWhatTheModelSaysOnThreads) {
   for (uint64_t seed = 1; seed <= 150 && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -1,5 +1,5 @@
-// The hints striping_unit and striping_factor are applied to new files before any data is written. Files
-// striped by this library are closed after all tasks have written.
+// The hints striping_unit and striping_factor must be applied to new files before any task writes data. Files
+// that this library stripes must be closed after all tasks have written.
 #include <gtest/gtest.h>
 
 #include "mpiio/file/model.hpp"
@@ -95,7 +95,8 @@ class StripedStore final : public ForwardingStore {
   int writing = 0;  // number of writing tasks
 };
 
-// The close sets the length of the subfiles, since listeners cannot see other tasks.
+// A listener cannot see other tasks, so the close must set the length of its subfiles only after all tasks
+// have written.
 TEST(StripedFiles, AreClosedWhenAllHaveWritten) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     MemoryStore memory;

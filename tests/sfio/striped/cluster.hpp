@@ -37,7 +37,7 @@ using sfio::StripedFile;
 
 inline std::string host(int number) { return "host" + std::to_string(number); }
 
-// Returns "host0,/f.dat;host1,/f.dat;..."; several subfiles of a host get different paths.
+// Returns "host0,/f.dat;host1,/f.dat;...". Several subfiles of a host get different paths.
 inline std::string name_on(int listeners, int subfiles, const std::string& path = "/f.dat") {
   std::string name;
   for (int i = 0; i < subfiles; ++i)
@@ -67,7 +67,7 @@ struct Cluster {
   std::vector<ServiceCounts> served;
   std::unique_ptr<FiberNetwork> network;
 
-  // The environment of a compute task.
+  // What a compute task sees of the cluster.
   struct Task {
     Comm& comm;  // communicator of the compute tasks
     std::shared_ptr<Link> link;
@@ -82,7 +82,7 @@ struct Cluster {
     served.resize(static_cast<size_t>(listeners));
   }
 
-  // Task numbers: compute tasks first.
+  // Returns the task number of a listener. Compute tasks have the lower numbers.
   int task_of_listener(int number) const { return compute + number; }
 
   void run(const std::function<void(Task&)>& body,

@@ -1,5 +1,5 @@
-// Collective calls: arbitrary blocks of all tasks against a model, outcomes, and the number of listeners that
-// a task works with at a time.
+// Collective calls. Compares arbitrary blocks of all tasks with a model, and tests outcomes and the number of
+// listeners that a task uses at a time.
 #include "sfio/session/collective.hpp"
 
 #include <random>

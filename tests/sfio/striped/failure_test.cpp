@@ -1,4 +1,4 @@
-// Failures: a dead listener, failing disks, subfiles that are missing, short or of another file.
+// Failures: dead listeners, failing disks, and subfiles that are missing, too short or of another file.
 #include "cluster.hpp"
 
 namespace sheaf::test::failure_test {
@@ -16,7 +16,7 @@ void make_file(Cluster& cluster, int64_t bytes = 95, int64_t stripe_unit = unit)
   cluster.is_over = false;
 }
 
-// Opens and closes. Returns the code and message of the error.
+// Opens and closes a file. Returns the code of the error and sets `message` to its text.
 Code open_again(Cluster& cluster, const std::string& name, int64_t stripe_unit, std::string& message,
                 sfio::OpenMode mode = sfio::OpenMode::make) {
   Code code = Code::ok;
@@ -77,7 +77,7 @@ TEST(StripedFailure, AMissingSubfileIsNamed) {
       std::string message;
       EXPECT_EQ(open_again(cluster, name_on(3, 3), unit, message), Code::not_found);
       EXPECT_TRUE(has(message, host(lost)) && has(message, "/f.dat") && has(message, "missing")) << message;
-      // No file was created in its place, and the others are unchanged.
+      // The open must create no file in its place, and leave the others unchanged.
       EXPECT_FALSE(cluster.disks[static_cast<size_t>(lost)]->status("/f.dat").exists);
       for (int i = 0; i < 3; ++i) EXPECT_TRUE(i == lost || cluster.contents(i).size() >= 30);
     }
@@ -114,8 +114,8 @@ std::vector<std::string> all_files(const Cluster& cluster) {
   return all;
 }
 
-// Fails each operation of each listener's store in turn, in both modes that create files; existing files
-// stay.
+// Fails each operation of each listener's store in turn, in both modes that create files. The open must leave
+// no new file and remove no existing one.
 TEST(StripedFailure, AFailedOpenOfANewFileLeavesNothing) {
   for (const sfio::OpenMode mode : {sfio::OpenMode::make, sfio::OpenMode::fresh})
     for (int listener = 0; listener < 3; ++listener) {
@@ -147,8 +147,8 @@ TEST(StripedFailure, AFailedOpenOfANewFileLeavesNothing) {
     }
 }
 
-// The listener stays broken, so its new files cannot be removed. The files of all others are, and the next
-// open succeeds.
+// One listener stays broken, so its new files cannot be removed. All other listeners must remove theirs, and
+// the next open must succeed.
 TEST(StripedFailure, AFailedOpenLeavesNothingOnOtherListeners) {
   for (int64_t k = 0; k < 8; ++k) {
     Cluster cluster(1, 3);
@@ -158,8 +158,8 @@ TEST(StripedFailure, AFailedOpenLeavesNothingOnOtherListeners) {
       plan.from_then_on = true;
       cluster.stores[2]->set_plan(plan);
       const Code opened = code_of([&] { open_named(task, name_on(3, 3), unit); });
-      // Subfile 0 stays if the file on the broken disk could not be removed. Otherwise that file would block
-      // the next open.
+      // If the broken disk keeps its file, subfile 0 must stay: without it, that file would block the next
+      // open.
       const bool left = !cluster.disks[2]->paths().empty();
       EXPECT_TRUE(opened == Code::ok ||
                   (cluster.disks[0]->paths().empty() != left && cluster.disks[1]->paths().empty()))
@@ -185,7 +185,7 @@ TEST(StripedFailure, AFailedOpenLeavesWhatItHasNotMade) {
   EXPECT_EQ(all_files(other), before);
 }
 
-// Another task has opened the file before the first one aborts.
+// Another task has opened the file before the first task aborts its open. The abort must leave the file.
 TEST(StripedFailure, AFailedOpenLeavesWhatOthersUse) {
   MemoryStore store;
   Service service(store, "", 1 << 16);
@@ -275,8 +275,8 @@ TEST(StripedFailure, AFullDiskIsAnErrorForItsPartsOnly) {
   });
 }
 
-// For every k, the k-th operation of one listener's disk fails: a write, a read and a close fail or leave the
-// correct file. Data of the other listeners is correct in any case.
+// For every k, the k-th operation of one listener's disk fails. A write, a read or a close must fail or leave
+// the correct file. Data of the other listeners must be correct in any case.
 TEST(StripedFailure, EveryOperationOfADisk) {
   for (const bool from_then_on : {false, true})
     for (const bool half : {false, true})
@@ -402,7 +402,7 @@ class SlowStore final : public Store {
   FiberNetwork& network_;
 };
 
-// A batch system stops a job for a while: the clock advances, and the listener could not answer.
+// A batch system stops the job for a while, so the listener cannot answer. It must not be reported as dead.
 TEST(StripedFailure, AListenerIsNotGoneBecauseItsClientDidNotLookForLong) {
   Cluster cluster(1, 1);
   cluster.patience = 20;

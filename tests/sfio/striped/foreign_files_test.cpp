@@ -1,5 +1,5 @@
-// Permitted and forbidden requests of a client to an I/O listener: files that are no subfiles, and names that
-// lead elsewhere.
+// Requests of a client that an I/O listener must reject: files that are no subfiles, and names that lead out
+// of its directory.
 #include <unistd.h>
 
 #include <filesystem>
@@ -90,7 +90,8 @@ TEST(ForeignFiles, NamesWithZerosAndWithoutLettersAreRefused) {
   EXPECT_EQ(store.paths(), std::vector<std::string>{"/mine"});
 }
 
-// A file without an identity, with a foreign file in place of the identity, or with an empty one.
+// A file lacks its identity, or has a foreign or empty file in place of the identity. The listener must not
+// remove, rename or replace it.
 TEST(ForeignFiles, AreNotRemovedRenamedOrReplaced) {
   for (const char* beside : {"", "text that is no identity", "empty"}) {
     SCOPED_TRACE(beside);
@@ -135,7 +136,7 @@ TEST(ForeignFiles, WhatIsLeftOfSubfilesIsRemoved) {
   }
 }
 
-// One of three is foreign: the others stay too.
+// One of three subfiles is foreign. The listeners must not remove the other two.
 TEST(ForeignFiles, NothingIsRemovedIfOneIsForeign) {
   Cluster cluster(1, 3);
   cluster.run([&](Cluster::Task& task) {

@@ -1,5 +1,5 @@
-// Transfers from and to memory that listeners can map: the result is the same as with messages, and no bytes
-// travel.
+// Transfers from and to memory that listeners can map. The result must be the same as with messages, and no
+// bytes may travel.
 #include <random>
 
 #include "cluster.hpp"
@@ -99,7 +99,7 @@ TEST(LentTransfers, OnlyWhileTheMemoryIsLentAndOnlyWithinIt) {
   });
 }
 
-// A listener keeps only a limited number of tasks mapped.
+// More tasks lend memory than a listener keeps mapped. All transfers must succeed.
 TEST(LentTransfers, OfMoreTasksThanAListenerKeepsMapped) {
   with_file(5'000, [&](Cluster&, Cluster::Task& task, File& file) {
     std::vector<std::unique_ptr<LendableMemory>> memories;
@@ -144,7 +144,8 @@ TEST(LentTransfers, TravelInOneMessageWhereTheirPiecesAreSmall) {
   });
 }
 
-// As from another machine: the listener finds no memory for the facts.
+// The listener cannot find the memory, as if the task were on another machine. The bytes must travel in
+// messages.
 TEST(LentTransfers, TravelWhereTheListenerCannotReachTheMemory) {
   with_file(5'000, [&](Cluster&, Cluster::Task& task, File& file) {
     const auto memory = LendableMemory::make(20'000);
@@ -204,7 +205,8 @@ class EventfulStore final : public Store {
   const std::function<void()> event_;
 };
 
-// The listener answers after the task has given up. By then the memory holds other data, which must stay.
+// The listener answers after the task has given up. The memory then holds other data, which the listener must
+// not change.
 TEST(LentTransfers, ThatAreGivenUpTouchNothingAfterwards) {
   const auto memory = LendableMemory::make(20'000);
   bool reading = false;
@@ -233,7 +235,7 @@ TEST(LentTransfers, ThatAreGivenUpTouchNothingAfterwards) {
         std::ranges::fill(memory->bytes(), std::byte{'n'});
         given_up = true;
         const auto before = task.link->counts();
-        EXPECT_EQ(file->status().size, 5'000);  // by then the listener has finished with it
+        EXPECT_EQ(file->status().size, 5'000);  // by this answer, the listener has finished the read
         EXPECT_EQ(std::ranges::count(memory->bytes(), std::byte{'n'}), 20'000);
         file->read({&block, 1});
         EXPECT_EQ(task.link->counts().lent, before.lent) << "called back";
@@ -249,7 +251,7 @@ TEST(LentTransfers, ThatAreGivenUpTouchNothingAfterwards) {
       });
 }
 
-// Requests that no task of this library sends.
+// Sends requests that no task of this library sends. The listener must reject them.
 TEST(LentTransfers, PlacesOutsideTheMemoryAreRefused) {
   MemoryStore store;
   Service service(store, "", 1 << 20);

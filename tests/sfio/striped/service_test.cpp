@@ -1,5 +1,5 @@
-// State of a listener's subfiles, request by request: identities when a disk fails, opens aborted by other
-// tasks, names that change while files are open.
+// State of a listener's subfiles after each request: identities when a disk fails, opens that other tasks
+// abort, and names that change while files are open.
 #include "cluster.hpp"
 
 namespace sheaf::test::service_test {
@@ -33,7 +33,7 @@ struct Listener {
     EXPECT_EQ(ask(Kind::close, handle, size, gives_up).code, 0);
   }
   bool locks(int64_t handle) { return ask(Kind::lock, handle, 0, 10).values[0] != 0; }
-  // Returns the size in the identity; -1: not closed.
+  // Returns the size in the identity, or open_size if the file was not closed.
   int64_t size_of(const std::string& path) {
     return format::stripe_identity_of(disk.contents(path + ".sfio"))->size;
   }
@@ -48,7 +48,7 @@ TEST(StripeService, AFileCountsAsWrittenAlsoIfThatCouldOnlyBeMarkedLater) {
   const int64_t again = l.open("/f");
   l.store.set_plan({.fail_at = 0, .kind = Operation::write, .path_contains = ".sfio"});
   EXPECT_FALSE(l.resize(again, 10));
-  EXPECT_TRUE(l.resize(again, 10));  // and the listener is killed
+  EXPECT_TRUE(l.resize(again, 10));  // the listener is killed after this call
   EXPECT_EQ(l.size_of("/f"), format::StripeIdentity::open_size);
 }
 

@@ -1,5 +1,5 @@
-// Striped files over listeners: the paper's examples, arbitrary blocks against a model in memory, identities,
-// sizes.
+// Striped files over listeners: the paper's examples, arbitrary blocks compared with a model in memory,
+// identities and sizes.
 #include <algorithm>
 #include <random>
 
@@ -91,7 +91,7 @@ void random_blocks(uint64_t seed) {
     EXPECT_EQ(read_text(*file, 0, 2000), model);
     file->close();
   });
-  // The disks hold exactly the bytes of the layout.
+  // The disks must hold exactly the bytes of the layout.
   const layout::Stripes stripes{unit, subfiles};
   const StripeName parsed = parse_stripe_name(name);
   for (int s = 0; s < subfiles; ++s) {
@@ -119,7 +119,7 @@ TEST(StripedFile, OneMessageAndOneDiskRequestPerListener) {
     file->read({&one, 1});
     EXPECT_EQ(task.link->counts().messages - before.messages, 8);
     EXPECT_EQ(text, std::string(100'000, 'x'));
-    // A call that touches one listener is one message.
+    // A call that touches one listener must send one message.
     write_text(*file, 0, "abc");
     EXPECT_EQ(task.link->counts().messages - before.messages, 9);
   });
@@ -149,7 +149,8 @@ class NotingLink final : public Link {
   std::vector<int>& noted_;
 };
 
-// Task t writes subfile 3 t of four first. This must not determine the listener that it contacts first.
+// Task t first writes to subfile 3 t of four. These offsets must not determine which listener the task
+// contacts first.
 TEST(StripedFile, TasksBeginWithDifferentListenersWhereverTheirBytesBegin) {
   Cluster cluster(4, 4);
   std::vector<std::vector<int>> noted(4);

@@ -1,5 +1,5 @@
-// Traits of striped files. Names that are not striped have those of the operating system's files; the others
-// have none that depend on how subfiles are reached.
+// Traits of striped files. Names that are not striped must have the traits of the operating system's files.
+// Traits of striped names must not depend on how subfiles are reached.
 #include <gtest/gtest.h>
 
 #include <filesystem>

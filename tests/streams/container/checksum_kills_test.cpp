@@ -1,4 +1,4 @@
-// Writers that are killed at any moment leave blocks that match their checksums or have none.
+// Writers that are killed at any moment. Every block that they leave must match its checksum or have none.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -20,8 +20,8 @@
 namespace sheaf::test::sums_of_killed {
 namespace {
 
-// A store without mapped memory: records and state words are written by write_at(). The process ends at a
-// chosen write.
+// Decorator of a Store that maps no memory, so that write_at() writes records and state words. The process
+// ends at a chosen write.
 class Unmapped final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -53,7 +53,7 @@ class Unmapped final : public ForwardingStore {
 const ContainerHost host{"killed", "/dev/shm"};
 constexpr uint64_t writers = 2;
 
-// Writes to a stream of this writer and to a stream that all writers share, until the process is killed.
+// Writes to a stream of this writer and to a stream that all writers share, until a kill.
 void write_for_ever(Store& store, const std::string& path, uint64_t writer, uint64_t seed) {
   const auto set = ContainerSet::open(store, path, host);
   std::mt19937_64 random(seed);
@@ -82,8 +82,8 @@ void require_no_mismatch(Store& store, const std::string& path) {
   for (const NamedStream& stream : seen->streams()) get(*set, stream.name);
 }
 
-// Kills writers in `rounds` rounds. In most rounds this process also has the set open (`held`), which keeps
-// the shared memory alive.
+// Kills writers in `rounds` rounds. In most rounds this process also has the set open (`held`), so that the
+// shared memory survives the writers.
 void kill_writers(Store& store, const std::string& path, uint64_t rounds, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::shared_ptr<ContainerSet> held;
@@ -116,7 +116,7 @@ void kill_writers(Store& store, const std::string& path, uint64_t rounds, uint64
       stream = held->open_stream("both", {.create = true});
     }
   }
-  // A kill leaves without checksums at most the blocks of one write.
+  // Each kill may leave at most the blocks of one write without checksums.
   EXPECT_LE(unverified_bytes(store, path), static_cast<int64_t>(rounds * writers) * 3 * format::summed_block);
 }
 
@@ -131,7 +131,7 @@ TEST(ContainerChecksumKills, NothingAcceptedIsTakenForDamage) {
   std::filesystem::remove_all(folder);
 }
 
-// Kills a child within `change`; this process then continues the stream. Returns whether the child was
+// Kills a child within `change`; then this process continues the stream. Returns whether the child was
 // killed.
 bool matches_after(const std::function<void(ContainerStream&)>& change, int writes) {
   const auto folder =
@@ -141,7 +141,7 @@ bool matches_after(const std::function<void(ContainerStream&)>& change, int writ
   Unmapped store(posix_store());
   const auto set = ContainerSet::open(store, path, host);
   const auto stream = set->open_stream("a", {.create = true});
-  // The last piece has space for appends of other processes.
+  // Leaves space in the last piece for the appends of other processes.
   stream->append(content(1, 200000));
   append(*set, "between", content(1, 20000));
   stream->append(content(1, 65000));

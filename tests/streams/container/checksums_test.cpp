@@ -1,5 +1,5 @@
-// Checksums in containers (docs/format.md, section 19): every change to the data is reported, and nothing
-// else.
+// Checksums in containers (docs/format.md, section 19). Readers must report every change to the data, and
+// nothing else.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ constexpr const char* one_container = "set.container.h";
 constexpr int64_t version_at = 8;
 const ContainerHost this_host{"h", "/dev/shm"};
 
-// The directory of a test program.
+// The directory in which a test program runs.
 class Folder {
  public:
   Folder() : path_(fs::temp_directory_path() / ("sheaf-sums-" + std::to_string(::getpid()))) {
@@ -225,7 +225,8 @@ TEST(ContainerChecksums, DamageIsNotMadeRightByAMultifile) {
   EXPECT_EQ(read_all(*ignoring, *ignoring->find("bad")).size(), one.whole.size());
 }
 
-// The blocks of the stream and of the container start at different offsets.
+// A multifile made from a damaged container must report the damage, although its blocks start at other
+// offsets.
 TEST(ContainerChecksums, DamageIsNotMadeRightByAMultifileWithOtherBlocks) {
   MemoryStore memory;
   WorkProgress quiet;
@@ -312,7 +313,8 @@ TEST(ContainerChecksums, AContainerOfALaterVersionIsRefused) {
   EXPECT_NE(error_of([&] { read_container(memory, one_container); }).find("version 3"), std::string::npos);
 }
 
-// The file system gets the bytes back, so programs that opened the stream before read zeros.
+// When a stream is cut or removed, the file system gets its bytes back. Programs that opened the stream
+// before must read zeros and report no mismatch.
 TEST(ContainerChecksums, WhoHasOpenedAStreamThatIsCutOrRemovedSeesNoMismatch) {
   const Folder folder;
   const auto set = ContainerSet::open(posix_store(), folder.set(), this_host);
@@ -329,7 +331,7 @@ TEST(ContainerChecksums, WhoHasOpenedAStreamThatIsCutOrRemovedSeesNoMismatch) {
   }
 }
 
-// Two processes write one stream.
+// Two processes write one stream; each continues the other's last block. All checksums must match.
 TEST(ContainerChecksums, ProcessesOfAHostContinueEachOthersBlocks) {
   const Folder folder;
   const auto set = ContainerSet::open(posix_store(), folder.set(), this_host);
@@ -351,7 +353,7 @@ TEST(ContainerChecksums, ProcessesOfAHostContinueEachOthersBlocks) {
   EXPECT_EQ(unverified_bytes(posix_store(), folder.set()), 0);
 }
 
-// Reads may occur between the write of bytes and of their checksum.
+// A read may occur between the write of bytes and the write of their checksum. It must report no mismatch.
 TEST(ContainerChecksums, WhoReadsMeanwhileSeesNoMismatch) {
   const Folder folder;
   for (const bool in_log : {true, false}) {

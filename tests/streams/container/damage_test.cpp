@@ -1,5 +1,5 @@
-// Damaged containers: no tool removes a container that is not wholly readable; it stays, or is kept under
-// another name. Readers report the missing data.
+// Damaged containers. A tool must not remove a container that it cannot read completely: the container must
+// stay, or be kept under another name. Readers must report the missing data.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -35,8 +35,8 @@ void fill_set(ContainerSet& set) {
   set.truncate("stream 1", 100);
 }
 
-// Returns the bytes of a container, with records written to a log, or in mapped memory if the file system
-// supports it.
+// Returns the bytes of a container. Its records were written to a log if `in_log`, and in mapped memory
+// otherwise, if the file system supports that.
 Bytes bytes_of_container(bool in_log) {
   if (in_log) {
     MemoryStore memory;

@@ -1,5 +1,5 @@
-// Failing system calls, and programs that die after any number of changes to the files. No accepted byte is
-// lost.
+// Failing system calls, and programs that die after any number of changes to the files. No accepted byte may
+// be lost.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -26,13 +26,13 @@ FaultPlan plan_of(int64_t k, bool half) {
   return plan;
 }
 
-// A program with steps that are either done or refused. The model has the accepted bytes.
+// A program whose steps succeed or are refused. The model has the accepted bytes.
 class CarefulProgram {
  public:
   CarefulProgram(Store& store, const std::string& path, const std::string& host)
       : set_(ContainerSet::open(store, path, {host, "/dev/shm"})) {}
 
-  // Called after each step with the state that is certain from then on.
+  // The program calls it after each step, with the state that is certain from then on.
   using Done = std::function<void(const Model&)>;
 
   void run(uint64_t seed, const Done& done) {
@@ -61,7 +61,7 @@ class CarefulProgram {
         }
         model_ = next;
       } catch (const Error&) {
-        unsure_.insert(name);  // a refused call leaves the state of its stream open
+        unsure_.insert(name);  // after a refused call, its stream has the old or the new state
         if (what == 1) unsure_.insert(to);
         return;
       }
@@ -99,7 +99,7 @@ bool holds(const NamedStreams& seen, const std::string& name, const ModelStream&
   return number && read_all(seen, *number) == stream.bytes;
 }
 
-// Checks that everything readable after failures and dead programs is in the multifile.
+// Requires that everything readable after failures and deaths of programs is in the multifile.
 void gather_refusing_nothing(Store& store, int64_t k) {
   const auto before = NamedStreams::open(store, "dir/set", true);
   for (const auto& origin : before->origins()) ASSERT_EQ(origin.damage, "") << k;
@@ -142,7 +142,7 @@ TEST(ContainerFailures, WhatWasAcceptedIsThereWhateverFails) {
         EXPECT_TRUE(holds(*seen, name, *stream))
             << name << " after operation " << k << " has failed, " << half;
       }
-      // Missing bytes keep the containers until their streams are removed.
+      // Missing bytes must keep the containers until their streams are removed.
       {
         const auto set = ContainerSet::open(
             memory, "dir/set", {"half" + std::to_string(half) + "k" + std::to_string(k), "/dev/shm"});
@@ -152,7 +152,7 @@ TEST(ContainerFailures, WhatWasAcceptedIsThereWhateverFails) {
     }
 }
 
-// A full disk: only existing bytes can be overwritten.
+// Decorator of a Store on a full disk. A write can only overwrite existing bytes.
 class FullStore final : public ForwardingStore {
  public:
   FullStore(Store& inner, bool is_mapped) : ForwardingStore(inner), is_mapped_(is_mapped) {}
@@ -217,7 +217,8 @@ TEST(ContainerFailures, StreamsAreRemovedAndCutOnAFullDisk) {
     while (gone < 20) remove_next();
     grown.reset();
     set.reset();
-    set = ContainerSet::open(store, "set", host);  // as a new process of the host, after all others have left
+    set = ContainerSet::open(
+        store, "set", host);  // opens the set as a new process, after all others of the host have ended
     while (gone < 40) remove_next();
     EXPECT_THROW(for (;;) remove_next(), Error);
     EXPECT_GT(gone, 60);
@@ -229,8 +230,7 @@ TEST(ContainerFailures, StreamsAreRemovedAndCutOnAFullDisk) {
   }
 }
 
-// Appends until all bytes are accepted, as a program does. The first failure makes space. Returns the number
-// of failures.
+// Appends until all bytes are accepted. Makes space at the first failure. Returns the number of failures.
 int64_t write_again_and_again(FullStore& store, ContainerStream& stream, std::span<const std::byte> left) {
   int64_t failures = 0;
   while (!left.empty()) try {
@@ -383,7 +383,7 @@ TEST(ContainerFailures, EveryStateOfTheFilesHoldsWhatWasDone) {
         continue;
       }
       const auto seen = NamedStreams::open(state, "dir/set");
-      // Streams of the step in progress are as before or as after the step. All others are as before.
+      // Streams of the current step must be as before or after it, all others as before.
       const Model& before = known[step].second;
       const Model& after = step + 1 < known.size() ? known[step + 1].second : before;
       for (const auto& [name, stream] : before)
@@ -416,7 +416,7 @@ TEST(ContainerFailures, GatheringKeepsEverythingWhateverFails) {
     }
     require_seen(memory, "dir/set", model);
     if (done && store.failed() == 0) break;
-    if (done) continue;  // failed after the commit: the lease stays, as that of a dead owner
+    if (done) continue;  // the failure came after the commit; the lease stays like that of a dead owner
     gather(memory, {.set = "dir/set"}, quiet);
     require_seen(memory, "dir/set", model);
   }

@@ -1,4 +1,4 @@
-// Hosts that begin to write to a set while its containers become a multifile.
+// Hosts that begin to write to a set while a tool gathers its containers into a multifile.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -23,8 +23,8 @@ Bytes joined(const Bytes& one, const Bytes& other) {
 
 const Bytes in_multifile = content(1, 100), added = content(2, 50);
 
-// A set with "log" in the multifile and "other" in the container of one host. Host b has the set open but has
-// not written.
+// A set with "log" in the multifile and "other" in the container of one host. Host b has opened the set but
+// has not written.
 class Gathering {
  public:
   explicit Gathering(const std::string& name) : name_(name) {
@@ -81,7 +81,7 @@ TEST(ContainerGathering, WhoBeginsToWriteMeanwhileIsNotPassedOver) {
   EXPECT_EQ(set.seen("log"), all);
 }
 
-// Calls a function after the last check of the containers, before the rename.
+// Decorator of a Store. Calls a function after the tool's last check of the containers, before its rename.
 class LastMoment final : public ForwardingStore {
  public:
   LastMoment(Store& inner, std::function<void()> then) : ForwardingStore(inner), then_(std::move(then)) {}

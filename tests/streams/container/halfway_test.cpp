@@ -1,5 +1,5 @@
-// Processes that are killed between the update of their container and the update of the host's shared memory.
-// The other processes of the host and readers of the containers find the same state.
+// A process is killed after it updated its container and before it updated the host's shared memory. The
+// other processes of the host and readers of the containers must find the same state.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -15,7 +15,8 @@
 namespace sheaf::test {
 namespace {
 
-// A store without mapped memory: records are written by write_at(). The process ends at a chosen write.
+// Decorator of a Store that maps no memory, so that write_at() writes records. The process ends at a chosen
+// write.
 class Deadly final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -66,7 +67,7 @@ struct Change {
   std::function<void(ContainerSet&)> make;
 };
 
-// Makes `change` in a child that is killed at the given write. Returns whether the child was killed.
+// Performs `change` in a child that is killed at the given write. Returns whether the child was killed.
 bool happens_whole(const Change& change, int write, bool before, bool held) {
   const auto folder = std::filesystem::temp_directory_path() / ("sheaf-half-" + std::to_string(::getpid()));
   std::filesystem::create_directory(folder);

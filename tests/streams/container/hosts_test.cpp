@@ -1,5 +1,5 @@
-// Hosts without a common page cache: no two hosts write the same file, and every host finds what another has
-// closed.
+// Hosts without a common page cache. No two hosts may write the same file, and every host must find what
+// another host has closed.
 #include <gtest/gtest.h>
 
 #include "streams/container/container_names.hpp"
@@ -80,7 +80,8 @@ TEST(ContainerHosts, WhatOthersHaveDoneIsTheTimeOfTheLastChange) {
   EXPECT_EQ(seen->changed, cluster.set(0).status("a")->changed);
 }
 
-// Two users, or two software containers, of one host: they share files but no memory.
+// Two users, or two software containers, of one host share files but no memory. Each must find at once what
+// the other has closed.
 TEST(ContainerHosts, WhatWasClosedIsFoundAtOnceOnALocalFileSystemToo) {
   MemoryStore memory;
   const auto a = ContainerSet::open(memory, "set", {"locala", "/dev/shm"});
@@ -115,7 +116,7 @@ TEST(ContainerHosts, WhoHasNotHeardOfAnotherNameWritesToTheStreamThatHasIt) {
   EXPECT_EQ(NamedStreams::open(cluster.store(0), "dir/set")->streams().size(), 2u);
 }
 
-// A stream that is created under the name after the removal is a new stream.
+// A stream that is created under the name after a removal must be a new stream.
 TEST(ContainerHosts, AStreamThatTwoHostsHaveMadeIsRemovedByEither) {
   for (const int first : {0, 1}) {
     Cluster cluster(2, 3 + static_cast<uint64_t>(first));
@@ -139,7 +140,7 @@ TEST(ContainerHosts, AStreamThatTwoHostsHaveMadeIsRemovedByEither) {
   }
 }
 
-// Programs that take turns. Each closes its streams before the next one opens them.
+// Programs take turns: each closes its streams before the next one opens them.
 TEST(ContainerHosts, RandomProgramsInTurn) {
   for (uint64_t seed = 10; seed < 60; ++seed) {
     Cluster cluster(3, seed);

@@ -1,4 +1,4 @@
-// Updates that arrive late, out of order or incomplete: old records, areas that overtake each other,
+// Updates that become visible late, out of order or incompletely: old records, areas out of order,
 // interrupted writes, failing checks, and forks during a check.
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -21,7 +21,8 @@
 namespace sheaf::test {
 namespace {
 
-// A store with the traits of a file system that several hosts write to. A test can intercept its requests.
+// Decorator of a Store. Has the traits of a file system that several hosts write to, and lets a test
+// intercept requests.
 class Host final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -112,7 +113,8 @@ TEST(ContainerLate, WhatWasWrittenBeforeAndClosedAfterwardsIsFound) {
   EXPECT_EQ(get(*sets[3], "s"), expected) << "who asks for the first time";
 }
 
-// Other hosts see the end of an area after the content of the next area.
+// Other hosts see the content of an area before the end mark of the preceding area. They must find all
+// records.
 TEST(ContainerLate, AreasOvertakeEachOther) {
   MemoryStore memory;
   Pair hosts("overtake", memory);
@@ -132,7 +134,8 @@ TEST(ContainerLate, AreasOvertakeEachOther) {
     EXPECT_EQ(get(*hosts.set_b, name(k)), content(static_cast<uint64_t>(k), 40)) << k;
 }
 
-// A record was written and read by others, but its writer does not know that the write succeeded.
+// A write succeeds and others read the record, but the writer gets an error. The writer must not overwrite
+// the record.
 TEST(ContainerLate, NobodyWritesOverWhatOthersHaveRead) {
   for (const bool killed : {false, true}) {
     const std::string path =
@@ -171,7 +174,8 @@ TEST(ContainerLate, NobodyWritesOverWhatOthersHaveRead) {
   }
 }
 
-// Other hosts have read that an area has ended, but the write of the next area failed.
+// Other hosts have read that an area has ended, but the write of the next area failed. The writer must not
+// append to the ended area.
 TEST(ContainerLate, NothingGoesIntoAnAreaThatHasEnded) {
   const auto long_name = [](int k) { return std::string(1500, 'n') + std::to_string(k); };
   for (int fails = 1; fails <= 4; ++fails) {

@@ -1,5 +1,5 @@
-// Checks of a host for changes of other hosts, and their number. Creating a stream makes no check, known
-// records are not read again, and concurrent checks are combined.
+// Number of checks for changes of other hosts. Creating a stream must make no check, a check must not read
+// known records again, and concurrent checks must be combined.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -145,7 +145,7 @@ TEST(ContainerLooks, WhoAsksAtTheSameTimeAsksTogether) {
   EXPECT_LE(asking.lists, 4);  // one in progress, one for all threads that arrived during it, and late ones
 }
 
-// Open streams grow and update their records in place. Hosts that know the records find each flush.
+// Open streams grow and update their records in place. Hosts that know the records must find each flush.
 TEST(ContainerLooks, WhatHasGrownIsFound) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     AskingHosts hosts(3, "grown" + std::to_string(seed));
@@ -200,7 +200,7 @@ TEST(ContainerLooks, WhatHasGrownIsFound) {
   }
 }
 
-// Writes a container of a host with a clock that is ahead.
+// Writes a container of a host whose clock is ahead.
 void write_container(Store& store, const std::string& path, const std::string& name, const Bytes& bytes,
                      int64_t time) {
   using namespace format;

@@ -1,5 +1,5 @@
-// Random programs on one set, all on one host. Every change is seen by the other programs, and afterwards by
-// readers of the containers.
+// Random programs on one set, all on one host. Every change must be visible to the other programs at once,
+// and afterwards to readers of the containers.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -41,7 +41,7 @@ TEST(ContainerModel, RandomProgramsInMemory) {
   }
 }
 
-// Records are in mapped memory if the file system supports it.
+// The records are in mapped memory if the file system supports it.
 TEST(ContainerModel, RandomProgramsOnDisk) {
   const std::filesystem::path directory =
       std::filesystem::temp_directory_path() / ("sheaf-model-" + std::to_string(::getpid()));

@@ -1,5 +1,5 @@
-// Processes that share a set and may be killed. Each change is seen by the other processes, and written data
-// stay.
+// Processes that share a set and may be killed. The other processes must see each change, and written data
+// must survive.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -148,7 +148,8 @@ TEST(ContainerProcesses, ASetThatIsOpenIsNotGatheredWhateverItIsCalled) {
   EXPECT_TRUE(containers_of(posix_store(), directory.set()).empty());
 }
 
-// Shared memory cannot grow. The failure is an error in one case, and kills the process in the other.
+// The shared memory cannot grow when a process takes in a stream of another host. In one case the process
+// gets an error, in another it is killed. The stream must be taken in later.
 TEST(ContainerProcesses, AStreamOfAnotherHostThatCouldNotBeTakenInIsTakenInLater) {
   for (const bool is_killed : {false, true}) {
     MemoryStore memory;

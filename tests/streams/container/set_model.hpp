@@ -55,7 +55,7 @@ inline Bytes get(ContainerSet& set, const std::string& name) {
   return read_all(*stream);
 }
 
-// Appends to a stream, which is created if missing, and flushes it so that other hosts see the bytes.
+// Appends to a stream and flushes it, so that other hosts see the bytes. Creates the stream if it is missing.
 inline void append(ContainerSet& set, const std::string& name, const Bytes& bytes) {
   const auto stream = set.open_stream(name, {.create = true});
   stream->append(bytes);
@@ -68,7 +68,7 @@ inline Bytes read_all(const NamedStreams& streams, size_t number) {
   return bytes;
 }
 
-// Checks what a reader finds in the containers alone.
+// Requires that a reader finds the state of `model` in the containers alone.
 inline void require_seen(Store& store, const std::string& path, const Model& model) {
   if (model.empty() && !store.status(path).exists) return;
   const auto seen = NamedStreams::open(store, path);
@@ -84,7 +84,7 @@ inline void require_seen(Store& store, const std::string& path, const Model& mod
   }
 }
 
-// One of several programs that share a set, here in one process.
+// One of several programs that share a set. Here all run in one process.
 class SetProgram {
  public:
   SetProgram(std::shared_ptr<ContainerSet> set, Model& model, uint64_t seed)

@@ -41,7 +41,7 @@ static void duplicates(void) {
   CALL(unlink("plain"));
 }
 
-/* The C library closes a descriptor although it now refers to another file. */
+/* The C library closes the descriptor number of a stream even if the number now refers to another file. */
 static void closed_by_streams(void) {
   char room[20];
   const int fd = file_with("cap.c", "captured");
@@ -94,7 +94,7 @@ static void waiting(void) {
   CALL(unlink("cap.w"));
 }
 
-/* Runs fcntl in a child, which has locks of its own. */
+/* Runs fcntl in a child, because a child has locks of its own. */
 static int of_child(int fd, int command, short type, off_t start, off_t length) {
   const pid_t child = fork();
   if (child == 0) {
@@ -163,7 +163,7 @@ static void rang(int number) {
   (void)number;
 }
 
-/* A signal interrupts a process that waits for a lock; the handler may use files. */
+/* A signal interrupts a process that waits for a lock. The handler must be able to use files. */
 static void interrupted(void) {
   const int fd = file_with("cap.wait", "0123456789");
   struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
@@ -245,7 +245,7 @@ static void* read_shared(void* sum) {
   return NULL;
 }
 
-/* Threads that read through one descriptor get each number once. */
+/* Threads read numbers through one descriptor. Each number must be read exactly once. */
 static void shared_reads(void) {
   enum { numbers = 20000 };
   static unsigned all[numbers];
@@ -272,7 +272,7 @@ static void* write_replaced(void* none) {
   return none;
 }
 
-/* A log is replaced while threads write to it: no write fails, and none is lost. */
+/* A log is replaced while threads write to it. No write may fail, and none may be lost. */
 static void replaces(void) {
   pthread_t threads[2];
   replaced = open("cap.log.0", O_WRONLY | O_CREAT | O_APPEND, 0644);

@@ -2,7 +2,7 @@
 
 #include "cases.h"
 
-/* Names of descriptors refer to their files, in calls of all kinds. */
+/* Names of descriptors (/dev/fd/N) must refer to their files in calls of all kinds. */
 static void by_descriptor_name(const char* directory) {
   char name[80], text[8] = "";
   const int fd = file_with("cap.d", "0123456789");

@@ -72,7 +72,7 @@ static void borders(void) {
   CALL(unlink("cap.open"));
 }
 
-/* A renamed file is still written through open descriptors, at its new place. */
+/* After a rename, open descriptors must still write the file, at its new place. */
 static void leaving(void) {
   char room[64] = "";
   const int fd = file_with("cap.go", "begin ");
@@ -178,7 +178,7 @@ static void taken(void) {
   CALL(unlink("cap.t"));
 }
 
-/* A directory may replace only an empty one. */
+/* A directory may replace another directory only if that is empty. */
 static void over_directories(void) {
   CALL(mkdir("above", 0755));
   CALL(mkdir("full", 0755));
@@ -190,7 +190,7 @@ static void over_directories(void) {
   CALL(rmdir("full"));
 }
 
-/* A file is no directory for any call. */
+/* No call may treat a file as a directory. */
 static void below_files(void) {
   struct stat status;
   char room[8];
@@ -234,7 +234,7 @@ static void below_files(void) {
   CALL(unlink("plain"));
 }
 
-/* The contents of a directory move with it, and open files stay valid. */
+/* The contents of a directory must move with it, and open files must stay valid. */
 static void directories_renamed(void) {
   CALL(mkdir("dir", 0755));
   CALL(mkdir("dir/sub", 0755));
@@ -280,7 +280,8 @@ static void directories_renamed(void) {
   CALL(system("find . | sort; rm -r moved link2; ls"));
 }
 
-/* Open files continue under the new names, as does a program in a directory that another program renames. */
+/* Another program renames a directory. Open files, and a program inside it, must continue under the new
+ * name. */
 static void directories_renamed_by_others(void) {
   CALL(mkdir("home", 0755));
   CALL(mkdir("home/in", 0755));
@@ -303,7 +304,7 @@ static void directories_renamed_by_others(void) {
   CALL(system("rm -r away; ls"));
 }
 
-/* Without a free descriptor. */
+/* Calls without a free descriptor must fail as the system's calls do. */
 static void no_descriptors(void) {
   CALL(mkdir("d", 0755));
   close(file_with("d/cap.1", "one"));
@@ -347,7 +348,7 @@ static void exchanged(void) {
   CALL(unlink("cap.b"));
 }
 
-/* A descriptor opened before the file got its captured name reads data written later. */
+/* A descriptor is opened before its file gets a captured name. It must read data that is written later. */
 static void read_from_before(void) {
   close(file_with("early", "first"));
   const int reader = open("early", O_RDONLY);

@@ -137,7 +137,7 @@ static void again(void) {
   CALL(unlink("cap.again"));
 }
 
-/* An open that finds no descriptor leaves everything unchanged. */
+/* An open without a free descriptor must leave everything unchanged. */
 static void limited(void) {
   const int fd = file_with("cap.limit", "kept");
   char name[40];

@@ -66,7 +66,7 @@ static void inherits(void) {
   if (other == 0) {
     const int out = open("cap.o", O_WRONLY | O_CREAT | O_TRUNC, 0644);
     dup2(out, 1);
-    execve("/bin/cat", cat, empty); /* an environment without a preload */
+    execve("/bin/cat", cat, empty); /* the environment has no preload */
     _exit(99);
   }
   VALUE(ended(other));
@@ -114,7 +114,7 @@ static void* read_directories(void* none) {
   return none;
 }
 
-/* Before this process has opened captured files itself. */
+/* Tests vfork before this process has opened captured files itself. */
 static void vforks(void) {
   const pid_t child = vfork();
   if (child == 0) {
@@ -152,7 +152,7 @@ static void vforks(void) {
 void cases_forks(void) {
   fflush(stdout);
   vforks();
-  const pid_t all = fork(); /* an endless wait ends by the alarm */
+  const pid_t all = fork(); /* the alarm ends an endless wait */
   if (all == 0) {
     alarm(60);
     pthread_t threads[3];
@@ -176,7 +176,7 @@ void cases_forks(void) {
   CALL(unlink("cap.child"));
 }
 
-/* Standard streams are on /dev/null after daemon(3), and captured files stay open. */
+/* After daemon(3), standard streams must refer to /dev/null, and captured files must stay open. */
 static void daemons(void) {
   int both[2];
   char byte = 0;
@@ -209,7 +209,7 @@ static void tick(int number) {
   (void)number;
 }
 
-/* A signal with a writing handler arrives during a fork, and the handler does not block. */
+/* During a fork, a signal arrives whose handler writes. The handler must not block. */
 static void forks_interrupted(void) {
   fflush(stdout);
   const pid_t all = fork();
@@ -274,7 +274,7 @@ static void* wait_in_print(void* descriptor) {
   return NULL;
 }
 
-/* A thread that is cancelled in a call ends, and the program continues. */
+/* Cancels a thread in a call. The thread must end, and the program must continue. */
 static void cancel(void* (*work)(void*), void* argument) {
   fflush(stdout);
   const pid_t child = fork();
@@ -315,7 +315,7 @@ static void cancelled(void) {
   CALL(unlink("cap.fifo"));
 }
 
-/* The signal mask of a child is its own, even if it shares the memory of its parent. */
+/* A child must have its own signal mask, even if it shares the memory of its parent. */
 static void masks(void) {
   const mode_t before = umask(022);
   const pid_t child = vfork();

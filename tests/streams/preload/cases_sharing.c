@@ -10,7 +10,7 @@ extern char** environ;
 
 static atomic_int over;
 
-/* A list of actions opens files in the child, in order with the other actions. */
+/* A list of spawn actions must open files in the child, in order with the other actions. */
 static void opened_by_actions(void) {
   file_with("cap.in", "what is read");
   mkdir("below", 0755);
@@ -49,7 +49,7 @@ static void opened_by_actions(void) {
   CALL(rmdir("below"));
 }
 
-/* A lock of flock(2) belongs to the open file, even if a started program shares it. */
+/* A lock of flock(2) must belong to the open file, even if a started program shares it. */
 static void locked_for_the_shell(void) {
   fflush(stdout);
   CALL(system(
@@ -81,11 +81,11 @@ static void locked_for_the_shell(void) {
 
 static void* wait_for_lock(void* fd) { return (void*)(long)flock(*(int*)fd, LOCK_EX); }
 
-/* A thread that waits for a lock cannot be cancelled there, and has it as soon as another owner of the open
- * file has it. */
+/* A thread that waits for a lock must not be cancelled while it waits. It must get the lock as soon as
+ * another owner of the open file has it. */
 static void waits_for_locks(void) {
   fflush(stdout);
-  const pid_t all = fork(); /* an endless wait ends by the alarm */
+  const pid_t all = fork(); /* the alarm ends an endless wait */
   if (all == 0) {
     alarm(20);
     int held = file_with("cap.f", "x"), fd = open("cap.f", O_RDWR);
@@ -128,8 +128,8 @@ static void* spawn_reader(void* none) {
   return none;
 }
 
-/* Spawns in threads do not wait for each other. Descriptors that a list closes first do not block those it
- * opens. */
+/* Spawns in threads must not wait for each other. Descriptors that a list closes first must not block
+ * those that it opens. */
 static void spawns_of_threads(void) {
   fflush(stdout);
   mkfifo("fifo", 0600);
@@ -180,7 +180,7 @@ static void* open_and_close(void* none) {
   return none;
 }
 
-/* Files that threads open during a fork are theirs, whatever the child does. */
+/* Files that threads open during a fork must stay theirs, whatever the child does. */
 static void opens_beside_forks(void) {
   fflush(stdout);
   close(file_with("cap.other", "other"));
@@ -234,7 +234,7 @@ static void locks_many(void) {
   CALL(system("rm cap.many.*"));
 }
 
-/* A lock survives exec unless the exec closes the file. */
+/* A lock must survive exec, unless the exec closes the file. */
 static void locks_over_exec(void) {
   const int fd = file_with("cap.e", "text");
   struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -276,7 +276,7 @@ static void* open_and_close_many(void* name) {
   return NULL;
 }
 
-/* Closing any descriptor of a file releases its locks; no call fails because of that. */
+/* Closing any descriptor of a file releases its locks. No call may fail because of that. */
 static void locks_beside_closes(void) {
   const int fd = file_with("cap.l", "text");
   pthread_t thread;

@@ -9,7 +9,7 @@ static int sparse_file(const char* name) {
   return fd;
 }
 
-/* Mapping holes takes neither time nor memory. */
+/* Mapping holes must take neither time nor memory. */
 static void mapped(void) {
   const int fd = sparse_file("cap.map");
   char* const memory = mmap(NULL, (size_t)(2 * hole), PROT_READ, MAP_PRIVATE, fd, 0);
@@ -46,7 +46,7 @@ static void show_sparse(const char* name) {
   CALL(close(fd));
 }
 
-/* Holes stay holes when a file moves into a set or out of one. */
+/* Holes must stay holes when a file moves into a set or out of one. */
 static void renamed(void) {
   close(sparse_file("cap.out"));
   CALL(rename("cap.out", "out"));

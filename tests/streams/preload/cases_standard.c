@@ -25,7 +25,7 @@ static void by_open(void) {
   printf("printed after open\n");
 }
 
-/* The stream keeps the buffering that the program selected. */
+/* The stream must keep the buffering that the program selected. */
 static void by_lines(void) {
   struct stat status = {0};
   close(1);
@@ -73,7 +73,7 @@ static void by_freopen_for_both(void) {
   if (freopen("cap.out", "a", stdout)) printf("from %ld\n", ftell(stdout));
 }
 
-/* A failed freopen closes the old file nevertheless. */
+/* A failed freopen must close the old file nevertheless. */
 static void by_freopen_in_vain(void) {
   const int fd = open("cap.out", O_WRONLY | O_CREAT, 0644);
   close(0);
@@ -83,7 +83,7 @@ static void by_freopen_in_vain(void) {
   dprintf(fd, "read %d, closed %d\n", getchar(), fcntl(0, F_GETFD));
 }
 
-/* Data beyond the stream's own buffer is written to the file that the descriptor refers to by then. */
+/* When a stream flushes buffered data, it must write to the file that its descriptor refers to by then. */
 static void pending(void) {
   static char room[100000], block[60000];
   setvbuf(stdout, room, _IOFBF, sizeof room);

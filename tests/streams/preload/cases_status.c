@@ -122,7 +122,7 @@ static void times(void) {
   CALL(unlink("out"));
 }
 
-/* A slash after the name of a file. */
+/* Tests names of files that end with a slash. */
 static void slashes(void) {
   close(file_with("cap.d", "text"));
   CALL(truncate("cap.d/", 0));

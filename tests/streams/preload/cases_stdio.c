@@ -72,7 +72,7 @@ static void updating(void) {
   CALL(unlink("cap.f"));
 }
 
-/* Plain files pass through the same calls. */
+/* Plain files must pass through the same calls unchanged. */
 static void appending(void) {
   close(file_with("plain", "12345"));
   FILE* file = fopen("plain", "a");
@@ -107,7 +107,7 @@ static void descriptors(void) {
   CALL(unlink("cap.re"));
 }
 
-/* Data that a process has read ahead but not used remains available to the next process that shares the
+/* If a process has read ahead, unused data must remain available to the next process that shares the
  * offset. */
 static void read_ahead(void) {
   close(file_with("cap.lines", "1\n2\n3\n"));
@@ -179,7 +179,7 @@ static void buffers(void) {
   CALL(unlink("cap.b"));
 }
 
-/* Standard output becomes a captured file and is restored. */
+/* Standard output becomes a captured file and is restored afterwards. */
 static void redirected(void) {
   fflush(stdout);
   const int kept = dup(1);
@@ -202,7 +202,7 @@ static int read_pipe(void) {
   return in && fgets(line, sizeof line, in) && strcmp(line, "through a pipe\n") == 0 && fclose(in) == 0;
 }
 
-/* A named pipe is opened once, and its reader receives the written data. */
+/* A named pipe must be opened once, and its reader must receive the written data. */
 static void pipes(void) {
   CALL(mkfifo("cap.pipe", 0600));
   fflush(stdout);

@@ -80,9 +80,9 @@ static int by_size(const void* a, const void* b) {
   return (one > other) - (one < other);
 }
 
-/* Returns the additional cost of a call on a file in ns: by the names that programs use, where a preload may
- * be active, compared with the C library's own functions. It is the median of `count` pairs of runs, because
- * the time of one call into the kernel varies by far more. */
+/* Returns the additional cost of a call on a file in nanoseconds. Compares the functions that programs
+ * call, which a preload may replace, with the C library's own. The result is the median of `count` pairs
+ * of runs, because the time of a single call into the kernel varies by far more. */
 static int calls(const char* name, long count) {
   enum { in_a_run = 1000 };
   typedef int (*Access)(const char*, int);
@@ -108,7 +108,7 @@ static int calls(const char* name, long count) {
   return 0;
 }
 
-/* Bypasses buffers, because the process may be killed at the next call. */
+/* Prints without buffers, because the process may be killed at the next call. */
 static void tell(const char* step, int good) {
   char line[64];
   const int size = good ? snprintf(line, sizeof line, "done %s\n", step)
@@ -128,7 +128,7 @@ static int write_whole(int fd, const char* data, size_t size, int repeats) {
   return 1;
 }
 
-/* Closes after a failed write. Prints that, or that the close succeeded nevertheless. */
+/* Closes a file after a failed write. Prints whether the close failed, too, or succeeded nevertheless. */
 static void give_up(int fd, const char* name) {
   const int error = errno;
   const long at = (long)lseek(fd, 0, SEEK_CUR);

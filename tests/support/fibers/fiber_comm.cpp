@@ -19,7 +19,7 @@ thread_local Scheduler* current_scheduler = nullptr;
 
 class FiberComm final : public Comm {
  public:
-  // Takes over one reference that the caller has counted for the family.
+  // Adopts one reference to the group's family that the caller has already counted.
   FiberComm(Group& group, int rank, int task) : group_(&group), rank_(rank), task_(task) {}
   FiberComm(const FiberComm&) = delete;
   FiberComm& operator=(const FiberComm&) = delete;
@@ -117,7 +117,7 @@ class FiberComm final : public Comm {
   }
 
  private:
-  // An exchange as one rendezvous in finish(), in which the last task copies all messages.
+  // Performs the exchange as one rendezvous in finish(): the last task to arrive copies all messages.
   class FiberExchange final : public Exchange {
    public:
     FiberExchange(FiberComm& comm, std::vector<Outgoing> outgoing, std::vector<Incoming> incoming)

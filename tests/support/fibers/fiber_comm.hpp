@@ -1,11 +1,11 @@
-// support/fibers/fiber_comm: very many tasks in one thread, for tests and scale simulations.
+// support/fibers/fiber_comm: runs up to a million tasks in one thread, for tests and scale simulations.
 //
 // Every task is a fiber (Boost.Context) that runs the same body with its own Comm. A task runs until it waits
 // in a collective, yields or ends. A seed determines the order in which ready tasks run, so a run can be
 // repeated exactly. All collectives synchronize the group, the strictest behaviour that MPI allows.
 //
-// Errors that would hang a real machine are detected and thrown. These are a deadlock (no task can run and
-// not all have ended), and tasks of a group that make different calls or pass different roots or lengths.
+// Errors that would hang a real machine are detected and thrown. One is a deadlock: no task can run, and not
+// all have ended. Another is a group whose members make different calls or pass different roots or lengths.
 //
 // Memory: one lazily touched stack per task (usually one or two resident pages), 24 bytes per Comm, about 80
 // bytes of bookkeeping per task, state per group. Stacks have no guard pages because the kernel limits
@@ -42,15 +42,15 @@ struct FiberReport {
   std::string deadlock;    // waiting tasks and their calls; empty if all tasks ended normally
 };
 
-// Runs body on `ranks` tasks and returns when all have ended. Throws the first error that applies:
+// Runs `body` on all ranks of `options` and returns when all have ended. Throws the first error that applies:
 // - a deadlock, as Error mismatch that names the waiting tasks, their calls and the first exception
 // - the exception that left the body of the lowest rank
 // In a deadlock, and if calls of a group do not match, the waiting calls throw in their tasks so that the
 // stacks unwind.
 FiberReport run_fibers(const FiberOptions& options, const std::function<void(Comm&)>& body);
 
-// Like run_fibers(), but returns the exception that left each body: one entry per rank, null if it returned.
-// Throws Error only if the run cannot be set up. report: filled if not null.
+// Like run_fibers(), but returns one entry per rank: the exception that left its body, or null if the body
+// returned. Throws Error only if the run cannot be set up. Fills `*report` unless `report` is null.
 std::vector<std::exception_ptr> run_fibers_collect(const FiberOptions& options,
                                                    const std::function<void(Comm&)>& body,
                                                    FiberReport* report = nullptr);
@@ -62,8 +62,7 @@ void yield();
 Traffic traffic_of_this_task();
 
 // Returns the rank of the task to which memory allocated now is attributed. Returns -1 outside a run, and for
-// memory of the simulator itself (data that would be in the network of a real machine). For tests that count
-// memory.
+// data that a real machine would keep in its network. Tests that count memory use it.
 int memory_owner();
 
 }  // namespace sheaf

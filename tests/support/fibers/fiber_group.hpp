@@ -1,8 +1,9 @@
 // support/fibers/fiber_group: the state that the fibers of a group share. Private to fiber_comm.cpp.
 //
 // A collective is a rendezvous, called meeting in the code. Every member records its contribution in the
-// group's slot, the last to arrive completes the result there, and all members resume and read theirs. Two
-// alternating slots suffice: no member can reach the meeting after next before all have left the current one.
+// group's slot. The last member to arrive computes the result in the slot; then all members resume and read
+// it. Two alternating slots suffice, because no member can arrive at the meeting after next before all
+// members have left the current one.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ namespace sheaf::fibers {
 struct World;
 struct Family;
 
-// Task to which allocations are attributed instead of the running one (memory_owner() in fiber_comm.hpp);
-// null: the running one.
+// Rank to which allocations are attributed (memory_owner() in fiber_comm.hpp). If null, they are attributed
+// to the running task.
 inline thread_local const int* billed = nullptr;
 
 // Sets `billed` for a scope in which no other task runs.
@@ -40,8 +41,8 @@ class Billing {
   const int* outer_;
 };
 
-// The properties that the calls of all members must share. `operation` is a literal, so equal operations have
-// equal pointers.
+// Properties of a call that must be the same on all members. `operation` is a string literal, so equal
+// operations have equal pointers.
 struct Call {
   const char* operation = nullptr;
   int root = 0;

@@ -92,7 +92,7 @@ class Scheduler {
     return unfinished_ == 0;
   }
 
-  // Ends all waiting: from now on, calls that wait or would wait throw `why`.
+  // Ends all waiting: from now on, calls that wait, or are about to wait, throw `why`.
   void fail(std::exception_ptr why) {
     failure_ = std::move(why);
     for (int task = 0; task < std::ssize(tasks_); ++task)
@@ -114,7 +114,7 @@ class Scheduler {
     ready_.push(task);
   }
 
-  // Switches to the ready tasks in their order. The running task must be ready, too.
+  // Switches to the next ready task. The running task must be in the queue of ready tasks as well.
   void pause() { switch_from(running_); }
 
   // Lets other ready tasks run before the running task resumes.
@@ -179,7 +179,7 @@ class Scheduler {
     arrived(boost::context::detail::jump_fcontext(context, this).fctx);
   }
 
-  // Called first on the stack that was jumped to: saves the context of the previous fiber.
+  // Every fiber calls this function first after a jump to its stack. Saves the context of the previous fiber.
   void arrived(void* context) {
     if (left_ == nobody) {
       own_context_ = context;

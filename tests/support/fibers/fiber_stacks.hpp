@@ -1,8 +1,8 @@
 // support/fibers/fiber_stacks: the stacks of all fibers in one lazily touched mapping. Private to
 // fiber_comm.cpp.
 //
-// Stacks grow down. The 64 bytes below a stack are its canary. They are the top of the next lower stack, in a
-// page that is touched anyway, so the check costs no memory.
+// Stacks grow down. The 64 bytes below a stack are its canary, at the top of the next lower stack. The next
+// lower stack touches that page anyway, so the check costs no memory.
 #pragma once
 
 #include <sys/mman.h>
@@ -62,8 +62,8 @@ class Stacks {
 
   std::byte* bottom(int task) const { return first_ + each_ * static_cast<size_t>(task); }
 
-  // Returns the address where frames start. Stacks begin at multiples of a page. Without different gaps at
-  // the top ("colors") all hot lines would compete for the same few cache sets.
+  // Returns the address where frames start. Stacks begin at multiples of a page. Without a different gap
+  // ("color") at the top of each, the hot lines of all stacks would compete for the same few cache sets.
   std::byte* top(int task) const {
     const size_t colors = each_ >= 8192 ? 16 : 1;
     return bottom(task) + each_ - canary_bytes - 64 * (static_cast<size_t>(task) % colors);
@@ -73,8 +73,8 @@ class Stacks {
 
   void set_canary(int task) { std::memcpy(bottom(task) - canary_bytes, canary.data(), canary_bytes); }
 
-  // Ends the process if the stack overflowed: the memory below belongs to another fiber, so no recovery is
-  // possible.
+  // Ends the process if the stack of `task` overflowed. The memory below it belongs to another fiber, so
+  // recovery is impossible.
   void check(int task, const void* stack_pointer) const {
     const auto* const sp = static_cast<const std::byte*>(stack_pointer);
     if (sp >= bottom(task) && sp <= top(task) &&

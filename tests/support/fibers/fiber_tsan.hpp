@@ -1,4 +1,4 @@
-// support/fibers/fiber_tsan: announces fibers to ThreadSanitizer; empty in other builds. Private to
+// support/fibers/fiber_tsan: announces fibers to ThreadSanitizer. Has no effect in other builds. Private to
 // fiber_scheduler.hpp.
 //
 // ThreadSanitizer keeps a call stack per thread or fiber. Without these announcements every switch would mix
@@ -35,8 +35,8 @@ class WatchedFibers {
     for (void* fiber : fibers_) __tsan_destroy_fiber(fiber);
   }
 
-  // Announces that this task runs next, or the thread itself if `task` is negative. Inlined, because a call
-  // would begin in one fiber and end in another.
+  // Announces that `task` runs next, or the thread itself if `task` is negative. Must be inlined, because a
+  // function call would begin in one fiber and end in another.
   [[gnu::always_inline]] void switch_to(int task) const {
     __tsan_switch_to_fiber(task < 0 ? own_ : fibers_[static_cast<size_t>(task) % fibers_.size()], 0);
   }

@@ -13,7 +13,7 @@ namespace sheaf {
 // Thread-safe.
 class FaultyStore::Ledger {
  public:
-  // Counts an operation. Returns the errno with which it must fail, or 0.
+  // Counts an operation. Returns the errno with which the operation must fail, or 0.
   int enter(Operation kind, const std::string& path, int64_t offset = 0, int64_t length = 0);
   // Like enter(), for an open that may create the file.
   int enter_open(const std::string& path, bool creates);

@@ -18,7 +18,7 @@ int64_t total_of(Pieces pieces) {
   return sum;
 }
 
-// Also counts accesses that bypass the cache of a simulated host.
+// Decorator of a File. Also counts accesses that bypass the cache of a simulated host.
 class FaultyFile final : public File, private DirectIo {
  public:
   FaultyFile(std::shared_ptr<File> inner, std::shared_ptr<FaultyStore::Ledger> ledger)

@@ -1,5 +1,5 @@
-// support/stores/faulty_store: counts the operations on a store and fails the k-th operation of a chosen kind
-// as an operating system would. For tests, and for measuring the number of operations of a protocol.
+// support/stores/faulty_store: counts the operations on a store and makes selected ones fail, as an operating
+// system would. Used by tests and to measure how many operations a protocol takes.
 #pragma once
 
 #include <cerrno>
@@ -18,7 +18,8 @@ enum class Operation : uint8_t { open, status, remove, rename, read, write, resi
 // Returns the name of an operation, for messages. Static storage.
 const char* name_of(Operation kind);
 
-// One call to the store. Adjacent pieces are one `write`; `status` covers that of a File as well.
+// One call to the store. A write of adjacent pieces is one `write`. `status` is a query of a name or of a
+// File.
 struct OperationRecord {
   Operation kind;
   std::string path;     // as passed to the open; the old name for a rename
@@ -46,15 +47,15 @@ struct FaultPlan {
 
 // Decorator of a Store. A failing operation throws os_error(plan.errno_value) and transfers nothing, or the
 // first half of its bytes. A read that ends early does not throw. A failing close releases the file
-// nevertheless. Files have no descriptor, so no access bypasses the counting: a copy counts as the reads and
-// writes that implement it here.
+// nevertheless. Files have no descriptor, so no access bypasses the counting. A copy counts as the reads and
+// writes that implement it.
 //
 // Safe for use from several threads. `inner` must outlive this object and its files; files may outlive this
 // object.
 class FaultyStore final : public ForwardingStore {
  public:
   explicit FaultyStore(Store& inner, FaultPlan plan = {});
-  // Shares plan and counters with `other`: two hosts of one program.
+  // Creates a store of another host of the same program: it shares plan and counters with `other`.
   FaultyStore(Store& inner, const FaultyStore& other) : ForwardingStore(inner), ledger_(other.ledger_) {}
   ~FaultyStore() override;
 
@@ -65,7 +66,7 @@ class FaultyStore final : public ForwardingStore {
   std::vector<std::string> names_in(const std::string& directory) override;     // is an open
   void sync_name(const std::string& path) override { Store::sync_name(path); }  // open, sync and close
 
-  // Replaces the plan and counts its operations from 0. The other counters keep their values.
+  // Replaces the plan. Counts the operations that match it from 0. The other counters keep their values.
   void set_plan(FaultPlan plan);
 
   int64_t operations() const;                // operations of all kinds

@@ -26,7 +26,7 @@ struct MemoryStore::Inode {
 
   RangeLocks locks;
   Striping striping;                  // as requested at creation
-  std::atomic<bool> removed = false;  // the file has no name any more
+  std::atomic<bool> removed = false;  // true once the file's last name is removed
 
  private:
   const int64_t block_size_;

@@ -1,8 +1,9 @@
 // support/stores/memory_store: files in the memory of this process, for tests and simulations. They behave
-// like POSIX files: holes read as zero, a removed file lives until its last File is closed, rename replaces.
-// Pages that were never written take no memory, so a byte at offset 2^40 costs one page.
+// like POSIX files: holes read as zeros, a removed file exists until its last File is closed, and rename
+// replaces an existing file. Only written pages take memory, so a byte at offset 2^40 costs one page.
 //
-// Directories exist only if a test names them; any path can be created. Safe for use from several threads.
+// Directories exist only if a test adds them, but a file can be created under any path. Safe for use from
+// several threads.
 #pragma once
 
 #include <map>
@@ -16,8 +17,8 @@ namespace sheaf {
 
 class MemoryStore final : public Store {
  public:
-  // block_size: the value in status(). page_size: the unit of allocation and of next_data(). Both in bytes, >
-  // 0.
+  // Both sizes are positive numbers of bytes. status() reports block_size. page_size is the unit of
+  // allocation and of next_data().
   explicit MemoryStore(int64_t block_size = 4096, int64_t page_size = 4096);
   ~MemoryStore() override;
 
@@ -28,7 +29,7 @@ class MemoryStore final : public Store {
   void rename(const std::string& from, const std::string& to) override;
   std::vector<std::string> names_in(const std::string& directory) override;
 
-  // From now on `path` is a directory.
+  // Makes `path` a directory, so that no file can be opened under this name.
   void add_directory(const std::string& path);
 
   // Returns all bytes of a file, holes included. Throws not_found.
@@ -43,7 +44,7 @@ class MemoryStore final : public Store {
   // Returns the names of all files, sorted.
   std::vector<std::string> paths() const;
 
-  // Returns the bytes of all pages of the named files.
+  // Returns the total bytes of the pages of all files that have a name.
   int64_t allocated() const;
 
   struct Inode;  // private to the implementation

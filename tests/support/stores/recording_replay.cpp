@@ -83,7 +83,8 @@ void RecordingStore::replay(size_t prefix, MemoryStore& into) const {
 void RecordingStore::replay_losing_unsynced(size_t prefix, uint64_t seed, MemoryStore& into) const {
   const std::lock_guard lock(tape_->mutex);
   auto files = tape_->initial_state(into);
-  std::vector<size_t> safe(files.size(), 0);  // changes to file i before this one are on disk
+  std::vector<size_t> safe(
+      files.size(), 0);  // element i: number of the last sync of file i; earlier changes to it are on disk
   size_t safe_names = 0;
   for (size_t i = 0; i < prefix; ++i)
     if (tape_->changes.at(i).kind == Kind::sync) safe_names = safe[tape_->changes[i].file] = i;

@@ -1,5 +1,5 @@
-// support/stores/recording_store: the decorator's calls. Each makes its change and records it under one lock,
-// so the order on the tape is the order in the store.
+// support/stores/recording_store: the calls of the decorator. Each call makes its change and records it while
+// it holds one lock, so the tape has the changes in the order of the store.
 #include "support/stores/recording_store.hpp"
 
 #include <utility>

@@ -11,8 +11,9 @@
 
 namespace sheaf {
 
-// Decorator of a Store. The changes are: create (with the requested striping), write, resize, sync, rename,
-// remove. Files that exist before their first use through this object are part of the state after 0 changes.
+// Decorator of a Store. It records creations (with the requested striping), writes, resizes, syncs, renames
+// and removals. Files that exist before their first use through this object are part of the state after 0
+// changes.
 //
 // Safe for use from several threads; calls that change a file are serialized. `inner` must outlive this
 // object and its files; files may outlive this object.
@@ -25,7 +26,7 @@ class RecordingStore final : public ForwardingStore {
   bool make_in_stripes(const std::string& path, const Striping& wanted) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
-  void sync_name(const std::string& path) override { Store::sync_name(path); }  // counts as a change
+  void sync_name(const std::string& path) override { Store::sync_name(path); }  // is recorded as a sync
 
   // Returns the number of changes so far.
   size_t length() const;

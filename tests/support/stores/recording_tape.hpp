@@ -15,7 +15,7 @@ class RecordingStore::Tape {
  public:
   enum class Kind : uint8_t { create, write, resize, sync, rename, remove };
 
-  // Files are identified by number, because names change.
+  // One recorded change. It identifies the file by number, because names change.
   struct Change {
     Kind kind;
     size_t file = 0;
