@@ -228,16 +228,14 @@ class OpenFile final : public SharedFile {
   }
 
  private:
-  // Returns the communicator of collective calls.
   Comm& comm() const { return sequence_.comm(); }
 
   void take_hints(const Opening& told) {
     hints_ = hints_in(told);
     per_host_ = hints_.allowed_on(host_name());
   }
-  // Announces the handle to other openers. Called on task 0. Returns an error only if a lock was not granted
-  // in time (EAGAIN). After other errors of locks the handle is not announced, and writes fill gaps only if
-  // the hints request it.
+  // Announces the handle to other openers; task 0 calls it. Returns EAGAIN errors of locks. After others the
+  // handle is not announced, and writes fill gaps only if the hints request it.
   std::optional<Error> announce() {
     const auto problem = attempt([&] { others_.announce(file_); });
     return problem && problem->errno_value() == EAGAIN ? problem : std::nullopt;
@@ -357,8 +355,7 @@ class OpenFile final : public SharedFile {
       const std::lock_guard lock(mutex_);
       statistics_.add(one);
     }
-    // A call fails with invalid_argument if this or another task passed invalid arguments. Such a call has
-    // written nothing.
+    // The call has written nothing if any task passed invalid arguments.
     const bool refused = failed && failed->code() == Code::invalid_argument;
     if (writes && !refused) failed ? unwritten_.add(access, *failed) : unwritten_.remove(access);
     if (failed) throw *failed;
