@@ -1,10 +1,12 @@
-// Lets allocations fail inside calls of the library. Each call must report the error, and the program must be
-// able to continue.
+// When an allocation fails, the call reports the error and the program can continue.
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <new>
+#include <numeric>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -69,11 +71,12 @@ class OutOfMemory : public Api {
  protected:
   OutOfMemory() { ::setenv("SHEAF_LEASE_TIMES", "60000,50", 1); }  // no lease is refreshed during a test
   ~OutOfMemory() override { ::unsetenv("SHEAF_LEASE_TIMES"); }
-  int open_to_write(const char* mode = "wb") {
+  int open_to_write(const std::string& mode = "wb", long long chunk = 1000) {
     int ntasks = 1, nfiles = 1, block = 512, rank = 0, *ranks = &rank;
-    long long chunk = 1000, *chunks = &chunk;
-    return in_call(
-        [&] { return sion_open(name_.data(), mode, &ntasks, &nfiles, &chunks, &block, &ranks, nullptr); });
+    long long* chunks = &chunk;
+    return in_call([&] {
+      return sion_open(name_.data(), mode.c_str(), &ntasks, &nfiles, &chunks, &block, &ranks, nullptr);
+    });
   }
   // Writes a file. Returns false if a call failed.
   bool write_file() {
@@ -97,6 +100,50 @@ class OutOfMemory : public Api {
     EXPECT_EQ(sion_close(sid) == 1, written) << mode << ", " << sheaf_last_error();
     plan.left = left;
     return written;
+  }
+  static int64_t total_of(const std::vector<int64_t>& sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+  }
+  // Writes requests of the given sizes with chunks of 60,000 bytes. Allocations fail in the second request,
+  // which is then repeated. A close that succeeds leaves all bytes, and one that fails their beginning.
+  // Returns false if the request failed.
+  bool write_repeatedly(const std::string& words, const std::vector<int64_t>& sizes) {
+    const Plan meant = std::exchange(plan, {});
+    const int sid = open_to_write("wb" + words, 60'000);
+    EXPECT_GE(sid, 0);
+    const std::vector<std::byte> data = content(0, 0, total_of(sizes));
+    bool went_well = true;
+    int64_t left = meant.left;
+    for (size_t i = 0, done = 0; i < sizes.size(); done += static_cast<size_t>(sizes[i++])) {
+      const auto write = [&] {
+        return sion_fwrite(&data[done], 1, static_cast<size_t>(sizes[i]), sid) ==
+               static_cast<size_t>(sizes[i]);
+      };
+      if (i == 1) {
+        plan = meant;
+        went_well = in_call(write);
+        left = std::exchange(plan, {}).left;
+        if (went_well) continue;
+      }
+      EXPECT_TRUE(write()) << sheaf_last_error();
+    }
+    // If the memory for remembering the failed request is lacking, the close fails.
+    const bool closed = sion_close(sid) == 1;
+    EXPECT_TRUE(closed || (!went_well && last_error_has("not repeated"))) << sheaf_last_error();
+    const auto found = read_all();
+    EXPECT_TRUE(closed ? found == data : std::ranges::equal(found, std::span(data).first(found.size())));
+    std::filesystem::remove(name_ + ".lease");  // else the next writer waits for its owner
+    plan.left = left;
+    return went_well;
+  }
+  // Returns nothing if the file was not closed and has no journal.
+  std::vector<std::byte> read_all() {
+    std::vector<std::byte> found(1 << 20);
+    const int sid = sion_open(name_.data(), "rb", nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+    if (sid < 0) return {};
+    found.resize(sion_fread(found.data(), 1, found.size(), sid));
+    EXPECT_EQ(sion_close(sid), 1);
+    return found;
   }
   bool read_file() {
     const int sid = in_call(
@@ -195,6 +242,17 @@ TEST_F(OutOfMemory, InAChangeOfTasksTheNextWriteFails) {
         return changed;
       },
       [](bool) {});
+}
+
+// The failed write leaves chunks, and not even the memory for undoing that is available.
+TEST_F(OutOfMemory, AWriteThatIsRepeatedLosesNothing) {
+  for (const char* const words :
+       {"", ",buffer=0", ",checksums=off", ",durable", ",journal=off", ",compress=zstd,compress_threads=0"})
+    for (const std::vector<int64_t>& sizes :
+         {std::vector<int64_t>{3000, 58'000, 59'000}, {100, 70'000, 200'000}, {40'000, 90'000, 10'000}}) {
+      SCOPED_TRACE(words + (" " + std::to_string(sizes[1])));
+      sweep([&] { return write_repeatedly(words, sizes); }, [](bool) {});
+    }
 }
 
 TEST_F(OutOfMemory, HasAKind) {

@@ -10,73 +10,81 @@
 
 namespace sheaf {
 
-void TaskBlocks::sum(std::span<const std::byte> bytes, int64_t ahead) {
-  if (piece == 0 || (past && past->shared)) return;
-  for (int64_t at = position + ahead; !bytes.empty();) {
+// Runs `allocate_and_store`. If the allocation fails, all sums of the current block become unknown.
+template <class Note>
+void TaskBlocks::note(Note&& allocate_and_store) noexcept {
+  try {
+    allocate_and_store();
+  } catch (const std::bad_alloc&) {
+    unsummed = 1;
+  }
+}
+
+void TaskBlocks::sum(std::span<const std::byte> bytes, int64_t ahead) noexcept {
+  if (piece == 0) return;
+  for (int64_t at = position + ahead; !bytes.empty() && !unsummed;) {
     const int64_t in_piece = at % piece;
     const auto part = bytes.first(static_cast<size_t>(std::min(piece - in_piece, std::ssize(bytes))));
     running = crc32c(in_piece == 0 ? 0 : running, part);
     at += std::ssize(part);
-    if (at % piece == 0) make_past().sums.push_back(running);
+    if (at % piece == 0) note([&] { make_past().sums.push_back(running); });
     bytes = bytes.subspan(part.size());
   }
 }
 
-// Completes the checksums of the current block. If the program may have written to the block, or if the
-// position is not at its end, marks all its pieces as unknown.
+// Ends the checksums of the current block, or marks them as unknown. If an allocation fails, throws and
+// leaves the known ones unchanged.
 void TaskBlocks::end_sums(int64_t chunk_size) {
   Past& p = make_past();
   const int64_t pieces = format::sums_of_block(high, chunk_size, piece);
-  if (p.shared || position != high) {
-    p.unknown.push_back({count() - 1, 0, pieces});
-  } else if (std::min(high, chunk_size) % piece != 0) {
-    p.sums.push_back(running);
-  }
+  const bool known = !unsummed && position == high;
+  if (!known) p.unknown.push_back({count() - 1, 0, pieces});
   p.sums.resize(static_cast<size_t>(p.current_sums + pieces));
+  if (known && std::min(high, chunk_size) % piece != 0) p.sums.back() = running;
 }
 
 void TaskBlocks::finish_block(int64_t chunk_size) {
   Past& p = make_past();
+  if (const size_t blocks = p.finished.size(); blocks == p.finished.capacity())
+    p.finished.reserve(2 * blocks + 1);
   if (piece > 0) {
     end_sums(chunk_size);
     p.current_sums = std::ssize(p.sums);
-    p.shared = false;
+    unsummed = 0;
   }
   p.finished.push_back(high);
   position = high = 0;
   running = 0;
 }
 
-void TaskBlocks::return_to(int64_t block, int64_t to, int64_t highest, int64_t chunk_size) {
+void TaskBlocks::return_to(int64_t block, int64_t to, int64_t highest, int64_t chunk_size) noexcept {
   const bool left = block + 1 < count();
   const bool moves = left || to != position;
   if (past && moves) {
     Past& p = *past;
     const auto unknown_from_begin = [&](const Pieces& u) { return u.block == block && u.first == 0; };
-    p.shared = left ? std::ranges::any_of(p.unknown, unknown_from_begin) : p.shared;
+    if (left) unsummed = std::ranges::any_of(p.unknown, unknown_from_begin);
     p.finished.resize(static_cast<size_t>(block));
     if (piece > 0) forget_behind(block, to, chunk_size);
   }
   if (piece > 0 && moves && to % piece != 0)
-    make_past().unknown.push_back({block, to / piece, to / piece + 1});
+    note([&] { make_past().unknown.push_back({block, to / piece, to / piece + 1}); });
   position = to;
   high = highest;
 }
 
-// Discards the checksums of all pieces after byte `to` of `block`, which is the current block now, and of the
-// piece that contains it.
+// Discards the checksums of pieces that do not end before `to` in `block`, the current block. Allocates
+// nothing: if all sums of the block are unknown, fewer may be there.
 void TaskBlocks::forget_behind(int64_t block, int64_t to, int64_t chunk_size) {
   Past& p = *past;
   const int64_t whole = to / piece;
   p.current_sums = 0;
   for (int64_t b = 0; b < block; ++b) p.current_sums += format::sums_of_block(size_of(b), chunk_size, piece);
-  p.sums.resize(static_cast<size_t>(p.current_sums + whole));
-  std::vector<Pieces> kept;
-  for (const Pieces& u : p.unknown) {
-    if (u.block < block) kept.push_back(u);
-    if (u.block == block && u.first < whole) kept.push_back({block, u.first, std::min(u.last, whole)});
-  }
-  p.unknown = std::move(kept);
+  p.sums.resize(std::min(p.sums.size(), static_cast<size_t>(p.current_sums + whole)));
+  std::erase_if(p.unknown,
+                [&](const Pieces& u) { return u.block > block || (u.block == block && u.first >= whole); });
+  for (Pieces& u : p.unknown)
+    if (u.block == block) u.last = std::min(u.last, whole);
 }
 
 void TaskBlocks::continue_behind(std::span<const int64_t> sizes, std::vector<uint32_t> sums) {
@@ -90,7 +98,7 @@ void TaskBlocks::continue_behind(std::span<const int64_t> sizes, std::vector<uin
 
 std::vector<uint32_t> TaskBlocks::take_sums(File& file, const layout::ChunkGeometry& geometry) {
   if (piece == 0) return {};
-  if (!past) return std::vector<uint32_t>(std::min(high, geometry.size) > 0 ? 1 : 0, running);
+  if (!past && !unsummed) return std::vector<uint32_t>(std::min(high, geometry.size) > 0 ? 1 : 0, running);
   end_sums(geometry.size);
   Past& p = *past;
   std::vector<uint32_t> sums = std::move(p.sums);

@@ -2,8 +2,8 @@
 // pieces.
 //
 // Checksums are computed from the bytes that go into the file. That is impossible if the program writes to
-// the chunk itself, or if a failed write is undone. The checksums of such pieces are marked as unknown, and
-// the pieces are read back once at the end.
+// the chunk itself, if a failed write is undone, or if the memory for a checksum cannot be allocated. Such
+// pieces are marked as unknown and read back once at the end.
 #pragma once
 
 #include <algorithm>
@@ -41,22 +41,26 @@ struct TaskBlocks {
     std::vector<uint32_t> sums;     // checksums of finished blocks, then of whole pieces of the current one
     int64_t current_sums = 0;       // index in `sums` of the current block's first checksum
     std::vector<Pieces> unknown;    // pieces that may differ from their entry in `sums`
-    bool shared = false;            // the program writes to the current block: all its sums are unknown
     std::vector<Overrun> overruns;
     size_t overruns_seen = 0;  // overruns processed by see_overruns()
   };
 
   std::unique_ptr<Past> past = {};
-  int64_t position = 0;  // next byte in the current chunk
-  int64_t high = 0;      // bytes used of the current chunk, >= position
-  uint32_t running = 0;  // checksum of the partial piece before `position`
-  uint32_t piece = 0;    // bytes per checksum; 0: no checksums
+  int64_t position = 0;       // next byte in the current chunk
+  int64_t high = 0;           // bytes used of the current chunk, >= position
+  uint32_t running = 0;       // checksum of the partial piece before `position`
+  uint32_t piece : 31 = 0;    // bytes per checksum; 0: no checksums
+  uint32_t unsummed : 1 = 0;  // all sums of the current block are unknown
 
-  static TaskBlocks with_sums(uint32_t piece) { return {.piece = piece}; }
+  static TaskBlocks with_sums(uint32_t piece) {
+    TaskBlocks blocks;
+    blocks.piece = piece;
+    return blocks;
+  }
 
   // Returns true if take_sums() will read from the file.
   bool reads_back() const {
-    return piece > 0 && past && (past->shared || !past->unknown.empty() || position != high);
+    return piece > 0 && (unsummed || (past && (!past->unknown.empty() || position != high)));
   }
 
   int64_t count() const { return (past ? std::ssize(past->finished) : 0) + 1; }
@@ -68,7 +72,7 @@ struct TaskBlocks {
   }
 
   // Accounts for `bytes`, written to the chunk at `position`, and advances the position.
-  void advance(std::span<const std::byte> bytes) {
+  void advance(std::span<const std::byte> bytes) noexcept {
     sum(bytes, 0);
     move(std::ssize(bytes));
   }
@@ -78,29 +82,25 @@ struct TaskBlocks {
     size_t whole;
   };
   Sums sums() const { return {running, past ? past->sums.size() : 0}; }
-  // The following calls do the same as advance() for bytes written in parts. sum() adds the checksums of a
-  // part, which begins `ahead` bytes after `position`. After all parts, move() advances the position. If a
-  // part could not be written, return_to() restores the checksums instead.
-  void sum(std::span<const std::byte> bytes, int64_t ahead);
+  void sum(std::span<const std::byte> bytes, int64_t ahead) noexcept;
   void move(int64_t bytes) {
     position += bytes;
     high = std::max(high, position);
   }
-  void return_to(const Sums& before) {
+  void return_to(const Sums& before) noexcept {
     running = before.running;
     if (past) past->sums.resize(before.whole);
   }
   // Notes that the program may write to the current chunk itself.
-  void share() {
-    if (piece > 0) make_past().shared = true;
-  }
-  // Ends the current chunk, which has `chunk_size` bytes, and makes the next one current.
+  void share() { unsummed = piece > 0; }
+  // Ends the current chunk, which has `chunk_size` bytes, and makes the next one current. If an allocation
+  // fails, throws and leaves the position unchanged.
   void finish_block(int64_t chunk_size);
-  // Returns to position `to` in `block`, which must have been the position when `highest` bytes of the block
-  // were in use. The bytes before `to` must be unchanged.
-  void return_to(int64_t block, int64_t to, int64_t highest, int64_t chunk_size);
-  // Continues after the data of an earlier program (append). `sizes` are the sizes of its blocks, `sums`
-  // their checksums without that of a partial last piece. The caller must set `running` to the latter.
+  // Returns to an earlier position; the bytes before it must be unchanged. Undoes a write that failed for
+  // lack of memory, so it needs none.
+  void return_to(int64_t block, int64_t to, int64_t highest, int64_t chunk_size) noexcept;
+  // Continues after the data of an earlier program (append). `sizes` are those of its blocks, `sums` their
+  // checksums without that of a partial last piece. The caller must set the latter.
   void continue_behind(std::span<const int64_t> sizes, std::vector<uint32_t> sums = {});
 
   // Returns the checksums of all blocks, in the order of the format. All bytes must be in `file`; unknown
@@ -126,6 +126,8 @@ struct TaskBlocks {
     if (!past) past = std::make_unique<Past>();
     return *past;
   }
+  template <class Note>
+  void note(Note&& allocate_and_store) noexcept;
   void end_sums(int64_t chunk_size);
   void forget_behind(int64_t block, int64_t to, int64_t chunk_size);
 };
