@@ -1,6 +1,7 @@
 #include "multifile/stream/compressed_writer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "multifile/stream/constants.hpp"
 
@@ -148,10 +149,11 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   bool store_front(bool wait) {
     const auto frame = queue_.front(wait);
     if (!frame) return false;
-    stored_.write_filling(*frame, {});
     const auto head = format::decode_frame(frame->first<format::frame_head_size>());
-    task_.frames.add(*head, stored_bytes_);
-    stored_bytes_ += std::ssize(*frame);
+    stored_.write_filling(*frame, {});
+    // If the table cannot be extended, the frame is stored once more, and replaces this one for readers.
+    const int64_t at = std::exchange(stored_bytes_, stored_bytes_ + std::ssize(*frame));
+    task_.frames.add(*head, at);
     queue_.pop();
     ++frames_stored_;
     record_complete();
