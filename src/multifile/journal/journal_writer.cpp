@@ -155,17 +155,21 @@ bool says_the_same(const std::optional<format::JournalRecord>& last, const Journ
 
 }  // namespace
 
-void JournalWriter::write(const Report& r) {
-  const int64_t slot = format::slot_number(key_.ntasks, r.block, r.task);
+void JournalWriter::write(const Report& wanted) {
+  const int64_t slot = format::slot_number(key_.ntasks, wanted.block, wanted.task);
   if (slot != slot_) {
     std::array<std::byte, format::journal_slot_size> found{};
     file_->read_at(found, format::slot_offset(slot));
     last_ = format::decode_slot(found, seed_, slot);
     slot_ = slot;
   }
-  if (given_up_ && !last_) return;  // without a journal, only existing records change
-  // A record must not cover bytes that were not synced, even if it is written to withdraw other records.
-  if (withdrawn_ && kept_until_synced() && !(last_ && (last_->finished || r.bytes < 0))) return;
+  Report r = wanted;
+  if (withdrawn_) {
+    // Only existing records are withdrawn. What replaces them must not cover more bytes than they did: the
+    // others may be unsynced, or in the memory of this task.
+    if (!last_ || (!last_->finished && r.bytes >= 0)) return;
+    r.bytes = std::min(r.bytes, last_->bytes);
+  }
   if (says_the_same(last_, r)) return;
   const auto record = format::next_record(last_, r.bytes, r.finished, seed_, slot);
   slot_ = -1;

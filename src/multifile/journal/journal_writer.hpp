@@ -59,10 +59,10 @@ class JournalWriter {
   void report_all(File& data, int64_t first, std::span<const int64_t> counts,
                   const std::function<int64_t(size_t t, int64_t block)>& size_of);
 
-  // Withdraws the records of the finished chunks first..last-1 of `task` after a failed write. Only the first
-  // `bytes` bytes of chunk `first` remain recorded. Never throws. A failed withdrawal is repeated before the
-  // next record, or by take_back_withdrawn(). The caller must call take_back_withdrawn() before it changes
-  // the file.
+  // Withdraws the records of the finished chunks first..last-1 of `task` after a failed write; of chunk
+  // `first` at most `bytes` bytes remain valid. No record covers more bytes than before. Drops the reports
+  // of chunks from `first` on that are kept. Never throws. If the withdrawal fails it is repeated before the
+  // next record, or by take_back_withdrawn(), which must be called before the file changes.
   void withdraw(int64_t task, int64_t first, int64_t last, int64_t bytes);
   void take_back_withdrawn() {
     if (withdrawn_) take_back();
@@ -118,7 +118,7 @@ class JournalWriter {
   void give_up(File& data, const Error& why);
   void require_journal(File& data);
   void require_unfinished(File& data);
-  void write(const Report& report);
+  void write(const Report& wanted);
   void write_side_by_side(std::vector<Report>& reports);
   void take_back();
   template <class Act>
