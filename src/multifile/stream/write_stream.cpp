@@ -94,12 +94,18 @@ void WriteStream::begin_next_chunk() {
   if (journal_key_.watch) journal_key_.watch->before_writing(next);
   if (durable_) require_nothing_lost();
   if (durable_ && make_journal() && !journal()->deferred()) sync();
-  report(blocks(), local_rank_, true);
-  if (records_wait() && !journal()->deferred() && journal()->waiting() * geometry_.size >= recorded_at_once) {
-    sync();
-    journal()->confirm(*file_);
+  try {
+    report(blocks(), local_rank_, true);
+    if (records_wait() && !journal()->deferred() &&
+        journal()->waiting() * geometry_.size >= recorded_at_once) {
+      sync();
+      journal()->confirm(*file_);
+    }
+    blocks_.finish_block(geometry_.size);
+  } catch (...) {  // the chunk receives more bytes, so a collector must not record it as finished
+    if (journal()) journal()->withdraw(local_rank_, chunk(), chunk(), 0);
+    throw;
   }
-  blocks_.finish_block(geometry_.size);
   close_window();
   move_handle();
 }
