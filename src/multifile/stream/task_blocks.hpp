@@ -82,6 +82,9 @@ struct TaskBlocks {
     size_t whole;
   };
   Sums sums() const { return {running, past ? past->sums.size() : 0}; }
+  // The following calls do the same as advance() for bytes written in parts. sum() adds the checksums of a
+  // part, which begins `ahead` bytes after `position`. After all parts, move() advances the position. If a
+  // part could not be written, return_to() restores the checksums instead.
   void sum(std::span<const std::byte> bytes, int64_t ahead) noexcept;
   void move(int64_t bytes) {
     position += bytes;
