@@ -43,7 +43,7 @@ demo:
 	@examples/particles/demo.sh $(BUILD)
 
 test: build
-	@cd $(BUILD) && PATH=$$PWD/mpi:$$PATH ctest --output-on-failure -j $(shell expr $(JOBS) \* 3)
+	@cd $(BUILD) && PATH=$$PWD/mpi:$$PATH ctest --output-on-failure -j $(shell expr $(JOBS) + 2)
 
 deps:
 	@scripts/install-deps.sh
