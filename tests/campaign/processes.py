@@ -192,7 +192,7 @@ INTERFACES: dict[str, Interface] = {
     "sfio-openmpi": Interface(mpirun("openmpi", 2), [BIN / "campaign_sfio_openmpi"], 6, check=REGIONS, environment=SFIO),
     "python": Interface([], [sys.executable, "-B", PYTHON, "streams"], 6),
     "python-archive": Interface([], [sys.executable, "-B", PYTHON, "archive"], 6, check=[sys.executable, "-B", PYTHON, "archive", "check"]),
-    "torch": Interface([], [torch_python(), "-B", PYTHON, "torch"], 3, check=[torch_python(), "-B", PYTHON, "torch", "check"],
+    "torch": Interface([], [torch_python(), "-B", PYTHON, "torch"], 10, check=[torch_python(), "-B", PYTHON, "torch", "check"],
                        needs=require_torch),
     "captured": Interface([], [sys.executable, "-B", HERE / "captured.py"], 4, check=REGIONS, needs=require_capture, alone=True),
     "sfio-mpich": Interface(mpirun("mpich", 2), [BIN / "campaign_sfio_mpich"], 4, check=REGIONS, environment=SFIO),
