@@ -97,8 +97,6 @@ int64_t Collective::between_hosts(File& file, const FileAccess& access, const Co
     pass.go(call.end(), mark, [](uint64_t) {});
     gaps_.reset();
   }
-  const StageCall call = call_for(summary, how, 0);
-  Staged part(call, access, false, tally);
   std::optional<Error> moving;
   Published* const apart = writes ? file.traits().apart : nullptr;
   RangeLock kept_out;
@@ -109,6 +107,10 @@ int64_t Collective::between_hosts(File& file, const FileAccess& access, const Co
     publish(file);
     sieving = *filled;
   }
+  // The call takes the next windows of the pool. Every task must process them, so nothing may throw from here
+  // to the end of the transfer.
+  const StageCall call = call_for(summary, how, 0);
+  Staged part(call, access, false, tally);
   if (apart) {
     apart->forget(summary.low, summary.high);
     const bool same_owners = call.windows().has_owners_of(std::exchange(written_, call.windows()));

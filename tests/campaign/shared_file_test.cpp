@@ -260,6 +260,14 @@ TEST_P(SharedCampaign, KeepsAcceptedBytes) {
   }
 }
 
+// Publishing earlier writes failed after the call had taken windows. The next call then waited for them.
+TEST(SharedCampaignSeeds, AFailureToPublishLeavesTheNextCallItsWindows) {
+  for (const uint64_t seed : {1222, 1979}) {
+    std::string told;
+    EXPECT_NO_THROW(run_case(draw(seed, false), told)) << told;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(MpiIo, SharedCampaign, ::testing::Values(false, true),
                          [](const auto& one) { return std::string(one.param ? "nonblocking" : "blocking"); });
 
