@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/random.hpp"
+#include "base/os/random.hpp"
 #include "comm/agree.hpp"
 #include "sfio/striped_file.hpp"
 

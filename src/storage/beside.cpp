@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "base/os/random.hpp"
 #include "storage/constants.hpp"
 #include "storage/store.hpp"
 

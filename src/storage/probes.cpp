@@ -17,7 +17,7 @@
 
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
-#include "base/random.hpp"
+#include "base/os/random.hpp"
 #include "storage/constants.hpp"
 #include "storage/store.hpp"
 #include "storage/system/posix_transfer.hpp"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/random.hpp"
+#include "base/os/random.hpp"
 
 namespace sheaf {
 

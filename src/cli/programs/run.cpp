@@ -1,4 +1,5 @@
 #include "cli/programs/run.hpp"
+#include "base/os/static_program.hpp"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "base/random.hpp"
+#include "base/os/random.hpp"
 #include "comm/mpi/mpi_calls.hpp"
 #include "comm/mpi/mpi_timeout.hpp"
 

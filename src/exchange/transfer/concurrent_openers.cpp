@@ -2,7 +2,7 @@
 
 #include <cerrno>
 
-#include "base/random.hpp"
+#include "base/os/random.hpp"
 #include "exchange/pieces/constants.hpp"
 
 namespace sheaf::exchange {

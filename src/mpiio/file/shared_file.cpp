@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
-#include "base/random.hpp"
+#include "base/os/random.hpp"
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
 #include "exchange/transfer/concurrent_openers.hpp"

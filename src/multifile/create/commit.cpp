@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "base/os/random.hpp"
 #include "comm/agree.hpp"
 #include "format/header.hpp"
 #include "multifile/create/copy_stream.hpp"

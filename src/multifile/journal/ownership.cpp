@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/os/process_identity.hpp"
-#include "base/random.hpp"
+#include "base/os/random.hpp"
 #include "base/warnings.hpp"
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"

@@ -7,8 +7,8 @@
 #include <ranges>
 
 #include "base/error.hpp"
+#include "base/os/random.hpp"
 #include "base/parse.hpp"
-#include "base/random.hpp"
 #include "multifile/journal/journal_writer.hpp"
 
 namespace sheaf {

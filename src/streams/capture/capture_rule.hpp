@@ -32,9 +32,4 @@ SHEAF_EXPORT std::vector<std::string> plain_files_of(const CaptureRule& rule);
 // Returns the sorted paths of the rule's sets that have containers.
 SHEAF_EXPORT std::vector<std::string> sets_with_containers(const CaptureRule& rule);
 
-// Returns whether preloading has no effect on the program `name`, because it is linked statically or runs
-// with other privileges than the user's. Searches for the program as execvp(3) does. Returns false for
-// unreadable files.
-SHEAF_EXPORT bool is_static_program(const char* name) noexcept;
-
 }  // namespace sheaf

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include "base/os/static_program.hpp"
 #include "streams/capture/capture_rule.hpp"
 #include "streams/capture/shared_names.hpp"
 #include "streams/preload/descriptors.hpp"

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/random.hpp"
+#include "base/os/random.hpp"
 #include "storage/system/posix_transfer.hpp"
 #include "streams/preload/errors.hpp"
 #include "streams/preload/files.hpp"

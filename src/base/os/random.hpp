@@ -1,4 +1,4 @@
-// base/random: unique random numbers from the operating system.
+// base/os/random: unique random numbers from the operating system.
 //
 // Calls the kernel directly: creating a std::random_device queries the processor, which takes 100
 // microseconds or more on a virtual machine, a large part of an open.

@@ -1,5 +1,6 @@
-// Implements is_static_program() of streams/capture/capture_rule.hpp. The function is called between vfork
-// and exec, too, so it must not allocate memory.
+// is_static_program() is also called between vfork and exec, so it must not allocate memory.
+#include "base/os/static_program.hpp"
+
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -7,8 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "streams/capture/capture_rule.hpp"
 
 namespace sheaf {
 

@@ -1,4 +1,4 @@
-#include "base/random.hpp"
+#include "base/os/random.hpp"
 
 #include <unistd.h>
 
