@@ -14,6 +14,7 @@
 #include "api/sion/handles/handle.hpp"
 #include "api/sion/opening.hpp"
 #include "base/forks.hpp"
+#include "base/os/mpi_end.hpp"
 #include "base/service_thread.hpp"
 #include "base/setting.hpp"
 #include "comm/agree.hpp"

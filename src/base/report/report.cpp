@@ -20,7 +20,6 @@ constinit LastMessage last_error;
 [[gnu::tls_model("initial-exec")]] constinit thread_local ErrorFacts last_facts;
 
 constinit ReportHooks hooks;
-constinit std::atomic<void (*)()> at_end{nullptr};
 
 std::atomic<bool> printing{true};
 
@@ -63,12 +62,6 @@ const char* last_error_text() { return last_error.text(last_facts.code != Code::
 bool print_errors(bool on) { return printing.exchange(on); }
 
 void set_report_hooks(const ReportHooks& used) { hooks = used; }
-
-void before_mpi_ends(void (*action)()) { at_end = action; }
-
-void run_before_mpi_ends() {
-  if (auto* const action = at_end.load()) action();
-}
 
 void report(std::string_view function, const std::exception& error, int task, int return_code) {
   const auto* const own = dynamic_cast<const Error*>(&error);

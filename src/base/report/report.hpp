@@ -51,12 +51,4 @@ struct ReportHooks {
 // Sets the functions. Must be called while the library is loaded, because it is not thread-safe.
 void set_report_hooks(const ReportHooks& hooks);
 
-// Makes each call of run_before_mpi_ends() run `action`. Called at most once in a process, by the module that
-// keeps the multifiles that programs leave open.
-void before_mpi_ends(void (*action)());
-
-// Runs the action of before_mpi_ends(), if any. Called in MPI_Finalize while tasks can still communicate.
-// Local.
-SHEAF_EXPORT void run_before_mpi_ends();
-
 }  // namespace sheaf

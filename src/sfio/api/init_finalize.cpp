@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "base/export.hpp"
-#include "base/report/report.hpp"
+#include "base/os/mpi_end.hpp"
 #include "sfio/api/runtime.hpp"
 
 namespace {

@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "base/non_copyable.hpp"
-#include "base/report/report.hpp"
 #include "comm/comm.hpp"
 #include "comm/mpi/mpi_messages.hpp"
 #include "sfio/api/refused.hpp"

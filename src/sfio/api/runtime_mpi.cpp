@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/os/mpi_end.hpp"
 #include "base/report/report.hpp"
 #include "base/service_thread.hpp"
 #include "comm/agree.hpp"
