@@ -91,17 +91,12 @@ void add(ErrorCounts& sum, const ErrorCounts& counts) {
 }
 
 ErrorCounts take_errors_together(Runtime& session) {
-  ErrorCounts sum{};
-  const ErrorCounts refused = take_refused();
-  const Gathered gathered = session.comm().gather(std::as_bytes(std::span(refused)), 0);
-  act(session, [&] {
-    std::vector<ErrorCounts> all(gathered.bytes.size() / sizeof(ErrorCounts));
-    std::ranges::copy(gathered.bytes, std::as_writable_bytes(std::span(all)).begin());
-    for (const ErrorCounts& counts : all) add(sum, counts);
-    add(sum, take_errors(session));
-  });
-  session.comm().broadcast(std::as_writable_bytes(std::span(sum)), 0);
-  return sum;
+  ErrorCounts counts{};
+  session.comm().barrier();  // the listeners have counted the errors of all tasks
+  act(session, [&] { counts = take_errors(session); });
+  add(counts, take_refused());
+  session.comm().all_sum(counts);
+  return counts;
 }
 
 void give(const ErrorCounts& counts, unsigned long* ioerr) {
