@@ -240,19 +240,13 @@ class Case {
     require(outcome.agreed, "the close had different outcomes");
     if (!records) return check(memory, outcome, old, ledger);
     // Without `durable`, nothing is promised if power is lost after the first file got its final name.
-    if (program_.words.find("durable") == std::string::npos && has_renamed(tape)) return;
+    if (program_.words.find("durable") == std::string::npos && tape.has_renamed()) return;
     MemoryStore survived;
     tape.replay_losing_unsynced(tape.length(), seed_, survived);
     check(survived, outcome, old, ledger);
   }
 
  private:
-  static bool has_renamed(const RecordingStore& tape) {
-    for (size_t change = 0; change < tape.length(); ++change)
-      if (tape.describe(change).starts_with("rename")) return true;
-    return false;
-  }
-
   int64_t run_undisturbed() const {
     MemoryStore memory;
     const auto old = make_old(memory);

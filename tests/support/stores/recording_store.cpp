@@ -2,6 +2,7 @@
 // it holds one lock, so the tape has the changes in the order of the store.
 #include "support/stores/recording_store.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
@@ -86,6 +87,11 @@ void RecordingStore::rename(const std::string& from, const std::string& to) {
 size_t RecordingStore::length() const {
   const std::lock_guard lock(tape_->mutex);
   return tape_->changes.size();
+}
+
+bool RecordingStore::has_renamed() const {
+  const std::lock_guard lock(tape_->mutex);
+  return std::ranges::any_of(tape_->changes, [](const auto& c) { return c.kind == Kind::rename; });
 }
 
 std::string RecordingStore::describe(size_t change) const {

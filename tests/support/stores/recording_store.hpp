@@ -34,6 +34,9 @@ class RecordingStore final : public ForwardingStore {
   // Returns one line about change number `change` (< length()), for messages of tests.
   std::string describe(size_t change) const;
 
+  // Returns true if a file has been renamed.
+  bool has_renamed() const;
+
   // Rebuilds in the empty store `into` the files as they are after the first `prefix` changes (<= length()).
   void replay(size_t prefix, MemoryStore& into) const;
 
