@@ -105,8 +105,8 @@ void NonCoherentFile::close() {
   if (publishing) throw *publishing;
 }
 
-// Brings all written bytes to the state `to` by part(), which publishes or syncs, unless they are in that
-// state. Threads that arrive meanwhile wait until part() has finished.
+// Calls part(), which publishes or syncs all written bytes, unless they have the state `to` already. Other
+// threads that call bring() wait until part() has finished.
 template <class Part>
 void NonCoherentFile::bring(Written to, Part part) {
   const std::lock_guard lock(bringing_);

@@ -2,8 +2,8 @@
 
 namespace sheaf {
 
-// The seed depends on the address of the table, which differs between runs. So nobody can prepare a file
-// whose keys all collide in one slot.
+// The seed depends on the address of the table, which differs between runs. A file therefore cannot be
+// prepared so that all its keys collide in one slot.
 KeyTable::KeyTable() : seed_(reinterpret_cast<uintptr_t>(this) * 0x9e3779b97f4a7c15u), slots_(16) {}
 
 KeyTable::KeyTable(const KeyTable& other) : seed_(other.seed_) {
