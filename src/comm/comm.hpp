@@ -76,6 +76,12 @@ enum class Reduction : uint8_t { max, sum, sum_before };
 // that.
 enum class Presence : uint8_t { all, missing, untold };
 
+// How to end the job to which a group belongs (comm/collective_call.hpp).
+struct JobEnd {
+  void (*now)() = nullptr;  // does not return; null if no other task can wait for this one
+  int task = 0;             // rank in the group, for the message
+};
+
 class SHEAF_EXPORT Comm {
  public:
   virtual ~Comm() = default;
@@ -145,6 +151,9 @@ class SHEAF_EXPORT Comm {
 
   // Returns the number of groups that split_by_node() creates.
   virtual int node_count();
+
+  // Returns how to end the job if this task cannot take part in a call any more. Local.
+  virtual JobEnd job_end() const { return {}; }
 
   // Returns the team of threads that forms this group; null if the group is not within one process.
   virtual std::shared_ptr<ThreadTeam> thread_team() const { return nullptr; }

@@ -56,9 +56,9 @@ class FileTask {
     for (int call = 0; call < p_.calls; ++call) {
       const bool together = common_.chance(2);
       write(together, common_.chance(2));
-      if (common_.chance(3) && !any(MPI_File_sync(file_) != MPI_SUCCESS)) ledger_.commit();
+      if (common_.chance(3) && !any(!sync())) ledger_.commit();
     }
-    const bool closed = MPI_File_close(&file_) == MPI_SUCCESS;
+    const bool closed = close();
     MPI_Type_free(&type_);
     return closed;
   }
@@ -75,8 +75,10 @@ class FileTask {
     MPI_Info_create(&info);
     MPI_Info_set(info, "romio_cb_write", p_.collective.c_str());
     MPI_Info_set(info, "romio_ds_write", p_.sieve.c_str());
-    const int code =
-        MPI_File_open(MPI_COMM_WORLD, path.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file_);
+    const int code = [&] {
+      const InLibrary call;
+      return MPI_File_open(MPI_COMM_WORLD, path.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file_);
+    }();
     MPI_Info_free(&info);
     if (any(code != MPI_SUCCESS)) return false;
     MPI_Datatype piece;
@@ -85,11 +87,22 @@ class FileTask {
     MPI_Type_commit(&type_);
     MPI_Type_free(&piece);
     char native[] = "native";
-    if (!any(MPI_File_set_view(file_, static_cast<MPI_Offset>(p_.piece) * rank_, MPI_BYTE, type_, native,
-                               MPI_INFO_NULL) != MPI_SUCCESS))
-      return true;
-    MPI_File_close(&file_);
+    const int viewed = [&] {
+      const InLibrary call;
+      return MPI_File_set_view(file_, static_cast<MPI_Offset>(p_.piece) * rank_, MPI_BYTE, type_, native,
+                               MPI_INFO_NULL);
+    }();
+    if (!any(viewed != MPI_SUCCESS)) return true;
+    close();
     return false;
+  }
+  bool sync() {
+    const InLibrary call;
+    return MPI_File_sync(file_) == MPI_SUCCESS;
+  }
+  bool close() {
+    const InLibrary call;
+    return MPI_File_close(&file_) == MPI_SUCCESS;
   }
 
   void note(RegionRecord::Kind kind, int64_t position, const std::string& data) const {
@@ -104,6 +117,7 @@ class FileTask {
   }
 
   bool once(bool together, bool nonblocking, int64_t position, const std::string& data) {
+    const InLibrary inside;
     const int count = static_cast<int>(data.size());
     if (!nonblocking) {
       const auto call = together ? MPI_File_write_at_all : MPI_File_write_at;

@@ -87,7 +87,7 @@ class Case {
     facts.may_die = true;
     run_in(directory_, ledgers_, facts, [](const std::string&) {});
   }
-  bool may_die() const { return injection_.may_die(); }
+  bool may_die() const { return injection_.may_die(group_.members()); }
   void run(bool is_first_thread) {
     is_first_thread_ = is_first_thread;
     CaseFacts facts = facts_of(program_);
@@ -98,7 +98,7 @@ class Case {
     const Counted counted = counted_;
     facts = facts_of(program_);
     facts.text += "; " + injection_.describe();
-    facts.may_die = injection_.may_die();
+    facts.may_die = may_die();
     facts.must_succeed = injection_.must_succeed();
     injects_ = true;
     run_in(directory_ + "/disturbed", ledgers_, facts, [&](const std::string& prefix) {

@@ -3,7 +3,6 @@
 // the members are the threads of all teams. With neither, there is one member.
 #pragma once
 
-#include <cstdlib>
 #include <numeric>
 
 #include "campaign/process_injection.hpp"
@@ -83,11 +82,7 @@ class ProcessGroup final : public Group {
   int rank() const override { return team_.processes.rank * team_.threads + thread_; }
   const Processes& processes() const { return team_.processes; }
   int members() const { return team_.processes.count * team_.threads; }
-  // If a task runs out of memory in a collective call, the other tasks may wait for ever. Therefore
-  // allocations in collective calls fail only in programs of one task, or if CAMPAIGN_MEMORY_TOGETHER is set.
-  void inside(bool now, bool together) override {
-    if (!together || members() == 1 || std::getenv("CAMPAIGN_MEMORY_TOGETHER")) team_.failing.inside(now);
-  }
+  void inside(bool now) override { team_.failing.inside(now); }
 
   bool any(bool mine) override {
     if (thread_ == 0) team_.said = false;
@@ -120,7 +115,7 @@ class ProcessGroup final : public Group {
     const std::string mode = p.mode();
     sion_int32 block = 512;
     int rank = this->rank();
-    inside(true, true);
+    inside(true);
     int sid = -1;
 #if defined(CAMPAIGN_MPI) && defined(CAMPAIGN_OMP)
     int files = std::min(p.files, team_.processes.count);
@@ -148,12 +143,12 @@ class ProcessGroup final : public Group {
     sid = sion_open(const_cast<char*>(path.c_str()), mode.c_str(), &ntasks, &files, &chunk_table, &block,
                     &rank_table, nullptr);
 #endif
-    inside(false, true);
+    inside(false);
     return sid;
   }
 
   int close(int sid) override {
-    inside(true, true);
+    inside(true);
 #if defined(CAMPAIGN_MPI) && defined(CAMPAIGN_OMP)
     const int closed = sion_parclose_ompi(sid);
 #elif defined(CAMPAIGN_OMP)
@@ -163,7 +158,7 @@ class ProcessGroup final : public Group {
 #else
     const int closed = sion_close(sid);
 #endif
-    inside(false, true);
+    inside(false);
     return closed;
   }
 

@@ -29,7 +29,12 @@ struct ProcessInjection {
   int error = 0;
   uint64_t seed = 0;
 
-  bool may_die() const { return failure == ProcessFailure::killed || failure == ProcessFailure::terminated; }
+  // Whether a process of a program with `members` tasks may die. Without memory, a collective call of several
+  // tasks may end the job (comm/collective_call).
+  bool may_die(int members) const {
+    return failure == ProcessFailure::killed || failure == ProcessFailure::terminated ||
+           (members > 1 && needs_memory());
+  }
   bool must_succeed() const {
     return failure == ProcessFailure::short_transfers || failure == ProcessFailure::clock_set_back ||
            failure == ProcessFailure::second_job;

@@ -24,14 +24,26 @@ struct RegionCase {
 };
 
 // Draws the failure of a case. Draws no second job, because MPI-IO and SFIO allow a second job to write the
-// file. Draws no failing allocations: only allocations within marked calls of the library can fail
-// (failing_calls.h), and these programs do not mark their calls.
+// file.
 inline ProcessInjection draw_region_injection(uint64_t seed) {
   for (uint64_t draw = seed;; draw += 1'000'000'007) {
     const ProcessInjection drawn = draw_process_injection(draw);
-    if (!drawn.needs_memory() && drawn.failure != ProcessFailure::second_job) return drawn;
+    if (drawn.failure != ProcessFailure::second_job) return drawn;
   }
 }
+
+// While the object exists, this process is in a call of the library: its allocations may fail
+// (failing_calls.h).
+class InLibrary {
+ public:
+  InLibrary() { failing_.inside(true); }
+  InLibrary(const InLibrary&) = delete;
+  InLibrary& operator=(const InLibrary&) = delete;
+  ~InLibrary() { failing_.inside(false); }
+
+ private:
+  const FailingCalls failing_;
+};
 
 class RegionRunner {
  public:
@@ -55,11 +67,11 @@ class RegionRunner {
     const ProcessInjection injection = draw_region_injection(seed);
     RegionCase disturbed = one;
     disturbed.facts.text += "; " + injection.describe();
-    disturbed.facts.may_die = injection.may_die();
+    disturbed.facts.may_die = injection.may_die(tasks_);
     disturbed.facts.must_succeed = injection.must_succeed();
     run_in(disturbed, directory_ + name + "/disturbed", ledgers_ + name,
            [&](const std::string& prefix) { failing_.inject(injection, prefix, rank_, tasks_, counted); });
-    return !injection.may_die();
+    return !disturbed.facts.may_die;
   }
 
  private:

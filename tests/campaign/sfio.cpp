@@ -46,9 +46,13 @@ class StripedTask {
     std::string name;
     for (int l = 0; l < sfio_listeners(); ++l)
       name += std::string(sfio_listener_name(l)) + "," + path + "." + std::to_string(l) + ";";
-    file_ = sfio_mopen(name.c_str(), p_.unit);
+    file_ = [&] {
+      const InLibrary call;
+      return sfio_mopen(name.c_str(), p_.unit);
+    }();
     if (!file_) return false;
     for (int call = 0; call < p_.calls; ++call) write(common_.below(6));
+    const InLibrary call;
     return sfio_mclose(file_) == 0;
   }
 
@@ -83,6 +87,7 @@ class StripedTask {
     }
     const auto number = static_cast<unsigned>(blocks.size());
     sfio_request* request = nullptr;
+    const InLibrary inside;
     switch (how) {
       case 0:
         return sfio_mwrite(file_, first.offset, first.text.data(), first.text.size()) >= 0;

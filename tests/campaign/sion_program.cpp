@@ -17,16 +17,13 @@ void require_accepted(bool accepted) {
 // Tells the group that this process is in a call of the library while the object exists.
 class Inside {
  public:
-  explicit Inside(Group& group, bool together = false) : group_(group), together_(together) {
-    group_.inside(true, together);
-  }
+  explicit Inside(Group& group) : group_(group) { group_.inside(true); }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
-  ~Inside() { group_.inside(false, together_); }
+  ~Inside() { group_.inside(false); }
 
  private:
   Group& group_;
-  const bool together_;
 };
 
 class Process {
@@ -96,7 +93,7 @@ class Process {
   }
 
   bool write_with_others(std::span<const std::byte> data) {
-    const Inside call(group_, true);
+    const Inside call(group_);
     return sion_coll_fwrite(data.data(), 1, data.size(), sid_) == data.size();
   }
 

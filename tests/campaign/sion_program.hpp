@@ -54,8 +54,8 @@ class Group {
   virtual bool any(bool mine) = 0;
   virtual std::vector<std::byte> from(int from, const std::vector<std::byte>& mine) = 0;
   // run_program() calls this function before and after each library call between open and close. `now` is
-  // true before the call. `together` is true if the call is collective.
-  virtual void inside(bool /*now*/, bool /*together*/) {}
+  // true before the call.
+  virtual void inside(bool /*now*/) {}
 };
 
 struct Ended {

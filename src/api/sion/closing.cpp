@@ -42,6 +42,16 @@ void report_last_overrun(const char* function, Handle& handle) {
   report_overrun(function, handle);
 }
 
+// Runs body(handle) as on_found_handle() does, as a collective call of the tasks that opened the multifile.
+// Returns -1 if the sid is invalid, 0 on any other error.
+template <class Body>
+int on_found_handle_together(const char* function, int sid, Body&& body) {
+  return on_found_handle(function, sid, -1, 0, [&](Handle& handle) {
+    const JobEnd end = handle.is_serial() ? JobEnd() : handle.comm()->job_end();
+    return collective_call(end, function, [&] { return body(handle); });
+  });
+}
+
 }  // namespace
 
 void close_handle(const char* function, int sid, Handle& opened) {
@@ -56,7 +66,7 @@ void close_handle(const char* function, int sid, Handle& opened) {
 }
 
 int close_parallel(const char* function, int sid, OpenedBy by) {
-  return on_found_handle(function, sid, -1, 0, [&](Handle& handle) {
+  return on_found_handle_together(function, sid, [&](Handle& handle) {
     if (by == OpenedBy::mapped && handle.opened_by != by && handle.opened_by != OpenedBy::duplicate)
       throw Error(Code::wrong_mode,
                   "the handle was not opened mapped; close it with the call that fits its open");
@@ -70,7 +80,7 @@ int close_parallel(const char* function, int sid, OpenedBy by) {
 }
 
 int reinit_parallel(const char* function, int sid, long long chunksize) {
-  return on_found_handle(function, sid, -1, 0, [&](Handle& handle) {
+  return on_found_handle_together(function, sid, [&](Handle& handle) {
     if (!handle.writes)
       throw Error(Code::wrong_mode, "only a multifile opened in parallel for writing can be laid out anew");
     settle_stream(function, handle);

@@ -108,7 +108,7 @@ struct Results {
 
 int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
   const int process = owned->rank();
-  return guarded(call.function, process, -1, [&] {
+  return guarded_together(call.function, process, owned->job_end(), -1, [&] {
     OpenMode own;
     std::optional<Error> problem = check_arguments(call, own);
     std::shared_ptr<Store> store;

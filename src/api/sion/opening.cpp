@@ -215,7 +215,7 @@ int enter_opened(Comm& comm, bool agrees, std::unique_ptr<Handle> handle, FILE**
 int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
   const int task = owned->rank();
   bool reads = false;
-  const int result = guarded(call.function, task, -1, [&] {
+  const int result = guarded_together(call.function, task, owned->job_end(), -1, [&] {
     OpenMode own;
     std::optional<Error> problem = check_arguments(call, task, own);
     std::shared_ptr<Store> store;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <utility>
 
 #include "base/error.hpp"
@@ -41,6 +42,11 @@ struct Family : private NonCopyable {
   // Tasks per host requested by SHEAF_TOPOLOGY of rank 0. 0: not set; -1: not a number.
   int per_node = 0;
 };
+
+JobEnd job_end_of(int rank, int size) {
+  if (size == 1) return {};
+  return {.now = [] { MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE); }, .task = rank};
+}
 
 class MpiComm final : public Comm, private NonCopyable {
  public:
@@ -192,6 +198,8 @@ class MpiComm final : public Comm, private NonCopyable {
       return part({mpi::SplitCommCache::How::split, family_->number / per_node, rank_}, true);
     return part({mpi::SplitCommCache::How::by_memory, 0, rank_}, true);
   }
+
+  JobEnd job_end() const override { return job_end_of(rank_, size_); }
 
   int node_count() override {
     if (on_node_) return 1;
@@ -356,6 +364,12 @@ std::unique_ptr<Comm> mpi_comm(MPI_Comm comm, int largest_message) {
   if (comm == MPI_COMM_NULL) throw Error(Code::invalid_argument, "the global communicator is MPI_COMM_NULL");
   if (largest_message < 1) throw Error(Code::invalid_argument, "mpi_comm: messages need at least one byte");
   return std::make_unique<MpiComm>(std::make_shared<Family>(comm, largest_message));
+}
+
+JobEnd mpi_job_end(MPI_Comm comm) {
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  return initialized && comm != MPI_COMM_NULL ? job_end_of(mpi::rank_in(comm), mpi::size_of(comm)) : JobEnd();
 }
 
 }  // namespace sheaf

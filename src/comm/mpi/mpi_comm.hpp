@@ -31,4 +31,7 @@ namespace sheaf {
 // parts. Only tests lower it.
 SHEAF_EXPORT std::unique_ptr<Comm> mpi_comm(MPI_Comm comm, int largest_message = INT_MAX);
 
+// Returns job_end() of mpi_comm(comm), for calls that have yet to create it: MPI_Abort. Local.
+SHEAF_EXPORT JobEnd mpi_job_end(MPI_Comm comm);
+
 }  // namespace sheaf

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "comm/collective_call.hpp"
 #include "comm/helpers.hpp"
 #include "comm/packing.hpp"
 #include "comm/threads/star_answer.hpp"
@@ -22,6 +23,7 @@ class StarComm final : public Comm {
   int size() const override { return place_.size; }
   // No group of a split communicates independently, because every round needs all tasks of the hub.
   int grain() const override { return hub_->size(); }
+  JobEnd job_end() const override { return process_job_end(rank(), size()); }
 
   void barrier() override { call({.op = Op::barrier}, {}); }
 

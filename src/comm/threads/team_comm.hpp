@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "comm/collective_call.hpp"
 #include "comm/comm.hpp"
 #include "comm/helpers.hpp"
 #include "comm/threads/thread_team.hpp"
@@ -48,6 +49,7 @@ class TeamComm final : public Comm {
     return processes_ ? processes_->meet_within(ready, patience) : Presence::untold;
   }
   std::shared_ptr<ThreadTeam> thread_team() const override { return team_; }
+  JobEnd job_end() const override { return process_job_end(rank(), size()); }
 
  private:
   class TeamExchange;

@@ -35,7 +35,10 @@ std::shared_ptr<Transfer> prepare(OpenFile& file, const Call& call, const Buffer
 // Makes all tasks fail with the error of this task, and rethrows it. Collective.
 [[noreturn]] void fail_all(OpenFile& file, Sequence& sequence, Way way, const std::exception_ptr& problem) {
   const auto told = attempt([&] { std::rethrow_exception(problem); });
-  attempt([&] { file.file->fail_all(sequence, way == Way::writes, *told); });
+  attempt([&] {
+    collective_call(sequence.comm().job_end(), "a failing collective call",
+                    [&] { file.file->fail_all(sequence, way == Way::writes, *told); });
+  });
   std::rethrow_exception(problem);
 }
 
@@ -50,7 +53,7 @@ int64_t carry_out(OpenFile& file, const Call& call, const Buffer& buffer) {
     transfer.emplace(file, call.way, buffer);
     if (!ordered) transfer->place(claim(file, call, transfer->bytes()));
   } catch (...) {
-    problem = std::current_exception();
+    problem = problem_to_agree_on();
   }
   if (ordered) {
     const int64_t place = file.file->claim_ordered(sequence, problem ? 0 : transfer->bytes());
@@ -88,40 +91,45 @@ int start_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Reque
 }
 
 int access_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status) {
-  return on_file(call.name, handle,
-                 [&](OpenFile& file) { set_status(status, carry_out(file, call, buffer)); });
+  return on_file_together(call.name, handle,
+                          [&](OpenFile& file) { set_status(status, carry_out(file, call, buffer)); });
 }
 
 // Starts a collective transfer on the worker of the file. If library threads must not call MPI, each task
 // transfers independently instead, because a nonblocking call must not wait for other tasks.
 int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request) {
-  return on_file(call.name, handle, [&](OpenFile& file) {
-    if (!file.later) return start_alone(file, call, handle, buffer, request);
+  const FilePointer found = find_file(handle);
+  if (found && !found->later) return start_one(call, handle, buffer, request);
+  return on_file_together(call.name, handle, [&](OpenFile& file) {
     *request = MPI_REQUEST_NULL;
     try {
       if (!file.worker) file.worker = std::make_unique<Worker>();
     } catch (...) {  // no thread can be created; fails the call on all tasks
-      fail_all(file, *file.later, call.way, std::current_exception());
+      fail_all(file, *file.later, call.way, problem_to_agree_on());
     }
     try {
       const auto transfer = prepare(file, call, buffer, true);
-      *request = start_request(call.name, find_file(handle), file.worker.get(),
-                               [&file, transfer] { return transfer->together(*file.later); });
+      *request =
+          start_request(call.name, find_file(handle), file.worker.get(), [&file, transfer, name = call.name] {
+            return collective_call(file.later->comm().job_end(), name,
+                                   [&] { return transfer->together(*file.later); });
+          });
     } catch (...) {
-      file.worker->add([&file, way = call.way, problem = std::current_exception()] {
+      const std::exception_ptr problem = problem_to_agree_on();
+      file.worker->add([&file, way = call.way, problem] {
         try {
           fail_all(file, *file.later, way, problem);
         } catch (...) {  // the program has already received this error
         }
       });
-      throw;
+      std::rethrow_exception(problem);
     }
   });
 }
 
 // Performs the whole transfer in the begin call, which may wait for other tasks (MPI 3.1, section 13.4.5).
 int begin_all(const Call& call, MPI_File handle, const Buffer& buffer, std::string_view family) {
-  return on_file(call.name, handle, [&](OpenFile& file) {
+  return on_file_together(call.name, handle, [&](OpenFile& file) {
     if (file.split) throw MpiError(MPI_ERR_OTHER, "a split collective call is not ended yet");
     file.split = SplitCall{family, carry_out(file, call, buffer)};
   });

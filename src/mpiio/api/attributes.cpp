@@ -26,14 +26,14 @@ void finish_begun(OpenFile& file) {
 extern "C" {
 
 int PMPI_File_set_size(MPI_File handle, MPI_Offset size) {
-  return on_file("MPI_File_set_size", handle, [&](OpenFile& file) {
+  return on_file_together("MPI_File_set_size", handle, [&](OpenFile& file) {
     require_writable(file);
     file.file->resize(size);
   });
 }
 
 int PMPI_File_preallocate(MPI_File handle, MPI_Offset size) {
-  return on_file("MPI_File_preallocate", handle, [&](OpenFile& file) {
+  return on_file_together("MPI_File_preallocate", handle, [&](OpenFile& file) {
     require_writable(file);
     file.file->preallocate(size);
   });
@@ -53,7 +53,7 @@ int PMPI_File_get_amode(MPI_File handle, int* amode) {
 }
 
 int PMPI_File_set_info(MPI_File handle, MPI_Info info) {
-  return on_file("MPI_File_set_info", handle, [&](OpenFile& file) {
+  return on_file_together("MPI_File_set_info", handle, [&](OpenFile& file) {
     finish_begun(file);
     sheaf::Hints hints = file.file->hints();
     take_hints(info, hints, file.file->rank() == 0);
@@ -67,7 +67,7 @@ int PMPI_File_get_info(MPI_File handle, MPI_Info* info) {
 }
 
 int PMPI_File_set_atomicity(MPI_File handle, int flag) {
-  return on_file("MPI_File_set_atomicity", handle, [&](OpenFile& file) {
+  return on_file_together("MPI_File_set_atomicity", handle, [&](OpenFile& file) {
     finish_begun(file);
     file.file->set_atomic(flag != 0);
   });
@@ -78,7 +78,7 @@ int PMPI_File_get_atomicity(MPI_File handle, int* flag) {
 }
 
 int PMPI_File_sync(MPI_File handle) {
-  return on_file("MPI_File_sync", handle, [&](OpenFile& file) { file.file->sync(); });
+  return on_file_together("MPI_File_sync", handle, [&](OpenFile& file) { file.file->sync(); });
 }
 
 }  // extern "C"

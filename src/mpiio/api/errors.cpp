@@ -68,6 +68,16 @@ int class_of_current(const char* function) {
   return result;
 }
 
+std::exception_ptr problem_to_agree_on() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return std::make_exception_ptr(MpiError(MPI_ERR_NO_MEM, "out of memory"));
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
 void print_warnings(const char* function) {
   for (const std::string& text : take_warnings())
     std::fprintf(stderr, "sheaf: %s: %s\n", function, printable(text).c_str());

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/warnings.hpp"
+#include "comm/collective_call.hpp"
 #include "mpiio/api/handles.hpp"
 
 namespace sheaf::mpiio {
@@ -35,6 +36,10 @@ void remember_message(const std::string& text, int mpi_class);
 // Prints the warnings that the call of `function` has left in base/warnings.
 void print_warnings(const char* function);
 
+// Returns the current exception for a task that takes part in a collective call before it throws: bad_alloc
+// becomes an MpiError, because the tasks agree on it. Must be called inside a catch block.
+std::exception_ptr problem_to_agree_on();
+
 // Runs local(), then the collective call together(). together() runs even if local() throws, so that the
 // other tasks do not block. If both throw, rethrows the error of local().
 template <class Local, class Together>
@@ -43,10 +48,12 @@ void in_step(Local&& local, Together&& together) {
   try {
     local();
   } catch (...) {
-    problem = std::current_exception();
+    problem = problem_to_agree_on();
   }
   try {
     together();
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (...) {
     if (problem) std::rethrow_exception(problem);
     throw;
@@ -76,6 +83,15 @@ int on_file(const char* function, MPI_File handle, Body&& body) {
   return call_for(function, file.get(), handle, [&] {
     if (!file) throw MpiError(MPI_ERR_FILE, "no open file has this handle");
     body(*file);
+  });
+}
+
+// Runs the body of a collective call on a file. If it runs out of memory and the tasks cannot agree on that,
+// ends the job (comm/collective_call).
+template <class Body>
+int on_file_together(const char* function, MPI_File handle, Body&& body) {
+  return on_file(function, handle, [&](OpenFile& file) {
+    collective_call(file.file->sequence().comm().job_end(), function, [&] { body(file); });
   });
 }
 

@@ -95,12 +95,13 @@ extern "C" {
 int PMPI_File_open(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI_File* file) {
   return without_file("MPI_File_open", [&] {
     *file = MPI_FILE_NULL;
-    *file = register_file(open_file(comm, name, amode, info));
+    *file = collective_call(sheaf::mpi_job_end(comm), "MPI_File_open",
+                            [&] { return register_file(open_file(comm, name, amode, info)); });
   });
 }
 
 int PMPI_File_close(MPI_File* handle) {
-  return on_file("MPI_File_close", *handle, [&](OpenFile& file) {
+  return on_file_together("MPI_File_close", *handle, [&](OpenFile& file) {
     if (file.worker) file.worker->drain();
     unregister_file(*handle);
     *handle = MPI_FILE_NULL;

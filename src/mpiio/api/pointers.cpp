@@ -53,7 +53,7 @@ int PMPI_File_get_position(MPI_File handle, MPI_Offset* offset) {
 }
 
 int PMPI_File_seek_shared(MPI_File handle, MPI_Offset offset, int whence) {
-  return on_file("MPI_File_seek_shared", handle, [&](OpenFile& file) {
+  return on_file_together("MPI_File_seek_shared", handle, [&](OpenFile& file) {
     refuse_sequential(file);
     const int64_t now = file.file->shared_position();
     int64_t target = -1;  // rejected on all tasks if one task has no valid target

@@ -67,8 +67,8 @@ extern "C" {
 // call must not wait for an agreement. The hints of MPI_File_open and MPI_File_set_info apply.
 int PMPI_File_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
                        const char* datarep, MPI_Info /*info*/) {
-  return on_file("MPI_File_set_view", handle,
-                 [&](OpenFile& file) { set_view(file, displacement, etype, filetype, datarep); });
+  return on_file_together("MPI_File_set_view", handle,
+                          [&](OpenFile& file) { set_view(file, displacement, etype, filetype, datarep); });
 }
 
 int PMPI_File_get_view(MPI_File handle, MPI_Offset* displacement, MPI_Datatype* etype, MPI_Datatype* filetype,

@@ -12,7 +12,7 @@ namespace {
 template <class Buffer>
 int64_t together(const char* call, MFILE* f, Direction direction, unsigned count, const int64_t* offsets,
                  Buffer* const* buffers, const size_t* sizes) {
-  return guarded(kind_of(direction), call, int64_t{-1}, [&] {
+  return guarded_together(kind_of(direction), call, int64_t{-1}, [&] {
     Runtime* const session = Runtime::current();
     if (!session) throw Error(Code::wrong_mode, "there is no session");
     Part part;

@@ -106,7 +106,7 @@ void give(const ErrorCounts& counts, unsigned long* ioerr) {
 }  // namespace
 
 MFILE* sfio_mopen(const char* name, int stripe_unit) {
-  return guarded(Counted::open, "mopen", static_cast<MFILE*>(nullptr), [&] {
+  return guarded_together(Counted::open, "mopen", static_cast<MFILE*>(nullptr), [&] {
     Runtime& session = Runtime::required();
     return add_open_file(std::unique_ptr<sfio_file>(
         new sfio_file{session.number(), open(session, agreed_name(session, name, stripe_unit))}));
@@ -114,7 +114,7 @@ MFILE* sfio_mopen(const char* name, int stripe_unit) {
 }
 
 int sfio_mclose(MFILE* f) {
-  return succeeds(Counted::close, "mclose", [&] {
+  return succeeds_together(Counted::close, "mclose", [&] {
     file_of(f);
     const std::unique_ptr<sfio_file> gone = remove_open_file(f);
     Runtime& session = *Runtime::current();
@@ -128,7 +128,7 @@ int sfio_mclose(MFILE* f) {
 }
 
 int sfio_mchsize(MFILE* f, int64_t size) {
-  return succeeds(Counted::ftruncate, "mchsize", [&] {
+  return succeeds_together(Counted::ftruncate, "mchsize", [&] {
     StripedFile& file = file_of(f);
     Runtime& session = *Runtime::current();
     agree_on(session.comm(), file.name(), size, std::nullopt);
@@ -138,7 +138,7 @@ int sfio_mchsize(MFILE* f, int64_t size) {
 }
 
 int sfio_mdelete(const char* name) {
-  return succeeds(Counted::unlink, "mdelete", [&] {
+  return succeeds_together(Counted::unlink, "mdelete", [&] {
     Runtime& session = Runtime::required();
     const StripeName parsed = agreed_name(session, name);
     act(session, [&] {
@@ -149,7 +149,7 @@ int sfio_mdelete(const char* name) {
 }
 
 int sfio_mcreate(const char* name) {
-  return succeeds(Counted::creat, "mcreate", [&] {
+  return succeeds_together(Counted::creat, "mcreate", [&] {
     Runtime& session = Runtime::required();
     const StripeName parsed = agreed_name(session, name);
     act(session, [&] {
@@ -168,7 +168,10 @@ int sfio_merror(unsigned long* ioerr) {
 }
 
 int sfio_merrora(unsigned long* ioerr) {
-  return succeeds("merrora", [&] { give(take_errors_together(Runtime::required()), ioerr); });
+  return succeeds("merrora", [&] {
+    collective_call(session_job_end(), "merrora",
+                    [&] { give(take_errors_together(Runtime::required()), ioerr); });
+  });
 }
 
 int sfio_prioerrora(void) {

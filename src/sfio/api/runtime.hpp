@@ -11,7 +11,9 @@
 #include <thread>
 
 #include "base/non_copyable.hpp"
+#include "comm/collective_call.hpp"
 #include "comm/comm.hpp"
+#include "comm/mpi/mpi_comm.hpp"
 #include "comm/mpi/mpi_messages.hpp"
 #include "sfio/api/refused.hpp"
 #include "sfio/api/shared_session.hpp"
@@ -102,6 +104,24 @@ int succeeds(Counted kind, const char* call, Body&& body) {
     body();
     return 0;
   });
+}
+
+// Returns the job end of the compute tasks; without a session, that of the tasks that a call starts one on.
+// Local.
+inline JobEnd session_job_end() {
+  Runtime* const session = Runtime::current();
+  return session ? session->comm().job_end() : mpi_job_end(MPI_COMM_WORLD);
+}
+
+// Run the body of a collective call like the functions above. If it runs out of memory and the tasks cannot
+// agree on that, the job ends (comm/collective_call).
+template <class Result, class Body>
+Result guarded_together(Counted kind, const char* call, Result failure, Body&& body) {
+  return guarded(kind, call, failure, [&] { return collective_call(session_job_end(), call, body); });
+}
+template <class Body>
+int succeeds_together(Counted kind, const char* call, Body&& body) {
+  return succeeds(kind, call, [&] { collective_call(session_job_end(), call, body); });
 }
 
 }  // namespace sheaf::sfio

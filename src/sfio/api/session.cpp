@@ -7,13 +7,14 @@ using namespace sheaf::sfio;
 int sfio_start(MPI_Comm all, const char* how, MPI_Comm* compute) {
   if (compute) *compute = MPI_COMM_NULL;
   return succeeds("sfio_start", [&] {
-    Runtime::start(all, how);
+    sheaf::collective_call(sheaf::mpi_job_end(all), "sfio_start", [&] { Runtime::start(all, how); });
     if (compute) *compute = sfio_comm();
   });
 }
 
 int sfio_stop(void) {
-  return succeeds("sfio_stop", [] { Runtime::stop(); });
+  return succeeds("sfio_stop",
+                  [] { sheaf::collective_call(session_job_end(), "sfio_stop", [] { Runtime::stop(); }); });
 }
 
 MPI_Comm sfio_comm(void) { return Runtime::current() ? Runtime::current()->compute() : MPI_COMM_NULL; }

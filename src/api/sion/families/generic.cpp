@@ -129,7 +129,7 @@ int sion_generic_paropen(int aid, const char* fname, const char* file_mode, sion
                          sion_int32* fsblksize, void* gcommgroup, int grank, int gsize, int* filenumber,
                          int* numfiles, const int* lrank, const int* lsize, FILE** fileptr, char** newfname) {
   static constexpr const char* function = "sion_generic_paropen";
-  return guarded(function, grank, -1, [&] {
+  return guarded_together(function, grank, process_job_end(grank, gsize), -1, [&] {
     const GenericApi api = generic_api(aid);
     api.check_complete();
     int files = 1;
@@ -188,7 +188,7 @@ int sion_generic_paropen_mapped(int aid, char* fname, const char* file_mode, int
                                 sion_int64** chunksizes, int** mapping_filenrs, int** mapping_lranks,
                                 sion_int32* fsblksize, FILE** fileptr) {
   static constexpr const char* function = "sion_generic_paropen_mapped";
-  return guarded(function, grank, -1, [&] {
+  return guarded_together(function, grank, process_job_end(grank, gsize), -1, [&] {
     const GenericApi api = generic_api(aid);
     api.check_complete();
     return open_mapped(

@@ -19,7 +19,7 @@ int sion_paropen_mapped_mpi(char* fname, const char* file_mode, int* numFiles, M
                             int** mapping_filenrs, int** mapping_lranks, sion_int32* fsblksize,
                             FILE** fileptr) {
   static constexpr const char* function = "sion_paropen_mapped_mpi";
-  return guarded(function, -1, -1, [&] {
+  return guarded_together(function, -1, mpi_job_end(gComm), -1, [&] {
     std::unique_ptr<Comm> all = mpi_comm(gComm);
     watch_finalize();
     return open_mapped(std::move(all), {function, fname, file_mode, numFiles, nlocaltasks, globalranks,

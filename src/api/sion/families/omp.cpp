@@ -12,7 +12,7 @@ using namespace sheaf::api;
 int sion_paropen_omp(const char* fname, const char* file_mode, sion_int64* chunksize, sion_int32* fsblksize,
                      int* globalrank, FILE** fileptr, char** newfname) {
   static constexpr const char* function = "sion_paropen_omp";
-  return guarded(function, omp_get_thread_num(), -1, [&] {
+  return guarded_together(function, omp_get_thread_num(), team_job_end(), -1, [&] {
     use_library_lock();
     use_thread_numbers(omp_get_thread_num);
     int numfiles = 1;
@@ -35,7 +35,7 @@ int sion_paropen_omp(const char* fname, const char* file_mode, sion_int64* chunk
 
 int sion_parclose_omp(int sid) {
   static constexpr const char* function = "sion_parclose_omp";
-  return guarded(function, omp_get_thread_num(), 0, [&] {
+  return guarded_together(function, omp_get_thread_num(), team_job_end(), 0, [&] {
     check_team_closes(sid);
     return close_parallel(function, sid);
   });

@@ -57,7 +57,8 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
                       const MPI_Comm* lComm, sion_int64* chunksize, sion_int32* fsblksize, int* globalrank,
                       FILE** fileptr, char** newfname) {
   static constexpr const char* function = "sion_paropen_ompi";
-  return guarded(function, -1, -1, [&] {
+  const JobEnd end = omp_get_num_threads() > 1 ? team_job_end() : mpi_job_end(gComm);
+  return guarded_together(function, -1, end, -1, [&] {
     use_library_lock();
     use_thread_numbers(omp_get_thread_num);
     std::unique_ptr<Comm> team = meet_team();
@@ -115,8 +116,9 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
 
 int sion_parclose_ompi(int sid) {
   static constexpr const char* function = "sion_parclose_ompi";
+  const Comm* const comm = comm_of(sid);
   try {
-    check_team_closes(sid);
+    collective_call(comm ? comm->job_end() : JobEnd(), function, [&] { check_team_closes(sid); });
   } catch (const Error& e) {
     const int result = e.code() == Code::invalid_argument ? -1 : 0;
     report(function, e, -1, result);

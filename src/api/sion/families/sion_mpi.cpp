@@ -23,7 +23,7 @@ namespace {
 int open_mpi(const char* function, const char* fname, const char* file_mode, int* numfiles, MPI_Comm gcomm,
              const MPI_Comm* lcomm, sion_int64* chunksize, sion_int32* fsblksize, int* globalrank,
              FILE** fileptr, char** newfname) {
-  return guarded(function, -1, -1, [&] {
+  return guarded_together(function, -1, mpi_job_end(gcomm), -1, [&] {
     const bool has_group = lcomm && *lcomm != MPI_COMM_NULL;
     const auto local = [=](Comm& all) -> std::unique_ptr<Comm> {
       if (!has_group) return nullptr;

@@ -16,9 +16,13 @@
 #include "api/sion/handles/handle.hpp"
 #include "api/sion/opening.hpp"
 #include "comm/agree.hpp"
+#include "comm/collective_call.hpp"
 #include "comm/threads/thread_comm.hpp"
 
 namespace sheaf::api {
+
+// Returns the job end of the current OpenMP team (comm/collective_call). Local.
+inline JobEnd team_job_end() { return process_job_end(omp_get_thread_num(), omp_get_num_threads()); }
 
 // Creates a Comm over the current OpenMP team and returns the Comm of this thread. Collective over the team.
 // On failure throws on all threads.

@@ -9,6 +9,7 @@
 #include "api/sion/handles/call_scope.hpp"
 #include "base/error.hpp"
 #include "base/report/report.hpp"
+#include "comm/collective_call.hpp"
 #include "sion_const.h"
 
 namespace sheaf::api {
@@ -42,6 +43,13 @@ Result guarded(const char* function, Task&& task, Result failure, Body&& body) {
   if (warnings_wait()) [[unlikely]]
     say_warnings(function, number());
   return result;
+}
+
+// Runs the body of a collective call as guarded() does. If it runs out of memory and the tasks cannot agree
+// on that, ends the job (comm/collective_call).
+template <class Task, class Result, class Body>
+Result guarded_together(const char* function, Task&& task, const JobEnd& end, Result failure, Body&& body) {
+  return guarded(function, task, failure, [&] { return collective_call(end, function, body); });
 }
 
 // Runs a body without a result as guarded() does. Returns SION_SUCCESS or SION_NOT_SUCCESS.

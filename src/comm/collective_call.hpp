@@ -1,0 +1,34 @@
+// comm/collective_call: a task runs out of memory in a collective call.
+//
+// The tasks of a collective call agree on errors (comm/agree). A task without memory for its part of an
+// agreement cannot: it leaves the call with std::bad_alloc, while the other tasks wait for its messages in
+// MPI or in a barrier of threads. The job then ends with a message, as it does if MPI itself runs out of
+// memory. Its files are as after a kill of all tasks.
+#pragma once
+
+#include <new>
+
+#include "base/export.hpp"
+#include "comm/comm.hpp"
+
+namespace sheaf {
+
+// Prints that memory ran out in `call`, then ends the job.
+[[noreturn]] SHEAF_EXPORT void end_without_memory(const JobEnd& end, const char* call);
+
+// Returns the job end of groups whose launcher ends the job with a process that aborts. Local.
+SHEAF_EXPORT JobEnd process_job_end(int rank, int size);
+
+// Runs `body`, a collective call of the group with this job_end(), and returns its result. If `body` throws
+// std::bad_alloc, ends the job. In a group that cannot end it, a group of one task, rethrows.
+template <class Body>
+auto collective_call(const JobEnd& end, const char* call, Body&& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    if (end.now) end_without_memory(end, call);
+    throw;
+  }
+}
+
+}  // namespace sheaf
