@@ -12,9 +12,8 @@
 //   distributed at random, equally in all levels
 // - strided-BYTES: IOR, records of BYTES, distributed round-robin
 // - coll_perf: a 3-D array of ints in blocks, 16 Mi ints per 4 tasks
-// - bt-A, bt-B: BT-IO, diagonal multipartitioning of 64^3 or 102^3 cells of 5 doubles (square number of
-//   tasks)
-// - region-N: N blocks of 256 KiB, records of 4 KiB distributed round-robin (figure 2: the file domains)
+// - bt-A, bt-B, bt-C: BT-IO, diagonal multipartitioning of 64^3, 102^3 or 162^3 cells of 5 doubles (square
+//   number of tasks)
 // - irregular-BYTES: HOMME, elements of BYTES, scattered over the tasks
 // - irregular-loop-BYTES: the same with HOMME's original loop, an independent call for every element
 #include <mpi.h>
@@ -64,9 +63,10 @@ Pattern contiguous(bool collective, int64_t call = 1 << 20) {
   return p;
 }
 
-Pattern strided(int record, int64_t total = 16 << 20) {
+Pattern strided(int record) {
+  constexpr int total = 16 << 20;
   Pattern p;
-  const int count = static_cast<int>(total / tasks / record);
+  const int count = total / tasks / record;
   MPI_Datatype lines;
   MPI_Type_create_hvector(count, record, static_cast<MPI_Aint>(tasks) * record, MPI_BYTE, &lines);
   p.type = committed(lines);
@@ -201,8 +201,8 @@ Pattern pattern_of(const std::string& name) {
   if (name == "coll_perf") return coll_perf();
   if (name == "bt-A") return bt(64);
   if (name == "bt-B") return bt(102);
+  if (name == "bt-C") return bt(162);
   if (name.starts_with("strided-")) return strided(number_behind(name));
-  if (name.starts_with("region-")) return strided(4096, int64_t{number_behind(name)} << 18);
   if (name.starts_with("irregular-"))
     return irregular(number_behind(name), name.starts_with("irregular-loop-"));
   std::exit((std::fprintf(stderr, "no pattern '%s'\n", name.c_str()), 2));
