@@ -142,7 +142,7 @@ Outcome write_all(int nodes, std::span<std::byte> data, int64_t unit, const Mode
     std::unique_ptr<StripedFile> file;
     std::vector<int64_t> token(static_cast<size_t>(2 + 2 * nodes));
     if (mine->rank() == 0) {
-      file = StripedFile::open(link, name, OpenMode::make);
+      file = StripedFile::open(link, name, SubfileOpenMode::create);
       token = file->token();
     }
     mine->broadcast(std::as_writable_bytes(std::span(token)), 0);

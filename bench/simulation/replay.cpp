@@ -148,7 +148,7 @@ class Replay {
     one.bytes = std::max(one.bytes, step.length);
     ++cursor.step;
     if (++one.begun == tape_.groups()[static_cast<size_t>(step.file)]) {
-      ++outcome_.counts.meetings;
+      ++outcome_.counts.barriers;
       for (const auto& [other, asked] : one.waiting) go_on(other, arrival(one, *asked, 0));
       one.waiting.clear();
     }
@@ -182,7 +182,7 @@ class Replay {
       outcome_.phases.resize(std::max(outcome_.phases.size(), static_cast<size_t>(step.place) + 1));
       outcome_.phases[static_cast<size_t>(step.place)] = end;
     } else {
-      ++outcome_.counts.meetings;
+      ++outcome_.counts.barriers;
       const bool in_turn = step.kind == Kind::gather && machine_.gather_in_turn;
       end += levels(size) * (in_turn ? size : 1) + static_cast<double>(group.bytes) / machine_.port;
     }

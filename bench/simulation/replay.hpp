@@ -24,7 +24,7 @@ struct Counts {
   int64_t bytes_written = 0, bytes_read = 0;                      // transferred by calls of tasks
   int64_t whole_blocks = 0, partial_blocks = 0, blocks_read = 0;  // requests to servers
   int64_t revoked = 0;                                            // blocks taken from another client
-  int64_t meetings = 0;                                           // collective calls, exchanges included
+  int64_t barriers = 0;                                           // collective calls, exchanges included
 };
 
 struct Outcome {

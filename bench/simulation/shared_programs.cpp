@@ -31,7 +31,7 @@ Hints hints_of(const Part& part) {
   hints.buffer_size = part.options.buffer;
   hints.block_size = part.machine.block;
   hints.collective_write = hints.collective_read =
-      has_word(off, "automatic") ? Choice::automatic : Choice::enable;
+      has_word(off, "automatic") ? Choice::automatic : Choice::enabled;
   hints.reuse = !has_word(off, "reuse");
   hints.overlap = !has_word(off, "overlap");
   hints.shared = false;  // tasks of a modelled node share an I/O node, but no memory

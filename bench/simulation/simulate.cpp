@@ -37,7 +37,7 @@ void print(const Noted& noted, const Outcome& outcome) {
                                                     {"partial_blocks", c.partial_blocks},
                                                     {"blocks_read", c.blocks_read},
                                                     {"revoked", c.revoked},
-                                                    {"meetings", c.meetings}};
+                                                    {"barriers", c.barriers}};
   std::printf("}, \"counts\": {");
   for (size_t i = 0; i < std::size(counts); ++i)
     std::printf("%s\"%s\": %lld", i > 0 ? ", " : "", counts[i].first,

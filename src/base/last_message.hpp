@@ -19,7 +19,7 @@ class LastMessage {
   // Stores "CALL: WHAT", with "out of memory" for bad_alloc. Truncates the message to 199 bytes if it cannot
   // be allocated.
   void set(std::string_view call, const std::exception& error) noexcept {
-    Message* const message = of_thread_.get();
+    MessageText* const message = of_thread_.get();
     if (!message) return;
     const bool exhausted = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
     const char* const what = exhausted ? "out of memory" : error.what();
@@ -35,7 +35,7 @@ class LastMessage {
   }
   // Stores a complete message.
   void set(const std::string& text) noexcept {
-    Message* const message = of_thread_.get();
+    MessageText* const message = of_thread_.get();
     if (!message) return;
     try {
       message->text = text;
@@ -47,17 +47,17 @@ class LastMessage {
   // Returns the message of this thread, or "" if it has none. `failed` tells whether a call has failed in
   // this thread: if so, and no memory could be allocated for any message, returns "out of memory".
   const char* text(bool failed) const noexcept {
-    const Message* const message = of_thread_.find();
+    const MessageText* const message = of_thread_.find();
     if (!message) return failed ? "out of memory" : "";
     return message->text.empty() ? message->fixed.data() : message->text.c_str();
   }
 
  private:
-  struct Message {
+  struct MessageText {
     std::string text;
     std::array<char, 200> fixed{};  // used if text is empty
   };
-  ThreadValue<Message> of_thread_;
+  ThreadValue<MessageText> of_thread_;
 };
 
 }  // namespace sheaf

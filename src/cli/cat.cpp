@@ -20,10 +20,11 @@ namespace sheaf::cli {
 namespace {
 
 // The destination of the bytes.
-class Sink {
+class CatOutput {
  public:
-  explicit Sink(const CatOptions& options)
-      : outputs_(posix_store(), options.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse),
+  explicit CatOutput(const CatOptions& options)
+      : outputs_(posix_store(),
+                 options.replace ? OutputSet::Existing::replaced : OutputSet::Existing::refused),
         name_(options.output) {
     if (!name_.empty()) outputs_.check(name_);
   }
@@ -111,7 +112,7 @@ void check(ReadStream& stream, const CatOptions& options) {
   }
 }
 
-void append_task(Sink& sink, ReadStream& stream, const CatOptions& options, int64_t task) {
+void append_task(CatOutput& sink, ReadStream& stream, const CatOptions& options, int64_t task) {
   File& source = stream.file();
   const layout::ChunkGeometry geometry = stream.geometry();
   const BlockSizes sizes = stream.sizes();
@@ -132,7 +133,7 @@ void append_task(Sink& sink, ReadStream& stream, const CatOptions& options, int6
 
 int cat(const CatOptions& options) {
   if (!options.name.empty()) return cat_named(options);
-  Sink sink(options);
+  CatOutput sink(options);
   if (options.task) {
     OpenMode mode;
     mode.checksums = !options.ignore_checksums;

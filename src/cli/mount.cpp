@@ -144,12 +144,12 @@ int mount(const MountOptions& options) {
     throw Error(Code::invalid_argument, "'" + options.paths.back() + "' is not a directory");
   if (options.write && options.paths.size() > 2)
     throw Error(Code::invalid_argument, "streams are written to one multifile: give one with --write");
-  const std::pair<bool, const char*> wishes[] = {{options.write, ",write"},
-                                                 {options.foreground, ",foreground"},
-                                                 {options.allow_other, ",allow-other"},
-                                                 {options.ignore_checksums, ",ignore-checksums"}};
+  const std::pair<bool, const char*> requests[] = {{options.write, ",write"},
+                                                   {options.foreground, ",foreground"},
+                                                   {options.allow_other, ",allow-other"},
+                                                   {options.ignore_checksums, ",ignore-checksums"}};
   std::string words = "-";
-  for (const auto& [wished, word] : wishes)
+  for (const auto& [wished, word] : requests)
     if (wished) words += word;
   std::vector<std::string> command{mounting_program(), words, directory};
   for (size_t i = 0; i + 1 < options.paths.size(); ++i) command.push_back(absolute(options.paths[i]));

@@ -57,7 +57,7 @@ bool overrides_job(const RepairOptions& options) {
     if (told || !has_terminal()) return;
     told = true;
     fmt::print(stderr, "'{}': waiting up to {} s to see whether {} is still writing it\n", options.path,
-               std::chrono::ceil<std::chrono::seconds>(times.patience).count(), now.job());
+               std::chrono::ceil<std::chrono::seconds>(times.timeout).count(), now.job());
   });
   if (view.holder != Holder::living) return false;
   throw file_error(Code::foreign, options.path,

@@ -10,7 +10,7 @@ namespace sheaf {
 
 namespace {
 
-struct Report {
+struct ErrorReport {
   int32_t code;
   int32_t errno_value;
   int32_t length;
@@ -18,7 +18,7 @@ struct Report {
 };
 
 [[noreturn, gnu::noinline]] void fail_together(Comm& comm, const std::optional<Error>& mine, int failing) {
-  Report report{};
+  ErrorReport report{};
   if (comm.rank() == failing) {
     report.code = static_cast<int32_t>(mine->code());
     report.errno_value = mine->errno_value();

@@ -4,7 +4,7 @@
 // Every task writes its contribution into a slot, arrives, and continues once all have arrived. Shared words:
 //
 //   come      tasks that have arrived at the current barrier; each adds 1, the last one resets it to 0
-//   meetings  barriers completed; the last task increments it after it reset `come`, then wakes the tasks
+//   meetings  barriers completed; the last task increments it after it reset `arrive`, then wakes the tasks
 //             that sleep on it
 //   too_long  two counters, for even and odd barriers, of contributions that exceed a slot; the last task
 //             resets the counter of the next barrier to 0
@@ -19,65 +19,74 @@
 namespace sheaf {
 
 template <class Word>
-class MeetingSteps {
+class BarrierProtocol {
  public:
-  enum class ActionKind : uint8_t {
-    go_on,
-    bring,  // write the contribution into the slot of barrier number()
+  enum class BarrierAction : uint8_t {
+    none,
+    post,   // write the contribution into the slot of barrier number()
     sleep,  // while meetings equals number()
     wake,   // the tasks that sleep on meetings
-    leave   // all tasks have arrived; contributions may be read until the next `bring`
+    done    // all tasks have arrived; contributions may be read until the next `post`
   };
 
-  // `Words` provides come(), meetings(), too_long(meeting) and size() in tasks. `fits`: the contribution does
-  // not exceed a slot.
+  // `Words` provides arrive(), barriers(), too_long(meeting) and size() in tasks. `fits`: the contribution
+  // does not exceed a slot.
   template <class Words>
-  ActionKind step(Words& words, bool fits) {
+  BarrierAction step(Words& words, bool fits) {
     switch (at_) {
-      case At::begin:
-        at_ = fits ? At::come : At::refuse;
-        return ActionKind::bring;
-      case At::refuse:
+      case BarrierPhase::start:
+        at_ = fits ? BarrierPhase::arrival : BarrierPhase::overflow;
+        return BarrierAction::post;
+      case BarrierPhase::overflow:
         words.too_long(number_).fetch_add(1);
-        at_ = At::come;
-        return ActionKind::go_on;
-      case At::come:
-        at_ = words.come().fetch_add(1) + 1 == words.size() ? At::empty : At::wait;
-        return ActionKind::go_on;
-      case At::empty:
-        words.come().store(0);
-        at_ = At::forget;
-        return ActionKind::go_on;
-      case At::forget:
+        at_ = BarrierPhase::arrival;
+        return BarrierAction::none;
+      case BarrierPhase::arrival:
+        at_ = words.arrive().fetch_add(1) + 1 == words.size() ? BarrierPhase::arrival_reset
+                                                              : BarrierPhase::wait;
+        return BarrierAction::none;
+      case BarrierPhase::arrival_reset:
+        words.arrive().store(0);
+        at_ = BarrierPhase::overflow_reset;
+        return BarrierAction::none;
+      case BarrierPhase::overflow_reset:
         words.too_long(number_ + 1).store(0);
-        at_ = At::end;
-        return ActionKind::go_on;
-      case At::end:
-        words.meetings().store(number_ + 1);
-        at_ = At::wait;
-        return ActionKind::wake;
+        at_ = BarrierPhase::completion;
+        return BarrierAction::none;
+      case BarrierPhase::completion:
+        words.barriers().store(number_ + 1);
+        at_ = BarrierPhase::wait;
+        return BarrierAction::wake;
       default:
-        if (words.meetings().load() == number_) return ActionKind::sleep;
-        at_ = At::begin;
+        if (words.barriers().load() == number_) return BarrierAction::sleep;
+        at_ = BarrierPhase::start;
         ++number_;
-        return ActionKind::leave;
+        return BarrierAction::done;
     }
   }
 
   // Returns true if this task has arrived and waits for the other tasks.
-  bool waits() const { return at_ == At::wait; }
+  bool waits() const { return at_ == BarrierPhase::wait; }
   // Returns the number of the current barrier or, between barriers, of the next one.
   uint32_t number() const { return number_; }
   // Completes the current barrier without another step. The caller must know that all tasks have arrived.
   void go_on() {
     if (waits()) ++number_;
-    at_ = At::begin;
+    at_ = BarrierPhase::start;
   }
 
  private:
-  enum class At : uint8_t { begin, refuse, come, empty, forget, end, wait };
+  enum class BarrierPhase : uint8_t {
+    start,
+    overflow,
+    arrival,
+    arrival_reset,
+    overflow_reset,
+    completion,
+    wait
+  };
 
-  At at_ = At::begin;
+  BarrierPhase at_ = BarrierPhase::start;
   uint32_t number_ = 0;
 };
 

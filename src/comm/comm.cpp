@@ -35,7 +35,7 @@ std::vector<std::span<const std::byte>> Gathered::pieces() const {
   return cut(std::span<const std::byte>(bytes), sizes);
 }
 
-std::vector<std::span<std::byte>> Gathered::rooms() { return cut(std::span(bytes), sizes); }
+std::vector<std::span<std::byte>> Gathered::receive_buffers() { return cut(std::span(bytes), sizes); }
 
 void Gathered::add(std::span<const std::byte> piece) {
   sizes.push_back(std::ssize(piece));

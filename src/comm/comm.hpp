@@ -36,7 +36,7 @@ struct SHEAF_EXPORT Gathered {
   std::vector<int64_t> offsets() const;
   // Returns a view of each contribution.
   std::vector<std::span<const std::byte>> pieces() const;
-  std::vector<std::span<std::byte>> rooms();  // writable views of each contribution
+  std::vector<std::span<std::byte>> receive_buffers();  // writable views of each contribution
   // Appends one contribution.
   void add(std::span<const std::byte> piece);
 
@@ -70,11 +70,11 @@ class SHEAF_EXPORT Exchange {
 
 // How the numbers of all tasks are combined: maximum, sum, or exclusive scan (the sum over lower ranks; 0 at
 // rank 0).
-enum class Reduction : uint8_t { max, sum, sum_before };
+enum class Reduction : uint8_t { max, sum, exclusive_scan };
 
-// Whether all tasks of a group have reached the same call; `untold` if this kind of group cannot determine
+// Whether all tasks of a group have reached the same call; `unknown` if this kind of group cannot determine
 // that.
-enum class Presence : uint8_t { all, missing, untold };
+enum class Presence : uint8_t { all, missing, unknown };
 
 // How to end the job to which a group belongs (comm/collective_call.hpp).
 struct JobEnd {
@@ -103,7 +103,7 @@ class SHEAF_EXPORT Comm {
   virtual void reduce(Reduction how, std::span<int64_t> values) = 0;
   void all_max(std::span<int64_t> values) { reduce(Reduction::max, values); }
   void all_sum(std::span<int64_t> values) { reduce(Reduction::sum, values); }
-  void prefix_sum(std::span<int64_t> values) { reduce(Reduction::sum_before, values); }
+  void prefix_sum(std::span<int64_t> values) { reduce(Reduction::exclusive_scan, values); }
 
   // Computes prefix_sum(values) and stores the sums over all tasks in `totals`, which has as many elements.
   virtual void prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals);
@@ -141,12 +141,12 @@ class SHEAF_EXPORT Comm {
   // released.
   virtual std::shared_ptr<SharedMemory> share_memory(size_t /*bytes*/) { return nullptr; }
 
-  // Checks whether all tasks of the group call this within `patience` of each other with `ready` set. Not
+  // Checks whether all tasks of the group call this within `timeout` of each other with `ready` set. Not
   // collective: a missing task does not block the others. If one task gets `all`, every task does, and the
   // group is usable. After `missing` the group must not be used again, since late tasks may still send. Takes
-  // at most three times `patience`. The default implementation returns untold at once.
-  virtual Presence meet_within(bool /*ready*/, std::chrono::milliseconds /*patience*/) {
-    return Presence::untold;
+  // at most three times `timeout`. The default implementation returns unknown at once.
+  virtual Presence wait_for_all(bool /*ready*/, std::chrono::milliseconds /*timeout*/) {
+    return Presence::unknown;
   }
 
   // Returns the number of groups that split_by_node() creates.
@@ -158,7 +158,7 @@ class SHEAF_EXPORT Comm {
   // Returns the team of threads that forms this group; null if the group is not within one process.
   virtual std::shared_ptr<ThreadTeam> thread_team() const { return nullptr; }
   // Returns the hub of a star group; the group owns the hub. Returns null for other groups.
-  virtual RootRelay* hub() const { return nullptr; }
+  virtual RootRelay* relay() const { return nullptr; }
 };
 
 // Creates a group with a single task.

@@ -9,7 +9,7 @@ namespace sheaf::comm_constants {
 
 // --- The barrier in shared memory. Every task reads the contributions that it needs one by one. Larger
 // groups, and longer contributions, use messages instead.
-inline constexpr int max_tasks_of_a_meeting = 1024;          // tasks
+inline constexpr int max_tasks_of_a_barrier = 1024;          // tasks
 inline constexpr size_t max_bytes_of_a_contribution = 1024;  // bytes per task
 // Maximum number of the caller's values that agree() reduces in the same call as the status, so that a
 // success costs one reduction. Their bytes must fit into one contribution.
@@ -21,14 +21,14 @@ static_assert((max_agreed_values + 1) * sizeof(int64_t) <= max_bytes_of_a_contri
 // polling slows down the tasks that compute.
 inline constexpr int glances = 8;
 inline constexpr std::chrono::nanoseconds awake = std::chrono::milliseconds(1);
-inline constexpr long min_nap = 200'000;    // ns of the first sleep, after which the task calls `progress`
-inline constexpr long max_nap = 4'000'000;  // ns of the longest sleep
-static_assert(min_nap < max_nap);
+inline constexpr long min_backoff = 200'000;  // ns of the first sleep, after which the task calls `progress`
+inline constexpr long max_backoff = 4'000'000;  // ns of the longest sleep
+static_assert(min_backoff < max_backoff);
 // Processor time of one call of `progress`, in ns. An idle call takes 2.5 to 4 us if tasks share cores,
 // because it yields its core: up to `surely_idle`, the next sleep is twice as long. A call that copies 64 KiB
 // takes at least 8 us: above `surely_moves`, the task calls `progress` again without sleeping.
 inline constexpr long surely_idle = 3'000;
 inline constexpr long surely_moves = 8'000;
-static_assert(surely_idle < surely_moves && surely_moves < min_nap);
+static_assert(surely_idle < surely_moves && surely_moves < min_backoff);
 
 }  // namespace sheaf::comm_constants

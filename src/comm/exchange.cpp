@@ -111,7 +111,7 @@ class ThroughTask0 final : public Exchange {
 }  // namespace
 
 int64_t shift(Comm& comm, int64_t mine, Neighbour of, int64_t nobodys) {
-  const int from = comm.rank() + (of == Neighbour::before ? -1 : 1), to = 2 * comm.rank() - from;
+  const int from = comm.rank() + (of == Neighbour::preceding ? -1 : 1), to = 2 * comm.rank() - from;
   const auto exists = [&](int rank) { return rank >= 0 && rank < comm.size(); };
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;

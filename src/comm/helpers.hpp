@@ -49,7 +49,7 @@ SHEAF_EXPORT void check_exchange(std::span<const Outgoing> outgoing, std::span<c
 SHEAF_EXPORT std::vector<std::byte> answered_by_task_0(
     Comm& comm, std::span<const std::byte> mine, const std::function<Gathered(const Gathered&)>& answer);
 
-enum class Neighbour : uint8_t { before, behind };
+enum class Neighbour : uint8_t { preceding, following };
 // Collective. Sends `mine` to one neighbour and returns the number that the other neighbour, `of`, has sent.
 // Returns `nobodys` if this task has no such neighbour.
 SHEAF_EXPORT int64_t shift(Comm& comm, int64_t mine, Neighbour of, int64_t nobodys);

@@ -126,7 +126,7 @@ class Messages {
   virtual double now() = 0;
 
   // Backs off after `idle` seconds without work: yields the processor, for longer as `idle` grows.
-  virtual void rest(double idle) = 0;
+  virtual void back_off(double idle) = 0;
 };
 
 }  // namespace sheaf

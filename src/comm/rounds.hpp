@@ -11,7 +11,7 @@
 
 namespace sheaf::exchange {
 
-struct Step {
+struct StepMessages {
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
 };
@@ -24,7 +24,7 @@ struct Step {
 template <class Prepare, class Use>
 std::optional<Error> in_rounds(Comm& comm, int64_t steps, Prepare prepare, Use use) {
   const auto start = [&](int64_t k) {
-    Step step = prepare(k);
+    StepMessages step = prepare(k);
     return comm.exchange(std::move(step.outgoing), std::move(step.incoming));
   };
   std::optional<Error> problem;

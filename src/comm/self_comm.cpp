@@ -17,7 +17,7 @@ class SelfComm final : public Comm {
   void barrier() override {}
   void broadcast(std::span<std::byte>, int root) override { check_root(root, 1); }
   void reduce(Reduction how, std::span<int64_t> values) override {
-    if (how == Reduction::sum_before) std::ranges::fill(values, 0);
+    if (how == Reduction::exclusive_scan) std::ranges::fill(values, 0);
   }
 
   Gathered gather(std::span<const std::byte> mine, int root) override {

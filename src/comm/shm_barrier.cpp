@@ -26,7 +26,7 @@ long worked() {
 
 // Returns how long a task polls: for a shorter time if many tasks share a core, because polling slows down
 // the tasks that compute.
-Glances patience(int tasks) {
+Glances timeout(int tasks) {
   static const long few = 2L * std::max(1U, std::thread::hardware_concurrency());
   const long share = std::max(1L, tasks / few);
   return {glances, awake / (share * share)};
@@ -40,9 +40,9 @@ long cost_of(const std::function<void()>& progress) {
 
 }  // namespace
 
-struct alignas(64) ShmBarrier::Head {
-  SharedWord come;
-  SharedWord meetings;
+struct alignas(64) ShmBarrier::ShmBarrierHeader {
+  SharedWord arrive;
+  SharedWord barriers;
   SharedWord too_long[2];
 };
 
@@ -52,56 +52,56 @@ struct alignas(64) ShmBarrier::Contribution {
 };
 
 size_t ShmBarrier::memory_size(int tasks) {
-  return sizeof(Head) + 2 * static_cast<size_t>(tasks) * sizeof(Contribution);
+  return sizeof(ShmBarrierHeader) + 2 * static_cast<size_t>(tasks) * sizeof(Contribution);
 }
 
 ShmBarrier::ShmBarrier(void* memory, int rank, int size)
-    : head_(static_cast<Head*>(memory)),
-      contributions_(static_cast<std::byte*>(memory) + sizeof(Head)),
+    : head_(static_cast<ShmBarrierHeader*>(memory)),
+      contributions_(static_cast<std::byte*>(memory) + sizeof(ShmBarrierHeader)),
       rank_(rank),
       size_(size) {}
 
-struct ShmBarrier::Steps {
-  Head& head;
+struct ShmBarrier::BarrierWords {
+  ShmBarrierHeader& head;
   uint32_t tasks;
-  SharedWord& come() const { return head.come; }
-  SharedWord& meetings() const { return head.meetings; }
-  SharedWord& too_long(uint32_t meeting) const { return head.too_long[meeting % 2]; }
+  SharedWord& arrive() const { return head.arrive; }
+  SharedWord& barriers() const { return head.barriers; }
+  SharedWord& too_long(uint32_t barrier) const { return head.too_long[barrier % 2]; }
   uint32_t size() const { return tasks; }
 };
 
-ShmBarrier::Contribution& ShmBarrier::contribution(uint32_t meeting, int rank) const {
-  const size_t number = (meeting % 2) * static_cast<size_t>(size_) + static_cast<size_t>(rank);
+ShmBarrier::Contribution& ShmBarrier::contribution(uint32_t barrier, int rank) const {
+  const size_t number = (barrier % 2) * static_cast<size_t>(size_) + static_cast<size_t>(rank);
   return reinterpret_cast<Contribution*>(contributions_)[number];
 }
 
-void ShmBarrier::come(std::span<const std::byte> mine) {
-  using ActionKind = MeetingSteps<SharedWord>::ActionKind;
+void ShmBarrier::arrive(std::span<const std::byte> mine) {
+  using BarrierAction = BarrierProtocol<SharedWord>::BarrierAction;
   steps_.go_on();
-  Steps words{*head_, static_cast<uint32_t>(size_)};
+  BarrierWords words{*head_, static_cast<uint32_t>(size_)};
   const bool fits = mine.size() <= max_bytes;
   while (!steps_.waits()) {
-    const ActionKind what = steps_.step(words, fits);
-    if (what == ActionKind::bring) {
+    const BarrierAction what = steps_.step(words, fits);
+    if (what == BarrierAction::post) {
       Contribution& own = contribution(steps_.number(), rank_);
       own.length = fits ? mine.size() : 0;
       if (fits && !mine.empty()) std::memcpy(own.data, mine.data(), mine.size());
     }
-    if (what == ActionKind::wake) wake(head_->meetings);
+    if (what == BarrierAction::wake) wake(head_->barriers);
   }
 }
 
 bool ShmBarrier::wait(const std::function<void()>& progress) {
   const uint32_t number = steps_.number();
-  const auto is_over = [&] { return head_->meetings.load(std::memory_order_acquire) != number; };
-  if (!spin_wait(patience(size_), is_over, sched_yield)) {
-    long nap = min_nap;
+  const auto is_over = [&] { return head_->barriers.load(std::memory_order_acquire) != number; };
+  if (!spin_wait(timeout(size_), is_over, sched_yield)) {
+    long delay = min_backoff;
     while (!is_over()) {
-      sleep_while(head_->meetings, number, nap);
+      sleep_while(head_->barriers, number, delay);
       if (is_over()) break;
       // A large message makes progress in many small steps, so call `progress` again without sleeping.
       long cost = cost_of(progress);
-      nap = cost > surely_idle ? min_nap : std::min(2 * nap, max_nap);
+      delay = cost > surely_idle ? min_backoff : std::min(2 * delay, max_backoff);
       while (cost > surely_moves && !is_over()) {
         sched_yield();
         cost = cost_of(progress);

@@ -20,14 +20,14 @@ namespace sheaf {
 
 class SHEAF_EXPORT ShmBarrier {
  public:
-  static constexpr int max_tasks = comm_constants::max_tasks_of_a_meeting;
+  static constexpr int max_tasks = comm_constants::max_tasks_of_a_barrier;
   static constexpr size_t max_bytes = comm_constants::max_bytes_of_a_contribution;  // per contribution
 
   // Returns the bytes of memory needed for `tasks`.
   static size_t memory_size(int tasks);
 
-  // `memory` is shared by the tasks, zeroed before the first task calls come(), and aligned to a cache line.
-  // It must outlive the object.
+  // `memory` is shared by the tasks, zeroed before the first task calls arrive(), and aligned to a cache
+  // line. It must outlive the object.
   ShmBarrier(void* memory, int rank, int size);
 
   int rank() const { return rank_; }
@@ -35,13 +35,13 @@ class SHEAF_EXPORT ShmBarrier {
 
   // Collective. Publishes `mine` and returns when all tasks have arrived. Returns true, on all tasks alike,
   // if no contribution exceeds max_bytes. Calls `progress` repeatedly while waiting (comm/constants.hpp).
-  bool meet(std::span<const std::byte> mine, const std::function<void()>& progress) {
-    come(mine);
+  bool arrive_and_wait(std::span<const std::byte> mine, const std::function<void()>& progress) {
+    arrive(mine);
     return wait(progress);
   }
-  // come() and wait() are the two halves of meet(); the task may do other work in between. The caller may
-  // omit wait() if it knows that all tasks have arrived.
-  void come(std::span<const std::byte> mine);
+  // arrive() and wait() are the two halves of arrive_and_wait(); the task may do other work in between. The
+  // caller may omit wait() if it knows that all tasks have arrived.
+  void arrive(std::span<const std::byte> mine);
   bool wait(const std::function<void()>& progress);
 
   // Returns the contribution of task `rank` to the latest barrier, or an empty span if it exceeded max_bytes.
@@ -49,16 +49,16 @@ class SHEAF_EXPORT ShmBarrier {
   std::span<const std::byte> of(int rank) const;
 
  private:
-  struct Head;
+  struct ShmBarrierHeader;
   struct Contribution;
-  struct Steps;  // accessors of the shared words for comm/barrier_protocol
-  Contribution& contribution(uint32_t meeting, int rank) const;
+  struct BarrierWords;  // accessors of the shared words for comm/barrier_protocol
+  Contribution& contribution(uint32_t barrier, int rank) const;
 
-  Head* head_;
+  ShmBarrierHeader* head_;
   std::byte* contributions_;
   int rank_;
   int size_;
-  MeetingSteps<SharedWord> steps_;
+  BarrierProtocol<SharedWord> steps_;
 };
 
 }  // namespace sheaf

@@ -6,7 +6,7 @@
 namespace sheaf::exchange {
 
 // The steps of an aggregator on a window that it owns. The caller repeats each call until it returns
-// ActionKind::leave.
+// ActionKind::done.
 template <class Word>
 class AggregatorProtocol {
  public:
@@ -23,41 +23,42 @@ class AggregatorProtocol {
   // Releases the slot after the window's contents have been written to the file or sent.
   template <class Call>
   Action<Word> empty(Call& call, uint64_t window) {
-    if (at_ == At::begin) {
+    if (at_ == AggregatorPhase::start) {
       call.arrived(window).store(0);
-      at_ = At::emptied;
+      at_ = AggregatorPhase::emptied;
       return {};
     }
-    return set_state(call, window, SlotState::done(call.free_for(window)));
+    return set_state(call, window, WindowSlotState::done(call.free_for(window)));
   }
   // Publishes a window that has been read, or releases its slot if no task of the host has a part of the
   // window.
   template <class Call>
   Action<Word> offer(Call& call, uint64_t window) {
     const uint32_t free = call.free_for(window);
-    return set_state(call, window, call.due(window) > 0 ? SlotState::there(free) : SlotState::done(free));
+    return set_state(call, window,
+                     call.due(window) > 0 ? WindowSlotState::there(free) : WindowSlotState::done(free));
   }
 
  private:
-  enum class At : uint8_t { begin, emptied, freed };
+  enum class AggregatorPhase : uint8_t { start, emptied, freed };
 
   static Action<Word> await(Word& word, uint32_t value) {
     const uint32_t seen = word.load();
-    if (seen == value) return {ActionKind::leave};
+    if (seen == value) return {ActionKind::done};
     return {ActionKind::sleep, &word, seen};
   }
   template <class Call>
   Action<Word> set_state(Call& call, uint64_t window, uint32_t value) {
-    if (at_ == At::freed) {
-      at_ = At::begin;
-      return {ActionKind::leave};
+    if (at_ == AggregatorPhase::freed) {
+      at_ = AggregatorPhase::start;
+      return {ActionKind::done};
     }
     call.state(window).store(value);
-    at_ = At::freed;
+    at_ = AggregatorPhase::freed;
     return {ActionKind::wake, &call.state(window)};
   }
 
-  At at_ = At::begin;
+  AggregatorPhase at_ = AggregatorPhase::start;
 };
 
 }  // namespace sheaf::exchange

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/extent.hpp"
 #include "comm/comm.hpp"
 #include "exchange/host_exchange.hpp"
 #include "exchange/host_map.hpp"
@@ -30,7 +31,7 @@ namespace sheaf::exchange {
 
 // Options of a collective transfer. All tasks pass the same values, except for `per_host`.
 struct CollectiveOptions {
-  enum class Buffering : uint8_t { automatic, always, never };
+  enum class Buffering : uint8_t { automatic, enabled, disabled };
   Buffering exchange = Buffering::automatic;  // whether tasks exchange data
   // Options of independent transfers; `locked` applies to all transfers (atomic mode).
   IndependentOptions independent;
@@ -57,12 +58,12 @@ struct CollectiveOptions {
   // Returns the window size in bytes for a transfer over `range` bytes, at most `size`. Windows of a short
   // range are smaller, so that every aggregator gets some. If a unit spans several windows, one aggregator
   // gets all windows of the unit.
-  int64_t window_of_range(int64_t range, int64_t size, int64_t owners) const {
+  int64_t window_of_range(int64_t range, int64_t size, int64_t sharers) const {
     const bool parts = unit > size;
     const int64_t grain = std::max<int64_t>({block, parts ? 0 : unit, 1}),
                   least = std::max(short_window, grain);
-    if (parts) owners = std::clamp<int64_t>(range / unit, 1, owners);
-    while (size / 2 >= least && size / 2 % grain == 0 && range / size < windows_of_an_owner * owners)
+    if (parts) sharers = std::clamp<int64_t>(range / unit, 1, sharers);
+    while (size / 2 >= least && size / 2 % grain == 0 && range / size < windows_of_an_aggregator * sharers)
       size /= 2;
     return size;
   }
@@ -76,11 +77,11 @@ class Collective {
   // task then contributes no bytes, and all tasks throw. Throws on all tasks the error of the lowest failing
   // task (comm/agree.hpp).
   void write(File& file, const FileAccess& access, const CollectiveOptions& how, std::optional<Error> problem,
-             IoCounters& tally);
+             IoCounters& counters);
   // Reads the accesses of all tasks. Collective; handles `problem` as write() does. Returns the number of
   // bytes that this task has read, counted from the start of its stream.
   int64_t read(File& file, const FileAccess& access, const CollectiveOptions& how,
-               std::optional<Error> problem, IoCounters& tally);
+               std::optional<Error> problem, IoCounters& counters);
 
   // Determines the hosts and aggregators ahead of the first transfer, for a group on several hosts.
   // Collective.
@@ -115,13 +116,6 @@ class Collective {
     bool tiled = false;   // one host: the extents of all tasks fill the range
     int call = 0;         // index of the sums and ranges of this call in the window pool
   };
-  // Exclusive extent: bytes in whole units that no other task writes in collective calls while each task
-  // stays inside its own exclusive extent.
-  struct ExclusiveExtent {
-    int64_t begin = 0;
-    int64_t end = 0;
-    bool has(const FileAccess& access) const { return access.low() >= begin && access.high() <= end; }
-  };
   // Access signature of this task in a call. Reading back the same region yields the same signature.
   struct AccessSignature {
     uint64_t filetype = 0;
@@ -135,46 +129,50 @@ class Collective {
   };
 
   int64_t transfer(File& file, const FileAccess& access, const CollectiveOptions& how, bool writes,
-                   std::optional<Error> problem, IoCounters& tally);
+                   std::optional<Error> problem, IoCounters& counters);
   void publish(File& file);
   // I/O path of a task in a call: together with the other tasks, independently ahead of the reduction, or
   // independently once all tasks have published their independent writes.
-  enum class IoPath : uint8_t { together, ahead, when_published };
-  int64_t pens_on_one_host(const CollectiveOptions& how, int64_t threads) const;
+  enum class IoPath : uint8_t { collective, independent, independent_after_publish };
+  int64_t tokens_on_one_host(const CollectiveOptions& how, int64_t threads) const;
   IoPath way_of(File& file, const FileAccess& access, const CollectiveOptions& how, bool writes) const;
   int64_t touched(const CallSummary& summary, int64_t block) const;
-  bool claim(const FileAccess& access, int64_t unit);  // collective
-  bool keeps_to_claim(const FileAccess& access) const;
+  bool find_exclusive_extent(const FileAccess& access, int64_t unit);  // collective
+  bool is_within_exclusive_extent(const FileAccess& access) const;
   bool shares_requests(const FileAccess& access, const CallSummary& summary, const CollectiveOptions& how,
                        bool writes);
   // `all` is the whole access of this task, `access` the rest that needs the other tasks.
-  CallSummary meet(File& file, const FileAccess& all, const FileAccess& access, const CollectiveOptions& how,
-                   bool writes, const std::optional<Error>& problem, bool waits);
-  void bring(const FileAccess& access, const CollectiveOptions& how);
+  CallSummary allreduce_summary(File& file, const FileAccess& all, const FileAccess& access,
+                                const CollectiveOptions& how, bool writes,
+                                const std::optional<Error>& problem, bool waits);
+  void post_contribution(const FileAccess& access, const CollectiveOptions& how);
   // Collective. Returns true if the window pool has been replaced.
-  bool find_stage(File& file, const CollectiveOptions& how, const CallSummary& summary);
-  void drop_stage();
-  void make_stages(const CollectiveOptions& how, int64_t range, bool shared);
-  StageCall call_for(const CallSummary& summary, const CollectiveOptions& how, int pens);
+  bool find_window_pool(File& file, const CollectiveOptions& how, const CallSummary& summary);
+  void drop_window_pool();
+  void make_window_pools(const CollectiveOptions& how, int64_t range, bool shared);
+  WindowCall call_for(const CallSummary& summary, const CollectiveOptions& how, int tokens);
   int64_t on_one_host(File& file, const FileAccess& access, const CollectiveOptions& how, bool writes,
-                      const CallSummary& summary, IoCounters& tally);
+                      const CallSummary& summary, IoCounters& counters);
   bool leave_gaps(const CollectiveOptions& how);  // collective
   std::optional<Sieving> sieving_of_gaps(const CollectiveOptions& how, RangeLock& kept_out);
   int64_t between_hosts(File& file, const FileAccess& access, const CollectiveOptions& how, bool writes,
-                        const CallSummary& summary, IoCounters& tally);
+                        const CallSummary& summary, IoCounters& counters);
 
   Comm& comm_;
-  std::unique_ptr<HostMap> hosts_;        // null on a single host
-  std::unique_ptr<ShmWindowPool> stage_;  // window pool of this host; null until first use
-  std::unique_ptr<HostExchange> lane_;    // null unless this task is an aggregator of several hosts
-  std::optional<AccessSignature> wish_;   // signature of the last call; empty: unknown, or failed
-  std::optional<uint64_t> coverage_;      // coverage of that access; writes on one host only
-  bool planned_ = false;                  // the aggregators' exchange plan matches the last call
-  std::optional<bool> gaps_;              // whether the plan leaves gaps in its windows
-  Windows written_;                       // windows of the last write between hosts
-  ExclusiveExtent claim_;  // empty: not agreed on, or a task has written outside its exclusive extent
-  int call_ = 0;           // index of the next call's sums and ranges
-  uint64_t next_ = 0;      // number of the next window
+  std::unique_ptr<HostMap> hosts_;            // null on a single host
+  std::unique_ptr<ShmWindowPool> pool_;       // window pool of this host; null until first use
+  std::unique_ptr<HostExchange> channel_;     // null unless this task is an aggregator of several hosts
+  std::optional<AccessSignature> signature_;  // signature of the last call; empty: unknown, or failed
+  std::optional<uint64_t> coverage_;          // coverage of that access; writes on one host only
+  bool planned_ = false;                      // the aggregators' exchange plan matches the last call
+  std::optional<bool> gaps_;                  // whether the plan leaves gaps in its windows
+  Windows written_;                           // windows of the last write between hosts
+  // Exclusive extent: bytes in whole units that no other task writes in collective calls while each task
+  // stays inside its own exclusive extent. Empty: not agreed on, or a task has written outside its exclusive
+  // extent.
+  Extent exclusive_;
+  int call_ = 0;       // index of the next call's sums and ranges
+  uint64_t next_ = 0;  // number of the next window
 };
 
 }  // namespace sheaf::exchange

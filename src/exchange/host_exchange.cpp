@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/byte_order.hpp"
+#include "base/extent.hpp"
 #include "exchange/transfer/write_covered.hpp"
 
 namespace sheaf::exchange {
@@ -51,20 +52,20 @@ int64_t bytes_below(const Runs& runs, int64_t end) {
 }  // namespace
 
 // Encodes what the tasks of the host have marked in the windows of the round.
-void HostExchange::collect_runs(const StageCall& call, int64_t round) {
-  for (size_t owner = 0; owner < owners(); ++owner) {
-    const uint64_t number = number_of(call, round, owner);
+void HostExchange::collect_runs(const WindowCall& call, int64_t round) {
+  for (size_t aggregator = 0; aggregator < aggregators(); ++aggregator) {
+    const uint64_t number = number_of(call, round, aggregator);
     await_full(call, number);
     if (call.due(number) > 0) {
-      const CoverageMap map(call.stage().map(number));
+      const CoverageMap map(call.pool().map(number));
       attempt(problem_, [&] {
         if (windows_.empty()) return;
-        Runs& ours = window_of(round, owner).ours;
+        Runs& ours = window_of(round, aggregator).ours;
         ours = encode_runs(map, call.length(number));
-        if (is_mine(owner) || ours.bytes == 0) return;
-        append_number(codes_[owner], static_cast<uint64_t>(round));
-        append_number(codes_[owner], ours.code.size());
-        codes_[owner].insert(codes_[owner].end(), ours.code.begin(), ours.code.end());
+        if (is_mine(aggregator) || ours.bytes == 0) return;
+        append_number(plan_[aggregator], static_cast<uint64_t>(round));
+        append_number(plan_[aggregator], ours.code.size());
+        plan_[aggregator].insert(plan_[aggregator].end(), ours.code.begin(), ours.code.end());
       });
       map.clear();
     }
@@ -72,59 +73,59 @@ void HostExchange::collect_runs(const StageCall& call, int64_t round) {
   }
 }
 
-bool HostExchange::leaves_gaps(int64_t least, int64_t longest) const {
-  std::vector<std::pair<int64_t, int64_t>> parts;
+bool HostExchange::leaves_gaps(int64_t least, int64_t max_length) const {
+  std::vector<Extent> parts;
   for (size_t i = 0; i < windows_.size(); ++i) {
-    if (!is_mine(i % owners())) continue;
+    if (!is_mine(i % aggregators())) continue;
     parts.clear();
     const auto add = [&](const Runs& runs) {
-      for_each_run(runs.code,
-                   [&](int64_t begin, int64_t length) { parts.emplace_back(begin, begin + length); });
+      for_each_run(runs.code, [&](int64_t begin, int64_t length) { parts.push_back({begin, length}); });
     };
     add(windows_[i].ours);
     for (const auto& their : windows_[i].theirs) add(their.runs);
-    std::ranges::sort(parts);
+    std::ranges::sort(parts, {}, &Extent::offset);
     int64_t gaps = 0, reached = 0;
-    for (const auto& [begin, end] : parts) {
-      gaps += reached > 0 && begin > reached && begin - reached <= longest;
-      reached = std::max(reached, end);
+    for (const Extent& part : parts) {
+      gaps += reached > 0 && part.offset > reached && part.offset - reached <= max_length;
+      reached = std::max(reached, part.end());
     }
     if (gaps >= least) return true;
   }
   return false;
 }
 
-// Exchanges codes with the owners of the channel: the length of each code and its first part. Returns true if
-// a code of this host is longer than its first part.
-bool HostExchange::tell_owners(const StageCall& call, Told& told) {
-  const bool owns = std::ranges::find(hosts_.owner_hosts(), hosts_.me()) != hosts_.owner_hosts().end();
-  told.codes.resize(owns ? static_cast<size_t>(lane_.size()) : 0);
-  told.lengths.resize(told.codes.size());
+// Exchanges codes with the aggregators of the channel: the length of each code and its first part. Returns
+// true if a code of this host is longer than its first part.
+bool HostExchange::send_to_aggregators(const WindowCall& call, ReceivedCodes& received) {
+  const bool owns =
+      std::ranges::find(hosts_.aggregator_hosts(), hosts_.me()) != hosts_.aggregator_hosts().end();
+  received.plan.resize(owns ? static_cast<size_t>(channel_.size()) : 0);
+  received.lengths.resize(received.plan.size());
   bool more = false;
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  for (size_t owner = 0; owner < owners(); ++owner) {
-    if (is_mine(owner)) continue;
-    auto& code = codes_[owner];
+  for (size_t aggregator = 0; aggregator < aggregators(); ++aggregator) {
+    if (is_mine(aggregator)) continue;
+    auto& code = plan_[aggregator];
     if (problem_) code.resize(code_head);
     const int64_t length = std::ssize(code) - static_cast<int64_t>(code_head);
     std::memcpy(code.data(), &length, code_head);
     more = more || length > static_cast<int64_t>(short_code);
-    outgoing.push_back(
-        {hosts_.owner_hosts()[owner], std::span(code).first(std::min(code.size(), code_head + short_code))});
+    outgoing.push_back({hosts_.aggregator_hosts()[aggregator],
+                        std::span(code).first(std::min(code.size(), code_head + short_code))});
   }
-  for (size_t host = 0; host < told.codes.size(); ++host) {
+  for (size_t host = 0; host < received.plan.size(); ++host) {
     if (static_cast<int>(host) == hosts_.me()) continue;
-    told.codes[host].resize(code_head + short_code);
-    incoming.push_back({static_cast<int>(host), told.codes[host]});
+    received.plan[host].resize(code_head + short_code);
+    incoming.push_back({static_cast<int>(host), received.plan[host]});
   }
-  const auto got = lane_.exchange(std::move(outgoing), std::move(incoming))->finish();
-  for (size_t host = 0, next = 0; host < told.codes.size(); ++host) {
+  const auto got = channel_.exchange(std::move(outgoing), std::move(incoming))->finish();
+  for (size_t host = 0, next = 0; host < received.plan.size(); ++host) {
     if (static_cast<int>(host) == hosts_.me()) continue;
-    auto& code = told.codes[host];
+    auto& code = received.plan[host];
     code.resize(static_cast<size_t>(got[next++]));
     if (code.size() < code_head) throw_senseless();
-    int64_t& length = told.lengths[host];
+    int64_t& length = received.lengths[host];
     std::memcpy(&length, code.data(), code_head);
     code.erase(code.begin(), code.begin() + code_head);
     if (std::min<int64_t>(length, short_code) != std::ssize(code)) throw_senseless();
@@ -133,63 +134,65 @@ bool HostExchange::tell_owners(const StageCall& call, Told& told) {
   return more;
 }
 
-void HostExchange::tell_rest(const StageCall& call, Told& told) {
+void HostExchange::tell_rest(const WindowCall& call, ReceivedCodes& received) {
   constexpr size_t begun = code_head + short_code;
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  for (size_t owner = 0; owner < owners(); ++owner)
-    if (codes_[owner].size() > begun)
-      outgoing.push_back({hosts_.owner_hosts()[owner], std::span(codes_[owner]).subspan(begun)});
+  for (size_t aggregator = 0; aggregator < aggregators(); ++aggregator)
+    if (plan_[aggregator].size() > begun)
+      outgoing.push_back(
+          {hosts_.aggregator_hosts()[aggregator], std::span(plan_[aggregator]).subspan(begun)});
   std::vector<size_t> hosts;
-  for (size_t host = 0; host < told.codes.size(); ++host) {
-    if (told.lengths[host] <= std::ssize(told.codes[host])) continue;
-    told.codes[host].resize(static_cast<size_t>(told.lengths[host]));
-    incoming.push_back({static_cast<int>(host), std::span(told.codes[host]).subspan(short_code)});
+  for (size_t host = 0; host < received.plan.size(); ++host) {
+    if (received.lengths[host] <= std::ssize(received.plan[host])) continue;
+    received.plan[host].resize(static_cast<size_t>(received.lengths[host]));
+    incoming.push_back({static_cast<int>(host), std::span(received.plan[host]).subspan(short_code)});
     hosts.push_back(host);
   }
-  lane_.exchange(std::move(outgoing), std::move(incoming))->finish();
-  for (const size_t host : hosts) learn(call, told.codes[host], static_cast<int>(host));
+  channel_.exchange(std::move(outgoing), std::move(incoming))->finish();
+  for (const size_t host : hosts) learn(call, received.plan[host], static_cast<int>(host));
 }
 
-void HostExchange::learn(const StageCall& call, std::span<const std::byte> code, int host) {
+void HostExchange::learn(const WindowCall& call, std::span<const std::byte> code, int host) {
   if (windows_.empty()) return;
-  size_t owner = 0;
-  while (!is_mine(owner)) ++owner;
+  size_t aggregator = 0;
+  while (!is_mine(aggregator)) ++aggregator;
   while (!code.empty()) {
     const auto round = static_cast<int64_t>(take_number(code));
     const size_t length = take_number(code);
     if (round >= call.windows().rounds() || length > code.size()) throw_senseless();
-    window_of(round, owner)
-        .theirs.push_back({host, check_runs(code.first(length), call.length(number_of(call, round, owner)))});
+    window_of(round, aggregator)
+        .theirs.push_back(
+            {host, check_runs(code.first(length), call.length(number_of(call, round, aggregator)))});
     code = code.subspan(length);
   }
 }
 
 // Packs the windows of the round that other aggregators own, releases their slots, and starts the messages of
 // the round.
-void HostExchange::start_write(const StageCall& call, int64_t round, Round& r, IoCounters& tally) {
-  const Clock clock(tally.exchange_ns);
+void HostExchange::start_write(const WindowCall& call, int64_t round, Round& r, IoCounters& counters) {
+  const ScopedTimer clock(counters.exchange_ns);
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  for_each_window(call, round, true, [&](int, uint64_t number, const Window& window) {
+  for_each_window(call, round, true, [&](int, uint64_t number, const PlannedWindow& window) {
     for (const auto& [host, runs] : window.theirs) incoming.push_back({host, r.add(r.came, number, runs)});
   });
-  for_each_window(call, round, false, [&](int owner, uint64_t number, const Window& window) {
+  for_each_window(call, round, false, [&](int aggregator, uint64_t number, const PlannedWindow& window) {
     await_full(call, number);
     if (window.ours.bytes > 0) {
       const auto message = r.add(r.sent, number, window.ours);
       pack_runs(window.ours, call.memory(number), message.data(), window.ours.bytes);
-      outgoing.push_back({owner, message});
+      outgoing.push_back({aggregator, message});
     }
     empty(call, number);
   });
-  attempt(problem_, [&] { r.exchange = lane_.exchange(std::move(outgoing), std::move(incoming)); });
+  attempt(problem_, [&] { r.exchange = channel_.exchange(std::move(outgoing), std::move(incoming)); });
 }
 
-void HostExchange::finish_write(const StageCall& call, Round& r) {
+void HostExchange::finish_write(const WindowCall& call, Round& r) {
   attempt(problem_, [&] {
     if (r.exchange) r.exchange->finish();
-    for (const Message& message : r.came) {
+    for (const WindowMessage& message : r.came) {
       await_free(call, message.number);
       unpack_runs(*message.runs, call.memory(message.number), message.memory.get(), message.runs->bytes, 0);
     }
@@ -197,23 +200,23 @@ void HostExchange::finish_write(const StageCall& call, Round& r) {
 }
 
 // Writes the bytes of all hosts in this aggregator's windows.
-void HostExchange::write_out(const StageCall& call, int64_t round, File& file, Sieving sieving,
-                             IoCounters& tally) {
-  for_each_window(call, round, true, [&](int, uint64_t number, const Window& window) {
+void HostExchange::write_out(const WindowCall& call, int64_t round, File& file, Sieving sieving,
+                             IoCounters& counters) {
+  for_each_window(call, round, true, [&](int, uint64_t number, const PlannedWindow& window) {
     await_full(call, number);
-    const CoverageMap map(call.stage().map(number));
+    const CoverageMap map(call.pool().map(number));
     const auto mark = [&](int64_t begin, int64_t length) { map.set(begin, begin + length); };
     for_each_run(window.ours.code, mark);
     for (const auto& their : window.theirs) for_each_run(their.runs.code, mark);
     attempt(problem_,
-            [&] { write_covered(file, call.bytes(number), map, call.low(number), sieving, tally); });
+            [&] { write_covered(file, call.bytes(number), map, call.low(number), sieving, counters); });
     map.clear();
     empty(call, number);
   });
 }
 
-void HostExchange::read_in(const StageCall& call, int64_t round, File& file, IoCounters& tally) {
-  for_each_window(call, round, true, [&](int, uint64_t number, const Window& window) {
+void HostExchange::read_in(const WindowCall& call, int64_t round, File& file, IoCounters& counters) {
+  for_each_window(call, round, true, [&](int, uint64_t number, const PlannedWindow& window) {
     await_free(call, number);
     int64_t begin = window.ours.bytes > 0 ? window.ours.begin : call.length(number), end = window.ours.end;
     for (const auto& their : window.theirs) {
@@ -225,24 +228,24 @@ void HostExchange::read_in(const StageCall& call, int64_t round, File& file, IoC
       attempt(problem_, [&] {
         const auto wanted =
             call.bytes(number).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
-        got = get(file, wanted, call.low(number) + begin, tally);
+        got = get(file, wanted, call.low(number) + begin, counters);
       });
     const bool whole = static_cast<int64_t>(got) == end - begin;
-    call.stage().slot(number).got.store(whole ? call.length(number) : begin + static_cast<int64_t>(got));
+    call.pool().slot(number).got.store(whole ? call.length(number) : begin + static_cast<int64_t>(got));
     offer(call, number);
   });
 }
 
 // Starts the messages of the round. Messages omit bytes beyond the end of the file.
-void HostExchange::start_read(const StageCall& call, int64_t round, Round& r, IoCounters& tally) {
-  const Clock clock(tally.exchange_ns);
+void HostExchange::start_read(const WindowCall& call, int64_t round, Round& r, IoCounters& counters) {
+  const ScopedTimer clock(counters.exchange_ns);
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  for_each_window(call, round, false, [&](int owner, uint64_t number, const Window& window) {
-    if (window.ours.bytes > 0) incoming.push_back({owner, r.add(r.came, number, window.ours)});
+  for_each_window(call, round, false, [&](int aggregator, uint64_t number, const PlannedWindow& window) {
+    if (window.ours.bytes > 0) incoming.push_back({aggregator, r.add(r.came, number, window.ours)});
   });
-  for_each_window(call, round, true, [&](int, uint64_t number, const Window& window) {
-    const int64_t there = call.stage().slot(number).got.load();
+  for_each_window(call, round, true, [&](int, uint64_t number, const PlannedWindow& window) {
+    const int64_t there = call.pool().slot(number).got.load();
     for (const auto& [host, runs] : window.theirs) {
       const int64_t bytes = bytes_below(runs, there);
       const auto message = r.add(r.sent, number, runs);
@@ -250,23 +253,23 @@ void HostExchange::start_read(const StageCall& call, int64_t round, Round& r, Io
       outgoing.push_back({host, message.first(static_cast<size_t>(bytes))});
     }
   });
-  attempt(problem_, [&] { r.exchange = lane_.exchange(std::move(outgoing), std::move(incoming)); });
+  attempt(problem_, [&] { r.exchange = channel_.exchange(std::move(outgoing), std::move(incoming)); });
 }
 
-void HostExchange::finish_read(const StageCall& call, int64_t round, Round& r) {
+void HostExchange::finish_read(const WindowCall& call, int64_t round, Round& r) {
   std::vector<int64_t> received(r.came.size(), 0);
   attempt(problem_, [&] {
     if (r.exchange) received = r.exchange->finish();
   });
   size_t next = 0;
-  for_each_window(call, round, false, [&](int, uint64_t number, const Window&) {
+  for_each_window(call, round, false, [&](int, uint64_t number, const PlannedWindow&) {
     await_free(call, number);
     int64_t there = call.length(number);
     if (next < r.came.size() && r.came[next].number == number) {
-      const Message& message = r.came[next];
+      const WindowMessage& message = r.came[next];
       there = unpack_runs(*message.runs, call.memory(number), message.memory.get(), received[next++], there);
     }
-    call.stage().slot(number).got.store(there);
+    call.pool().slot(number).got.store(there);
     offer(call, number);
   });
 }

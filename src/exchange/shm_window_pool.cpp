@@ -10,18 +10,18 @@ namespace sheaf::exchange {
 
 namespace {
 
-size_t in_pages(size_t bytes) { return (bytes + stage_page - 1) / stage_page * stage_page; }
+size_t in_pages(size_t bytes) { return (bytes + window_page - 1) / window_page * window_page; }
 
 struct Places {
   size_t ranges, slots, maps, memory, end;
 };
 
-Places places(size_t head, const ShmWindowPool::Shape& shape, int tasks) {
+Places places(size_t head, const ShmWindowPool::WindowPoolShape& shape, int tasks) {
   const auto n = static_cast<size_t>(shape.slots);
   Places at{};
   at.ranges = in_pages(head);
-  at.slots = at.ranges + in_pages(3 * static_cast<size_t>(tasks) * sizeof(ShmWindowPool::Range));
-  at.maps = at.slots + in_pages(n * sizeof(ShmWindowPool::Slot));
+  at.slots = at.ranges + in_pages(3 * static_cast<size_t>(tasks) * sizeof(ShmWindowPool::TaskExtent));
+  at.maps = at.slots + in_pages(n * sizeof(ShmWindowPool::WindowSlot));
   at.memory = at.maps + in_pages(n * CoverageMap::words_for(shape.window) * sizeof(uint64_t));
   at.end = at.memory + n * in_pages(static_cast<size_t>(shape.window));
   return at;
@@ -29,27 +29,27 @@ Places places(size_t head, const ShmWindowPool::Shape& shape, int tasks) {
 
 }  // namespace
 
-ShmWindowPool::ShmWindowPool(std::shared_ptr<SharedMemory> shared, const Shape& shape, int tasks)
+ShmWindowPool::ShmWindowPool(std::shared_ptr<SharedMemory> shared, const WindowPoolShape& shape, int tasks)
     : shared_(std::move(shared)), shape_(shape), tasks_(tasks) {
   std::byte* const base = shared_->bytes().data();
-  const Places at = places(sizeof(Head), shape, tasks);
-  head_ = reinterpret_cast<Head*>(base);
-  ranges_ = reinterpret_cast<Range*>(base + at.ranges);
-  slot_ = reinterpret_cast<Slot*>(base + at.slots);
+  const Places at = places(sizeof(WindowPoolHeader), shape, tasks);
+  head_ = reinterpret_cast<WindowPoolHeader*>(base);
+  ranges_ = reinterpret_cast<TaskExtent*>(base + at.ranges);
+  slot_ = reinterpret_cast<WindowSlot*>(base + at.slots);
   maps_ = reinterpret_cast<std::atomic<uint64_t>*>(base + at.maps);
   memory_ = base + at.memory;
   mapped_.resize(static_cast<size_t>(shape.slots));
 }
 
-std::unique_ptr<ShmWindowPool> ShmWindowPool::make(Comm& host, const Shape& shape) {
-  const Places at = places(sizeof(Head), shape, host.size());
+std::unique_ptr<ShmWindowPool> ShmWindowPool::make(Comm& host, const WindowPoolShape& shape) {
+  const Places at = places(sizeof(WindowPoolHeader), shape, host.size());
   auto shared = host.share_memory(at.end);
   if (!shared) return nullptr;
-  std::unique_ptr<ShmWindowPool> stage(new ShmWindowPool(std::move(shared), shape, host.size()));
-  if (host.rank() == 0 && !stage->shared_->is_fresh())
-    std::memset(stage->shared_->bytes().data(), 0, at.memory);
+  std::unique_ptr<ShmWindowPool> pool(new ShmWindowPool(std::move(shared), shape, host.size()));
+  if (host.rank() == 0 && !pool->shared_->is_fresh())
+    std::memset(pool->shared_->bytes().data(), 0, at.memory);
   host.barrier();
-  return stage;
+  return pool;
 }
 
 std::byte* ShmWindowPool::memory(uint64_t number, int64_t length) {

@@ -23,13 +23,13 @@ namespace sheaf::exchange {
 
 class ShmWindowPool {
  public:
-  struct Slot {
+  struct WindowSlot {
     alignas(64) SharedWord state;
     SharedWord arrived;
     std::atomic<int64_t> got;  // reads: bytes of the window before the end of the file
   };
   // Sums of the values that the tasks contribute to a call, and the failure flag of the call.
-  struct Sums {
+  struct CallSums {
     alignas(64) std::atomic<uint64_t> coverage;
     std::atomic<int64_t> bytes;
     std::atomic<int64_t> pieces;
@@ -37,21 +37,21 @@ class ShmWindowPool {
     SharedWord failed;
   };
   // The range of the file in which a task has extents; low == high: none.
-  struct Range {
+  struct TaskExtent {
     std::atomic<int64_t> low;
     std::atomic<int64_t> high;
   };
-  struct Shape {
+  struct WindowPoolShape {
     int64_t window = 0;  // bytes of a slot
     int slots = 0;
   };
 
   // Creates the pool of a host. Collective over the tasks of the host. Returns null on all tasks if they
   // share no memory.
-  static std::unique_ptr<ShmWindowPool> make(Comm& host, const Shape& shape);
+  static std::unique_ptr<ShmWindowPool> make(Comm& host, const WindowPoolShape& shape);
 
-  const Shape& shape() const { return shape_; }
-  Slot& slot(uint64_t number) const { return slot_[number % static_cast<uint64_t>(shape_.slots)]; }
+  const WindowPoolShape& shape() const { return shape_; }
+  WindowSlot& slot(uint64_t number) const { return slot_[number % static_cast<uint64_t>(shape_.slots)]; }
   // Returns the memory of window `number` in its slot. Maps its first `length` bytes into this task at once.
   std::byte* memory(uint64_t number, int64_t length);
   // Returns the words of the coverage map of window `number`.
@@ -59,11 +59,11 @@ class ShmWindowPool {
     const size_t words = CoverageMap::words_for(shape_.window);
     return {maps_ + number % static_cast<uint64_t>(shape_.slots) * words, words};
   }
-  SharedWord& io_token(int number) const { return head_->pens[number].word; }
+  SharedWord& io_token(int number) const { return head_->tokens[number].word; }
   // Three sets of sums and ranges alternate. When task 0 of the host enters a call, it clears the sums of the
   // next call; all tasks have by then left the last call that used them.
-  Sums& sums(int call) const { return head_->sums[call]; }
-  std::span<Range> ranges(int call) const {
+  CallSums& sums(int call) const { return head_->sums[call]; }
+  std::span<TaskExtent> ranges(int call) const {
     return {ranges_ + static_cast<size_t>(call) * static_cast<size_t>(tasks_), static_cast<size_t>(tasks_)};
   }
 
@@ -84,22 +84,22 @@ class ShmWindowPool {
   }
 
  private:
-  struct Head {
+  struct WindowPoolHeader {
     struct Line {
       alignas(64) SharedWord word;
     };
-    Line pens[max_pens];
-    Sums sums[3];
+    Line tokens[max_tokens];
+    CallSums sums[3];
   };
 
-  ShmWindowPool(std::shared_ptr<SharedMemory> shared, const Shape& shape, int tasks);
+  ShmWindowPool(std::shared_ptr<SharedMemory> shared, const WindowPoolShape& shape, int tasks);
 
   std::shared_ptr<SharedMemory> shared_;
-  const Shape shape_;
+  const WindowPoolShape shape_;
   const int tasks_;
-  Head* head_;
-  Range* ranges_;
-  Slot* slot_;
+  WindowPoolHeader* head_;
+  TaskExtent* ranges_;
+  WindowSlot* slot_;
   std::atomic<uint64_t>* maps_;
   std::byte* memory_;
   std::vector<size_t> mapped_;  // bytes of each slot that this task has touched

@@ -7,44 +7,44 @@
 
 namespace sheaf::exchange {
 
-void Staged::mark(const WindowPart& part) const {
+void WindowTransfer::mark(const WindowPart& part) const {
   if (part.from < part.to)
-    CoverageMap(call_.stage().map(part.number)).set(access_, part.from, part.to, call_.low(part.number));
+    CoverageMap(call_.pool().map(part.number)).set(access_, part.from, part.to, call_.low(part.number));
 }
 
-void Staged::put(const WindowPart& part) {
+void WindowTransfer::put(const WindowPart& part) {
   if (part.from >= part.to) return;
-  const Clock clock(tally_.exchange_ns);
-  put_pieces(access_, part.from, part.to, call_.memory(part.number), call_.low(part.number));
+  const ScopedTimer clock(counters_.exchange_ns);
+  pack_window(access_, part.from, part.to, call_.memory(part.number), call_.low(part.number));
   if (marks_) mark(part);
-  tally_.exchanged_bytes += part.to - part.from;
+  counters_.exchanged_bytes += part.to - part.from;
 }
 
-void Staged::take(const WindowPart& part) {
+void WindowTransfer::take(const WindowPart& part) {
   if (part.from >= part.to) return;
-  const Clock clock(tally_.exchange_ns);
+  const ScopedTimer clock(counters_.exchange_ns);
   const int64_t low = call_.low(part.number),
-                got = call_.stage().slot(part.number).got.load(std::memory_order_relaxed);
+                got = call_.pool().slot(part.number).got.load(std::memory_order_relaxed);
   int64_t to = part.to;
   if (got < call_.length(part.number))
     done_ = std::min(done_, to = std::min(to, access_.position_at(low + got)));
   if (part.from < to) take_pieces(access_, part.from, to, call_.memory(part.number), low);
-  tally_.exchanged_bytes += to - part.from;
+  counters_.exchanged_bytes += to - part.from;
 }
 
-void Staged::write(uint64_t number, File& file, Sieving sieving) {
-  const CoverageMap map(call_.stage().map(number));
+void WindowTransfer::write(uint64_t number, File& file, Sieving sieving) {
+  const CoverageMap map(call_.pool().map(number));
   attempt(problem_, [&] {
-    if (!marks_) return put_shared(file, call_.bytes(number), call_.low(number), tally_);
-    write_covered(file, call_.bytes(number), map, call_.low(number), sieving, tally_);
+    if (!marks_) return put_shared(file, call_.bytes(number), call_.low(number), counters_);
+    write_covered(file, call_.bytes(number), map, call_.low(number), sieving, counters_);
   });
   if (marks_) map.clear();
 }
 
-void Staged::read(uint64_t number, File& file) {
+void WindowTransfer::read(uint64_t number, File& file) {
   size_t got = 0;
-  attempt(problem_, [&] { got = get(file, call_.bytes(number), call_.low(number), tally_); });
-  call_.stage().slot(number).got.store(static_cast<int64_t>(got), std::memory_order_relaxed);
+  attempt(problem_, [&] { got = get(file, call_.bytes(number), call_.low(number), counters_); });
+  call_.pool().slot(number).got.store(static_cast<int64_t>(got), std::memory_order_relaxed);
 }
 
 }  // namespace sheaf::exchange

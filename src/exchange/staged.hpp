@@ -13,11 +13,11 @@
 namespace sheaf::exchange {
 
 // One task's part of a transfer.
-class Staged {
+class WindowTransfer {
  public:
   // If `marks` is true, put() also marks the bytes in the coverage map, because windows may have gaps.
-  Staged(const StageCall& call, const FileAccess& access, bool marks, IoCounters& tally)
-      : call_(call), access_(access), marks_(marks), done_(access.to), tally_(tally) {}
+  WindowTransfer(const WindowCall& call, const FileAccess& access, bool marks, IoCounters& counters)
+      : call_(call), access_(access), marks_(marks), done_(access.to), counters_(counters) {}
 
   // Process this task's part of a window: mark() marks it in the coverage map, put() packs it into the slot,
   // and take() unpacks it from the slot.
@@ -35,11 +35,11 @@ class Staged {
   const std::optional<Error>& problem() const { return problem_; }
 
  private:
-  const StageCall& call_;
+  const WindowCall& call_;
   const FileAccess& access_;
   const bool marks_;
   int64_t done_;
-  IoCounters& tally_;
+  IoCounters& counters_;
   std::optional<Error> problem_;
 };
 

@@ -5,17 +5,17 @@
 
 namespace sheaf::exchange {
 
-StageCall::StageCall(ShmWindowPool& stage, uint64_t begin, const Windows& windows,
-                     std::span<const ShmWindowPool::Range> ranges, int pens)
-    : stage_(stage), windows_(windows), begin_(begin), end_(begin), pens_(pens) {
-  for (const ShmWindowPool::Range& range : ranges) {
+WindowCall::WindowCall(ShmWindowPool& pool, uint64_t begin, const Windows& windows,
+                       std::span<const ShmWindowPool::TaskExtent> ranges, int tokens)
+    : pool_(pool), windows_(windows), begin_(begin), end_(begin), tokens_(tokens) {
+  for (const ShmWindowPool::TaskExtent& range : ranges) {
     if (range.low >= range.high) continue;
     firsts_.push_back(windows_.at(range.low));
     lasts_.push_back(windows_.at(range.high - 1));
   }
   for (auto* places : {&firsts_, &lasts_})  // mostly sorted already, in task order
     if (!std::ranges::is_sorted(*places)) std::ranges::sort(*places);
-  if (kept()) {
+  if (has_aggregators()) {
     end_ += static_cast<uint64_t>(windows_.count());
     return;
   }
@@ -27,17 +27,17 @@ StageCall::StageCall(ShmWindowPool& stage, uint64_t begin, const Windows& window
   }
 }
 
-int64_t StageCall::place(uint64_t number) const {
-  if (kept()) return windows_.place(static_cast<int64_t>(number - begin_));
-  const Run& run = *std::prev(std::ranges::upper_bound(runs_, number, {}, &Run::number));
+int64_t WindowCall::place(uint64_t number) const {
+  if (has_aggregators()) return windows_.place(static_cast<int64_t>(number - begin_));
+  const WindowRun& run = *std::prev(std::ranges::upper_bound(runs_, number, {}, &WindowRun::number));
   return run.place + static_cast<int64_t>(number - run.number);
 }
 
-uint64_t StageCall::next(uint64_t number, const Range& range) const {
-  if (range.low >= range.high) return end_;
-  const int64_t first = windows_.at(range.low), last = windows_.at(range.high - 1);
-  if (!kept()) {
-    const Run& run = *std::prev(std::ranges::upper_bound(runs_, first, {}, &Run::place));
+uint64_t WindowCall::next(uint64_t number, const Extent& range) const {
+  if (range.length <= 0) return end_;
+  const int64_t first = windows_.at(range.offset), last = windows_.at(range.end() - 1);
+  if (!has_aggregators()) {
+    const WindowRun& run = *std::prev(std::ranges::upper_bound(runs_, first, {}, &WindowRun::place));
     const uint64_t from = run.number + static_cast<uint64_t>(first - run.place),
                    to = run.number + static_cast<uint64_t>(last - run.place);
     return number > to ? end_ : std::max(number, from);
@@ -51,7 +51,7 @@ uint64_t StageCall::next(uint64_t number, const Range& range) const {
   return number < end ? number : end_;
 }
 
-uint32_t StageCall::due(uint64_t number) const {
+uint32_t WindowCall::due(uint64_t number) const {
   const int64_t at = place(number);
   const auto begun = std::ranges::upper_bound(firsts_, at) - firsts_.begin();
   const auto ended = std::ranges::lower_bound(lasts_, at) - lasts_.begin();
@@ -59,8 +59,8 @@ uint32_t StageCall::due(uint64_t number) const {
 }
 
 // Returns true if the next window of a free I/O token is full, so that a waiting task can write it.
-bool StageCall::has_work() const {
-  for (int i = 0; i < pens_; ++i) {
+bool WindowCall::has_work() const {
+  for (int i = 0; i < tokens_; ++i) {
     const uint32_t word = io_token(i).load();
     const uint64_t next = IoToken::next(*this, i, word);
     if (!IoToken::is_held(word) && next < end_ && state(next).load() == free_for(next) &&
@@ -70,9 +70,9 @@ bool StageCall::has_work() const {
   return false;
 }
 
-void StageCall::carry_out(const Action<SharedWord>& act) const {
-  if (act.what == ActionKind::wake) stage_.wake(*act.word);
-  if (act.what == ActionKind::sleep) stage_.sleep(*act.word, act.value, [this] { return has_work(); });
+void WindowCall::carry_out(const Action<SharedWord>& act) const {
+  if (act.what == ActionKind::wake) pool_.wake(*act.word);
+  if (act.what == ActionKind::sleep) pool_.sleep(*act.word, act.value, [this] { return has_work(); });
 }
 
 }  // namespace sheaf::exchange

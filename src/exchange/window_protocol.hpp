@@ -16,11 +16,11 @@
 // afterwards, and a task that fills a window checks the window's token afterwards. So at least one of the two
 // tasks sees the change of the other. A task that waits for a word to change sleeps on that word.
 //
-// The steps run on a `Call`, which is the same on all tasks. It provides begin(), end(), slots(), pens(),
-// pen_of(n), free_for(n), the words state(n), arrived(n) and pen(p), and two more functions:
+// The steps run on a `Call`, which is the same on all tasks. It provides begin(), end(), slots(), tokens(),
+// token_of(n), free_for(n), the words state(n), arrived(n) and pen(p), and two more functions:
 //
-//   due(n)             number of the host's tasks that have a part of window n; 0 only if kept()
-//   kept()             aggregators own the windows, and no task needs an I/O token
+//   due(n)             number of the host's tasks that have a part of window n; 0 only if has_aggregators()
+//   has_aggregators()             aggregators own the windows, and no task needs an I/O token
 //
 // A step returns the action that the task must perform before its next step.
 #pragma once
@@ -31,17 +31,17 @@
 namespace sheaf::exchange {
 
 enum class ActionKind : uint8_t {
-  go_on,     // proceed to the next step
+  none,      // proceed to the next step
   copy,      // copy this task's part of window `number` to or from the slot
   transfer,  // transfer window `number` to or from the file
   sleep,     // sleep while `word` equals `value`
   wake,      // wake the tasks that sleep on `word`
-  leave      // finished
+  done       // finished
 };
 
 template <class Word>
 struct Action {
-  ActionKind what = ActionKind::go_on;
+  ActionKind what = ActionKind::none;
   Word* word = nullptr;
   uint32_t value = 0;
   uint64_t number = 0;
@@ -61,13 +61,13 @@ struct IoToken {
   }
   template <class Call>
   static uint64_t from_on(const Call& call, int io_token, uint64_t number) {
-    while (number < call.end() && call.pen_of(number) != io_token) ++number;
+    while (number < call.end() && call.token_of(number) != io_token) ++number;
     return number;
   }
 };
 
 // The word of a slot.
-struct SlotState {
+struct WindowSlotState {
   static uint32_t free_for(uint64_t number, int slots) {
     return static_cast<uint32_t>(number / static_cast<uint64_t>(slots)) * 2;
   }
@@ -77,9 +77,9 @@ struct SlotState {
 
 // State of a task on its way through the windows of a call. `At` is the type of the task's next step.
 template <class Word, class At>
-class Steps {
+class WindowSteps {
  public:
-  explicit Steps(uint64_t first) : number_(first) {}
+  explicit WindowSteps(uint64_t first) : number_(first) {}
 
   uint64_t number() const { return number_; }
 
@@ -93,11 +93,11 @@ class Steps {
   // are transferred.
   template <class Call>
   bool leaves(const Call& call, uint64_t until) const {
-    return number_ >= until && (until < call.end() || call.kept());
+    return number_ >= until && (until < call.end() || call.has_aggregators());
   }
   // Discards the cached token state.
-  void forget_pens() {
-    pen_ = 0;
+  void forget_tokens() {
+    token_ = 0;
     window_ = 0;
     word_ = 0;
   }
@@ -106,31 +106,31 @@ class Steps {
   uint64_t window_ = 0;  // window of the token
   uint32_t seen_ = 0;    // value of the word to sleep on
   uint32_t word_ = 0;    // value of the token's word
-  int pen_ = 0;
+  int token_ = 0;
   int waits_for_ = 0;  // first token that has not reached the end
   At at_{};
 };
 
 enum class PackAt : uint8_t {
-  look,
-  put,
-  finish,
-  find_pen,
-  look_at_slot,
-  look_at_arrived,
-  claim,
-  wrote,
-  empty,
-  moved
+  own_window,
+  arrival,
+  completion,
+  token_search,
+  slot_check,
+  arrival_check,
+  token_acquisition,
+  arrival_reset,
+  slot_release,
+  token_release
 };
 
 // The protocol of a task that packs its parts of windows. `next_own(n)` returns the first window at or after
 // n in which the task has a part, or end().
 template <class Word>
-class PackProtocol : public Steps<Word, PackAt> {
+class PackProtocol : public WindowSteps<Word, PackAt> {
   using At = PackAt;
-  using Base = Steps<Word, At>;
-  using Base::at_, Base::number_, Base::pen_, Base::seen_, Base::then, Base::waits_for_, Base::window_,
+  using Base = WindowSteps<Word, At>;
+  using Base::at_, Base::number_, Base::token_, Base::seen_, Base::then, Base::waits_for_, Base::window_,
       Base::word_;
 
  public:
@@ -141,36 +141,36 @@ class PackProtocol : public Steps<Word, PackAt> {
   template <class Call, class NextOwn>
   Action<Word> step(Call& call, NextOwn next_own, uint64_t until) {
     switch (at_) {
-      case At::look:
-        this->forget_pens();
-        if (this->leaves(call, until)) return {ActionKind::leave};
-        if (number_ >= call.end()) return then(At::finish);
+      case At::own_window:
+        this->forget_tokens();
+        if (this->leaves(call, until)) return {ActionKind::done};
+        if (number_ >= call.end()) return then(At::completion);
         seen_ = call.state(number_).load();
-        if (seen_ != call.free_for(number_)) return then(At::find_pen);
-        return then(At::put, {ActionKind::copy, nullptr, 0, number_});
-      case At::put: {
+        if (seen_ != call.free_for(number_)) return then(At::token_search);
+        return then(At::arrival, {ActionKind::copy, nullptr, 0, number_});
+      case At::arrival: {
         const uint64_t number = std::exchange(number_, next_own(number_ + 1));
         Word& arrived = call.arrived(number);
-        at_ = At::look;
+        at_ = At::own_window;
         if (arrived.fetch_add(1) + 1 != call.due(number)) return {};
-        if (call.kept()) return {ActionKind::wake, &arrived};
+        if (call.has_aggregators()) return {ActionKind::wake, &arrived};
         // The last task to arrive leaves the write to a waiting task, because other tasks may wait for the
         // parts that it packs next. In the first round of slots no task waits, so the last task tries to
         // write.
         hurries_ = number < call.begin() + call.slots();
-        if (hurries_) at_ = At::find_pen;
+        if (hurries_) at_ = At::token_search;
         return {ActionKind::wake, number + call.slots() < call.end() ? &call.state(number)
-                                                                     : &call.io_token(call.pen_of(number))};
+                                                                     : &call.io_token(call.token_of(number))};
       }
-      case At::finish:
-        if (waits_for_ == call.pens()) return {ActionKind::leave};
+      case At::completion:
+        if (waits_for_ == call.tokens()) return {ActionKind::done};
         seen_ = call.io_token(waits_for_).load();
         if (IoToken::next(call, waits_for_, seen_) == call.end()) {
           ++waits_for_;
           return {};
         }
-        pen_ = 0;
-        return then(At::find_pen);
+        token_ = 0;
+        return then(At::token_search);
       default:
         return write(call);
     }
@@ -181,69 +181,69 @@ class PackProtocol : public Steps<Word, PackAt> {
   template <class Call>
   Action<Word> write(Call& call) {
     switch (at_) {
-      case At::find_pen:
-        if (call.kept() || pen_ == call.pens()) return doze(call);
-        word_ = call.io_token(pen_).load();
-        window_ = IoToken::next(call, pen_, word_);
-        return go_if(!IoToken::is_held(word_) && window_ < call.end(), At::look_at_slot);
-      case At::look_at_slot:
-        return go_if(call.state(window_).load() == call.free_for(window_), At::look_at_arrived);
-      case At::look_at_arrived:
-        return go_if(call.arrived(window_).load() == call.due(window_), At::claim);
-      case At::claim:
-        if (!call.io_token(pen_).compare_exchange_strong(word_, IoToken::held_at(window_)))
-          return then(At::find_pen);
-        return then(At::wrote, {ActionKind::transfer, nullptr, 0, window_});
-      case At::wrote:
+      case At::token_search:
+        if (call.has_aggregators() || token_ == call.tokens()) return doze(call);
+        word_ = call.io_token(token_).load();
+        window_ = IoToken::next(call, token_, word_);
+        return go_if(!IoToken::is_held(word_) && window_ < call.end(), At::slot_check);
+      case At::slot_check:
+        return go_if(call.state(window_).load() == call.free_for(window_), At::arrival_check);
+      case At::arrival_check:
+        return go_if(call.arrived(window_).load() == call.due(window_), At::token_acquisition);
+      case At::token_acquisition:
+        if (!call.io_token(token_).compare_exchange_strong(word_, IoToken::held_at(window_)))
+          return then(At::token_search);
+        return then(At::arrival_reset, {ActionKind::transfer, nullptr, 0, window_});
+      case At::arrival_reset:
         call.arrived(window_).store(0);
-        return then(At::empty);
-      case At::empty:
-        call.state(window_).store(SlotState::done(call.free_for(window_)));
-        return then(At::moved, {ActionKind::wake, &call.state(window_)});
-      default:  // moved: releases the token, and acquires it again if the next window is full
-        window_ = IoToken::from_on(call, pen_, window_ + 1);
-        call.io_token(pen_).store(IoToken::free_at(window_));
-        if (window_ < call.end()) return then(At::find_pen);
-        return then(At::find_pen, {ActionKind::wake, &call.io_token(pen_)});
+        return then(At::slot_release);
+      case At::slot_release:
+        call.state(window_).store(WindowSlotState::done(call.free_for(window_)));
+        return then(At::token_release, {ActionKind::wake, &call.state(window_)});
+      default:  // token_release: releases the token, and acquires it again if the next window is full
+        window_ = IoToken::from_on(call, token_, window_ + 1);
+        call.io_token(token_).store(IoToken::free_at(window_));
+        if (window_ < call.end()) return then(At::token_search);
+        return then(At::token_search, {ActionKind::wake, &call.io_token(token_)});
     }
   }
   Action<Word> go_if(bool goes, At at) {
     if (goes) return then(at);
-    ++pen_;
-    return then(At::find_pen);
+    ++token_;
+    return then(At::token_search);
   }
 
   template <class Call>
   Action<Word> doze(Call& call) {
-    if (std::exchange(hurries_, false)) return then(At::look);
-    if (number_ < call.end()) return then(At::look, {ActionKind::sleep, &call.state(number_), seen_});
-    return then(At::finish, {ActionKind::sleep, &call.io_token(waits_for_), seen_});
+    if (std::exchange(hurries_, false)) return then(At::own_window);
+    if (number_ < call.end()) return then(At::own_window, {ActionKind::sleep, &call.state(number_), seen_});
+    return then(At::completion, {ActionKind::sleep, &call.io_token(waits_for_), seen_});
   }
 
   bool hurries_ = false;  // has parts to pack while it looks for a token
 };
 
 enum class UnpackAt : uint8_t {
-  look,
-  find_pen,
-  look_at_slot,
-  claim,
-  have_read,
-  move,
-  look_ahead,
-  give_back,
-  take,
-  empty,
-  freed,
-  finish
+  own_window,
+  token_search,
+  slot_check,
+  token_acquisition,
+  publication,
+  token_advance,
+  read_ahead,
+  token_release,
+  arrival,
+  arrival_reset,
+  slot_release,
+  completion
 };
 
 // The protocol of a task that unpacks its parts of windows.
 template <class Word>
-class UnpackProtocol : public Steps<Word, UnpackAt> {
+class UnpackProtocol : public WindowSteps<Word, UnpackAt> {
   using At = UnpackAt;
-  using Base = Steps<Word, At>;
-  using Base::at_, Base::number_, Base::pen_, Base::seen_, Base::then, Base::waits_for_, Base::window_,
+  using Base = WindowSteps<Word, At>;
+  using Base::at_, Base::number_, Base::token_, Base::seen_, Base::then, Base::waits_for_, Base::window_,
       Base::word_;
 
  public:
@@ -256,57 +256,57 @@ class UnpackProtocol : public Steps<Word, UnpackAt> {
   template <class Call, class NextOwn>
   Action<Word> step(Call& call, NextOwn next_own, uint64_t until, uint64_t ahead) {
     switch (at_) {
-      case At::look: {
-        if (this->leaves(call, until)) return {ActionKind::leave};
-        if (number_ >= call.end()) return then(At::finish);
+      case At::own_window: {
+        if (this->leaves(call, until)) return {ActionKind::done};
+        if (number_ >= call.end()) return then(At::completion);
         const uint32_t state = call.state(number_).load();
-        if (state == SlotState::there(call.free_for(number_)))
-          return then(At::take, {ActionKind::copy, nullptr, 0, number_});
-        if (call.kept()) return {ActionKind::sleep, &call.state(number_), state};
-        return then(At::find_pen);
+        if (state == WindowSlotState::there(call.free_for(number_)))
+          return then(At::arrival, {ActionKind::copy, nullptr, 0, number_});
+        if (call.has_aggregators()) return {ActionKind::sleep, &call.state(number_), state};
+        return then(At::token_search);
       }
-      case At::find_pen:
-        return find_pen(call, ahead);
-      case At::look_at_slot: {
+      case At::token_search:
+        return find_token(call, ahead);
+      case At::slot_check: {
         const uint32_t state = call.state(window_).load();
         // Negative if another task has already read the window.
         const auto early = static_cast<int32_t>(call.free_for(window_) - state);
-        if (early == 0) return then(At::claim);
+        if (early == 0) return then(At::token_acquisition);
         if (tried_ > 0) return try_next();
         if (early < 0) return look_again();
         return look_again({ActionKind::sleep, &call.state(window_), state});
       }
-      case At::claim:
-        if (!call.io_token(pen_).compare_exchange_strong(word_, IoToken::held_at(window_)))
+      case At::token_acquisition:
+        if (!call.io_token(token_).compare_exchange_strong(word_, IoToken::held_at(window_)))
           return look_again();
-        return then(At::have_read, {ActionKind::transfer, nullptr, 0, window_});
-      case At::have_read:
-        call.state(window_).store(SlotState::there(call.free_for(window_)));
-        return then(At::move, {ActionKind::wake, &call.state(window_)});
-      case At::move:
-        window_ = IoToken::from_on(call, pen_, window_ + 1);
-        call.io_token(pen_).store(IoToken::held_at(window_));
-        return then(At::look_ahead, {ActionKind::wake, &call.io_token(pen_)});
-      case At::look_ahead:
+        return then(At::publication, {ActionKind::transfer, nullptr, 0, window_});
+      case At::publication:
+        call.state(window_).store(WindowSlotState::there(call.free_for(window_)));
+        return then(At::token_advance, {ActionKind::wake, &call.state(window_)});
+      case At::token_advance:
+        window_ = IoToken::from_on(call, token_, window_ + 1);
+        call.io_token(token_).store(IoToken::held_at(window_));
+        return then(At::read_ahead, {ActionKind::wake, &call.io_token(token_)});
+      case At::read_ahead:
         if (window_ >= call.end() || window_ > number_ + ahead ||
             call.state(window_).load() != call.free_for(window_))
-          return then(At::give_back);
-        return then(At::have_read, {ActionKind::transfer, nullptr, 0, window_});
-      case At::give_back:
-        call.io_token(pen_).store(IoToken::free_at(window_));
-        return look_again({ActionKind::wake, &call.io_token(pen_)});
-      case At::take:
+          return then(At::token_release);
+        return then(At::publication, {ActionKind::transfer, nullptr, 0, window_});
+      case At::token_release:
+        call.io_token(token_).store(IoToken::free_at(window_));
+        return look_again({ActionKind::wake, &call.io_token(token_)});
+      case At::arrival:
         window_ = std::exchange(number_, next_own(number_ + 1));
-        if (call.arrived(window_).fetch_add(1) + 1 == call.due(window_)) return then(At::empty);
+        if (call.arrived(window_).fetch_add(1) + 1 == call.due(window_)) return then(At::arrival_reset);
         return look_again();
-      case At::empty:
+      case At::arrival_reset:
         call.arrived(window_).store(0);
-        return then(At::freed);
-      case At::freed:
-        call.state(window_).store(SlotState::done(call.free_for(window_)));
+        return then(At::slot_release);
+      case At::slot_release:
+        call.state(window_).store(WindowSlotState::done(call.free_for(window_)));
         return look_again({ActionKind::wake, &call.state(window_)});
-      default:  // finish: other tasks read the windows that they need
-        if (waits_for_ == call.pens()) return {ActionKind::leave};
+      default:  // completion: other tasks read the windows that they need
+        if (waits_for_ == call.tokens()) return {ActionKind::done};
         word_ = call.io_token(waits_for_).load();
         if (IoToken::next(call, waits_for_, word_) != call.end())
           return {ActionKind::sleep, &call.io_token(waits_for_), word_};
@@ -319,28 +319,28 @@ class UnpackProtocol : public Steps<Word, UnpackAt> {
   // Tries the token of the own window. If another task holds that token and reads, tries a free token with a
   // window that comes soon. Sleeps if no token is usable.
   template <class Call>
-  Action<Word> find_pen(Call& call, uint64_t ahead) {
-    const int own = call.pen_of(number_);
-    if (tried_ == call.pens()) return look_again({ActionKind::sleep, &call.io_token(own), seen_});
-    pen_ = (own + tried_) % call.pens();
-    word_ = call.io_token(pen_).load();
-    window_ = IoToken::next(call, pen_, word_);
+  Action<Word> find_token(Call& call, uint64_t ahead) {
+    const int own = call.token_of(number_);
+    if (tried_ == call.tokens()) return look_again({ActionKind::sleep, &call.io_token(own), seen_});
+    token_ = (own + tried_) % call.tokens();
+    word_ = call.io_token(token_).load();
+    window_ = IoToken::next(call, token_, word_);
     if (tried_ == 0) {
       seen_ = word_;
       if (window_ > number_) return look_again();  // already read by another task
     }
     if (IoToken::is_held(word_) || window_ >= call.end() || window_ > number_ + ahead) return try_next();
-    return then(At::look_at_slot);
+    return then(At::slot_check);
   }
   Action<Word> look_again(Action<Word> act = {}) {
-    this->forget_pens();
+    this->forget_tokens();
     seen_ = 0;
     tried_ = 0;
-    return then(At::look, act);
+    return then(At::own_window, act);
   }
   Action<Word> try_next() {
     ++tried_;
-    return then(At::find_pen);
+    return then(At::token_search);
   }
 
   int tried_ = 0;  // number of tokens found unusable, starting with that of the next own window

@@ -72,7 +72,7 @@ std::optional<Extension> decode_extension(std::span<const std::byte> header, std
   uint16_t version;
   std::byte unused;
   get_fields(p + ExtensionAt::fields, extension_fields(e, version, unused));
-  if (version != extension_version || (e.flags & ~flags_known) >= first_flag_not_to_ignore)
+  if (version != extension_version || (e.flags & ~flags_known) >= first_mandatory_flag)
     throw file_error(Code::unsupported, path,
                      "made by a newer version of the library (extensions " + std::to_string(version) +
                          ", flags " + std::to_string(e.flags) + "); use that version to read it");

@@ -40,7 +40,7 @@ enum Flag : uint16_t {
   flag_in_order = 8,
   flag_compressed = 256,
   flags_known = flag_checksums | flag_journal | flag_guessed | flag_in_order | flag_compressed,
-  first_flag_not_to_ignore = 256,
+  first_mandatory_flag = 256,
 };
 
 // Only src/format/codec/ defines the other values.

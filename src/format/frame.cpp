@@ -36,7 +36,7 @@ std::array<std::byte, frame_head_size> encode(const FrameHead& h) {
   std::array<std::byte, frame_head_size> bytes{};
   std::byte* const p = bytes.data();
   std::memcpy(p, frame_magic, sizeof frame_magic);
-  const std::byte code = h.kind == FrameHead::Kind::index ? index_code : static_cast<std::byte>(h.codec);
+  const std::byte code = h.kind == FrameHead::FrameKind::index ? index_code : static_cast<std::byte>(h.codec);
   constexpr uint16_t unused = 0;
   put_fields(p + FrameAt::fields, frame_fields(h, code, unused));
   put_little<uint64_t>(p + FrameAt::hash, hash_of(std::span(bytes).first(FrameAt::hash)));
@@ -53,7 +53,7 @@ std::optional<FrameHead> decode_frame(std::span<const std::byte, frame_head_size
   get_fields(p + FrameAt::fields, frame_fields(h, code, unused));
   if (code == index_code) {
     if (h.stored != h.plain * uint64_t{index_entry_size} + uint64_t{index_end_size}) return std::nullopt;
-    return FrameHead{.kind = FrameHead::Kind::index, .stored = h.stored, .plain = h.plain, .sum = h.sum};
+    return FrameHead{.kind = FrameHead::FrameKind::index, .stored = h.stored, .plain = h.plain, .sum = h.sum};
   }
   h.codec = static_cast<Codec>(code);
   if (h.plain > largest_frame || h.stored > h.plain || (h.codec == Codec::none && h.stored != h.plain))
@@ -110,7 +110,7 @@ std::optional<std::vector<std::byte>> FrameTable::encode_index(int64_t stored) c
   put_little<int64_t>(p + 8, stored);
   put_little<uint64_t>(p + 16, frames_.size());
   put_little<uint64_t>(p + 24, hash_of({p, 24}));
-  const FrameHead head{.kind = FrameHead::Kind::index,
+  const FrameHead head{.kind = FrameHead::FrameKind::index,
                        .stored = static_cast<uint32_t>(payload),
                        .plain = static_cast<uint32_t>(frames_.size()),
                        .sum = crc32c(0, std::span(bytes).subspan(frame_head_size))};
@@ -132,7 +132,7 @@ std::optional<int64_t> decode_index_end(std::span<const std::byte, index_end_siz
 IndexDecoder::IndexDecoder(std::span<const std::byte, frame_head_size> bytes, int64_t stored)
     : stored_(stored) {
   const auto head = decode_frame(bytes);
-  if (!head || head->kind != FrameHead::Kind::index) return;
+  if (!head || head->kind != FrameHead::FrameKind::index) return;
   good_ = true;
   left_ = head->stored;
   expected_ = head->sum;

@@ -33,8 +33,8 @@ struct PlainPlace {
 
 // The head of a frame, which precedes its stored bytes.
 struct FrameHead {
-  enum class Kind : uint8_t { data, index };
-  Kind kind = Kind::data;
+  enum class FrameKind : uint8_t { data, index };
+  FrameKind kind = FrameKind::data;
   Codec codec = Codec::none;  // none: the plain bytes are stored unchanged
   uint8_t shuffle = 0;        // bytes of an element; 0 or 1: not shuffled
   uint32_t stored = 0;        // bytes after the head

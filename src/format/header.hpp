@@ -86,7 +86,7 @@ enum class TableSource : uint8_t {
   file,      // META2: the file is complete
   unmarked,  // META2 of a file that was not closed: the pointer to META2 is missing
   journal,   // the journal of a file that was not closed
-  nothing,   // the file was not closed and no task recorded anything: all streams are empty
+  none,      // the file was not closed and no task recorded anything: all streams are empty
 };
 
 // The fields after the arrays of META1 in a complete file.

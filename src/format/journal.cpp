@@ -36,7 +36,7 @@ struct RecordAt {
   enum : size_t { sequence = 8, before = 16, hash = 24 };
 };
 
-using Record = std::span<const std::byte, journal_record_size>;
+using RecordBytes = std::span<const std::byte, journal_record_size>;
 
 template <class H, class Number>
 auto journal_fields(H& h, Number& version, Number& size) {
@@ -78,7 +78,7 @@ std::optional<JournalRecord> newer_of(const std::optional<JournalRecord>& first,
 }
 
 // Returns the record that `bytes` become if one bit is inverted, or nullopt if no bit makes them a record.
-std::optional<JournalRecord> correct(Record bytes, uint64_t seed, int64_t slot) {
+std::optional<JournalRecord> correct(RecordBytes bytes, uint64_t seed, int64_t slot) {
   std::array<std::byte, journal_record_size> tried;
   std::ranges::copy(bytes, tried.begin());
   for (size_t bit = 0; bit < 8 * tried.size(); ++bit) {
@@ -91,7 +91,7 @@ std::optional<JournalRecord> correct(Record bytes, uint64_t seed, int64_t slot) 
   return std::nullopt;
 }
 
-bool has_one_bit(Record bytes) {
+bool has_one_bit(RecordBytes bytes) {
   int bits = 0;
   for (const std::byte b : bytes) bits += std::popcount(std::to_integer<unsigned>(b));
   return bits == 1;
@@ -100,7 +100,8 @@ bool has_one_bit(Record bytes) {
 // Returns true if `bytes`, an invalid half of a slot, cannot have contained a record newer than `other`, the
 // record in the other half. An incomplete write leaves the last bytes of the previous contents, in particular
 // their hash. A previous record in which only the hash is wrong was older than `other`.
-bool is_older_or_torn(Record bytes, const std::optional<JournalRecord>& other, uint64_t seed, int64_t slot) {
+bool is_older_or_torn(RecordBytes bytes, const std::optional<JournalRecord>& other, uint64_t seed,
+                      int64_t slot) {
   if (other && !other->before) return false;
   const uint64_t before = other ? *other->before : 0;
   return stored_hash(bytes.data()) == before ||
@@ -181,28 +182,28 @@ std::optional<JournalRecord> decode_slot(std::span<const std::byte, journal_slot
                   decode_record(bytes.data() + journal_record_size, seed, slot));
 }
 
-Slot examine_slot(std::span<const std::byte, journal_slot_size> bytes, uint64_t seed, int64_t slot) {
+ExaminedSlot examine_slot(std::span<const std::byte, journal_slot_size> bytes, uint64_t seed, int64_t slot) {
   struct Half {
-    Record bytes;
+    RecordBytes bytes;
     std::optional<JournalRecord> record = {};
     bool empty = false;
     bool unknown() const { return !record && !empty; }
   };
   std::array halves{Half{bytes.first<journal_record_size>()}, Half{bytes.last<journal_record_size>()}};
-  Slot found;
+  ExaminedSlot found;
   for (Half& half : halves) {
     half.record = decode_record(half.bytes.data(), seed, slot);
     half.empty = is_zero(half.bytes);
     if (!half.unknown()) continue;
     half.record = correct(half.bytes, seed, slot);
     half.empty = has_one_bit(half.bytes);
-    if (!half.unknown()) found.state = SlotState::corrected;
+    if (!half.unknown()) found.state = JournalSlotState::corrected;
   }
   for (size_t i = 0; i < halves.size(); ++i) {
     const Half &half = halves[i], &other = halves[1 - i];
     if (!half.unknown()) continue;
     if (other.unknown() || !is_older_or_torn(half.bytes, other.record, seed, slot))
-      found.state = SlotState::damaged;
+      found.state = JournalSlotState::damaged;
   }
   found.record = newer_of(halves[0].record, halves[1].record);
   return found;

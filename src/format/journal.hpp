@@ -104,18 +104,18 @@ constexpr int64_t half_offset(uint32_t sequence) { return journal_record_size * 
 std::optional<JournalRecord> decode_slot(std::span<const std::byte, journal_slot_size> bytes, uint64_t seed,
                                          int64_t slot);
 
-enum class SlotState : uint8_t {
+enum class JournalSlotState : uint8_t {
   sound,      // each half is valid, empty, or torn by an incomplete write
   corrected,  // a record had one wrong bit
   damaged,    // a record is lost, which may have been the newer one
 };
 
 // Contents of a slot and their state.
-struct Slot {
+struct ExaminedSlot {
   std::optional<JournalRecord> record;  // the newer valid record
-  SlotState state = SlotState::sound;
+  JournalSlotState state = JournalSlotState::sound;
 };
 // Decodes a slot and corrects single bits. Takes 10 us if the slot is not sound.
-Slot examine_slot(std::span<const std::byte, journal_slot_size> bytes, uint64_t seed, int64_t slot);
+ExaminedSlot examine_slot(std::span<const std::byte, journal_slot_size> bytes, uint64_t seed, int64_t slot);
 
 }  // namespace sheaf::format

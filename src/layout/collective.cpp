@@ -32,7 +32,7 @@ int64_t bytes_per_collector(int64_t total, int64_t ntasks, int64_t fsblksize, in
 int64_t GroupPass::add(int64_t task, int64_t request, int64_t average, Begins begins) {
   const auto sum = checked_add(filled, request);
   const bool joins =
-      first >= 0 && (begins == Begins::never || (begins == Begins::where_full && sum && *sum <= average));
+      first >= 0 && (begins == Begins::first_task || (begins == Begins::overflow && sum && *sum <= average));
   if (joins) {
     filled = must_fit(sum, "the chunks of a group");
   } else {

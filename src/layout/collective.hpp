@@ -25,13 +25,13 @@ struct GroupPass {
 
   // Condition under which a task starts a new group.
   enum class Begins : uint8_t {
-    where_full,  // its request does not fit into the preceding group
-    never,       // only if it is the first task
-    always,
+    overflow,    // its request does not fit into the preceding group
+    first_task,  // only if it is the first task
+    every_task,
   };
   // Adds the next task, `task`, with a request of `request` bytes. Returns the first task of its group. A
   // request fits into a group while the requests of the group add up to at most `average` bytes.
-  int64_t add(int64_t task, int64_t request, int64_t average, Begins begins = Begins::where_full);
+  int64_t add(int64_t task, int64_t request, int64_t average, Begins begins = Begins::overflow);
 };
 
 // Returns the block size of a physical file if the library chooses it and the tasks form one group with

@@ -6,25 +6,25 @@
 
 namespace sheaf::layout {
 
-EdgeMap::EdgeMap(int64_t unit, int64_t data_start, int64_t skip, std::vector<EdgeRange> ranges)
+BoundaryMap::BoundaryMap(int64_t unit, int64_t data_start, int64_t skip, std::vector<BoundaryExtent> ranges)
     : unit_(unit), data_start_(data_start), skip_(skip) {
-  std::ranges::sort(ranges, {}, &EdgeRange::begin);
-  for (const EdgeRange& range : ranges)
+  std::ranges::sort(ranges, {}, &BoundaryExtent::begin);
+  for (const BoundaryExtent& range : ranges)
     if (range.begin < range.end && (ranges_.empty() || ranges_.back().begin != range.begin))
       ranges_.push_back(range);
 }
 
-EdgeMap::Part EdgeMap::part_at(int64_t offset) const {
+BoundaryMap::EdgeMapEntry BoundaryMap::part_at(int64_t offset) const {
   if (ranges_.empty()) return {false, INT64_MAX, 0};
   if (offset < data_start_) return {false, data_start_, 0};
   const int64_t number = (offset - data_start_) / skip_;
   const int64_t round = number * skip_;
-  const auto behind = std::ranges::upper_bound(ranges_, offset - round, {}, &EdgeRange::begin);
+  const auto behind = std::ranges::upper_bound(ranges_, offset - round, {}, &BoundaryExtent::begin);
   const auto next =
       checked_add(round, behind == ranges_.end() ? ranges_.front().begin + skip_ : behind->begin);
   const int64_t next_begin = next ? *next : INT64_MAX;
   if (behind == ranges_.begin() || offset - round >= std::prev(behind)->end) return {false, next_begin, 0};
-  const EdgeRange& run = *std::prev(behind);
+  const BoundaryExtent& run = *std::prev(behind);
   if (number < run.from) return {false, run.end + round, 0};
   const auto begin = align_up(run.begin + round, unit_);
   const int64_t end = (run.end + round) / unit_ * unit_;

@@ -24,7 +24,7 @@ class OverrunScan {
   void add(int64_t entry, int64_t start, int64_t bytes, int64_t chunk) {
     end_at(start);
     if (bytes > chunk) {
-      last_ = Block{entry, start, bytes};
+      last_ = OversizedBlock{entry, start, bytes};
       // An earlier block also reaches beyond this chunk, so bytes after the chunk may belong to either block.
       if (reach_ > start + chunk) end_at(start + chunk);
     }
@@ -42,10 +42,10 @@ class OverrunScan {
  private:
   std::vector<CutBlock> cut_;
   // The last block that exceeds its chunk, until data that follow it are found.
-  struct Block {
+  struct OversizedBlock {
     int64_t entry = 0, start = 0, bytes = 0;
   };
-  std::optional<Block> last_;
+  std::optional<OversizedBlock> last_;
   int64_t reach_ = 0;  // end of all blocks so far
 };
 

@@ -41,13 +41,13 @@ class PieceMap {
   void cut(int64_t size) { erase(size, INT64_MAX); }
 
   // A piece, or a gap, that starts at a given offset.
-  struct At {
+  struct PieceOrGap {
     bool found = false;  // false: a gap
     StreamPiece piece;   // for a gap, only its length is set
   };
   // Returns the rest of the piece that contains `offset`, or the gap from `offset` to the next piece or
   // INT64_MAX.
-  At at(int64_t offset) const {
+  PieceOrGap at(int64_t offset) const {
     const auto next = pieces_.upper_bound(offset);
     if (next != pieces_.begin()) {
       const auto& [begin, piece] = *std::prev(next);

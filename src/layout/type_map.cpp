@@ -20,7 +20,8 @@ void require_count(int64_t count) {
 
 TypeMap::TypeMap() = default;
 
-TypeMap::TypeMap(std::shared_ptr<const Node> node, int64_t origin) : node_(std::move(node)), origin_(origin) {
+TypeMap::TypeMap(std::shared_ptr<const TypeNode> node, int64_t origin)
+    : node_(std::move(node)), origin_(origin) {
   if (!node_) return;
   size_ = node_->size;
   true_lower_ = fitting_sum(origin_, node_->low);
@@ -74,7 +75,7 @@ TypeMap TypeMap::groups(std::span<const int64_t> block_lengths, std::span<const 
                         TypeOf type_of) {
   TypeMap bounds;
   bool first = true;
-  std::vector<Placed> parts;
+  std::vector<PlacedNode> parts;
   parts.reserve(block_lengths.size());
   const TypeMap* before = nullptr;
   int64_t length_before = 0;
@@ -89,7 +90,7 @@ TypeMap TypeMap::groups(std::span<const int64_t> block_lengths, std::span<const 
     parts.push_back({same ? parts.back().node : make_loop(length_before, type.extent_, type.node_),
                      fitting_sum(displacements[i], type.origin_)});
   }
-  Placed all = make_sequence(std::move(parts));
+  PlacedNode all = make_sequence(std::move(parts));
   return TypeMap(std::move(all.node), all.at).resized(bounds.lower_, bounds.extent_);
 }
 

@@ -106,18 +106,18 @@ class SHEAF_EXPORT TypeMap {
   // instance.
   int64_t bytes_below(int64_t offset) const;
 
-  struct Node;  // private to the implementation
+  struct TypeNode;  // private to the implementation
 
  private:
-  TypeMap(std::shared_ptr<const Node> node, int64_t origin);
+  TypeMap(std::shared_ptr<const TypeNode> node, int64_t origin);
   template <class TypeOf>
   static TypeMap groups(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements,
                         TypeOf type_of);
   void cover(int64_t displacement, int64_t count, const TypeMap& type, bool first);
   void seal();
 
-  std::shared_ptr<const Node> node_;  // null: no bytes
-  int64_t origin_ = 0;                // displacement of the node
+  std::shared_ptr<const TypeNode> node_;  // null: no bytes
+  int64_t origin_ = 0;                    // displacement of the node
   int64_t size_ = 0;
   int64_t lower_ = 0;
   int64_t extent_ = 0;

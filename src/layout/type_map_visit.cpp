@@ -34,13 +34,13 @@ void visit_equal(int64_t length, int64_t from, int64_t to, At at, PieceVisitor& 
   if (last >= first && to > last * length) visit_block(at(last), to - last * length, visitor);
 }
 
-void visit_node(const Node& node, int64_t base, int64_t from, int64_t to, PieceVisitor& visitor);
+void visit_node(const TypeNode& node, int64_t base, int64_t from, int64_t to, PieceVisitor& visitor);
 
 // Visits copies of a node, `stride` bytes apart.
-void visit_loop(const Node& child, int64_t stride, int64_t base, int64_t from, int64_t to,
+void visit_loop(const TypeNode& child, int64_t stride, int64_t base, int64_t from, int64_t to,
                 PieceVisitor& visitor) {
   const auto at = [&](int64_t i) { return base + i * stride; };
-  if (child.kind == Node::Kind::block)
+  if (child.kind == TypeNode::NodeKind::block)
     return visit_equal(child.size, from, to, at, visitor, [&](int64_t first, int64_t count) {
       visitor.run({at(first), child.size, stride, count});
     });
@@ -52,7 +52,7 @@ void visit_loop(const Node& child, int64_t stride, int64_t base, int64_t from, i
   }
 }
 
-void visit_list(const Node& node, int64_t base, int64_t from, int64_t to, PieceVisitor& visitor) {
+void visit_list(const TypeNode& node, int64_t base, int64_t from, int64_t to, PieceVisitor& visitor) {
   size_t first = part_at(node.starts, from);
   const auto rest = [&](size_t i, int64_t begin) {
     const int64_t skip = begin - node.starts[i];
@@ -66,7 +66,7 @@ void visit_list(const Node& node, int64_t base, int64_t from, int64_t to, PieceV
   if (last >= first && to > node.starts[last]) rest(last, node.starts[last]);
 }
 
-void visit_sequence(const Node& node, int64_t base, int64_t from, int64_t to, PieceVisitor& visitor) {
+void visit_sequence(const TypeNode& node, int64_t base, int64_t from, int64_t to, PieceVisitor& visitor) {
   for (size_t i = part_at(node.starts, from); from < to; ++i) {
     const int64_t end = std::min(to, node.starts[i + 1]);
     visit_node(*node.children[i], base + node.offsets[i], from - node.starts[i], end - node.starts[i],
@@ -75,14 +75,14 @@ void visit_sequence(const Node& node, int64_t base, int64_t from, int64_t to, Pi
   }
 }
 
-void visit_node(const Node& node, int64_t base, int64_t from, int64_t to, PieceVisitor& visitor) {
+void visit_node(const TypeNode& node, int64_t base, int64_t from, int64_t to, PieceVisitor& visitor) {
   if (from >= to) return;
   switch (node.kind) {
-    case Node::Kind::block:
+    case TypeNode::NodeKind::block:
       return visit_block(base + from, to - from, visitor);
-    case Node::Kind::loop:
+    case TypeNode::NodeKind::loop:
       return visit_loop(*node.child, node.stride, base, from, to, visitor);
-    case Node::Kind::equal:
+    case TypeNode::NodeKind::equal:
       return visit_equal(
           node.length, from, to, [&](int64_t i) { return base + node.offsets[static_cast<size_t>(i)]; },
           visitor,
@@ -91,33 +91,33 @@ void visit_node(const Node& node, int64_t base, int64_t from, int64_t to, PieceV
                 {base, node.length,
                  std::span(node.offsets).subspan(static_cast<size_t>(first), static_cast<size_t>(count))});
           });
-    case Node::Kind::list:
+    case TypeNode::NodeKind::list:
       return visit_list(node, base, from, to, visitor);
-    case Node::Kind::sequence:
+    case TypeNode::NodeKind::sequence:
       return visit_sequence(node, base, from, to, visitor);
   }
 }
 
-int64_t offset_in(const Node& node, int64_t position) {
+int64_t offset_in(const TypeNode& node, int64_t position) {
   switch (node.kind) {
-    case Node::Kind::block:
+    case TypeNode::NodeKind::block:
       return position;
-    case Node::Kind::loop:
+    case TypeNode::NodeKind::loop:
       return position / node.child->size * node.stride + offset_in(*node.child, position % node.child->size);
-    case Node::Kind::equal:
+    case TypeNode::NodeKind::equal:
       return node.offsets[static_cast<size_t>(position / node.length)] + position % node.length;
-    case Node::Kind::list:
-    case Node::Kind::sequence: {
+    case TypeNode::NodeKind::list:
+    case TypeNode::NodeKind::sequence: {
       const size_t i = part_at(node.starts, position);
       const int64_t inside = position - node.starts[i];
       return node.offsets[i] +
-             (node.kind == Node::Kind::list ? inside : offset_in(*node.children[i], inside));
+             (node.kind == TypeNode::NodeKind::list ? inside : offset_in(*node.children[i], inside));
     }
   }
   return 0;
 }
 
-int64_t below_in(const Node& node, int64_t offset) {
+int64_t below_in(const TypeNode& node, int64_t offset) {
   if (offset <= 0) return 0;
   if (offset >= node.high) return node.size;
   // Returns the number of parts that start below `offset`, at least 1.
@@ -125,21 +125,21 @@ int64_t below_in(const Node& node, int64_t offset) {
     return static_cast<size_t>(std::ranges::lower_bound(node.offsets, offset) - node.offsets.begin());
   };
   switch (node.kind) {
-    case Node::Kind::block:
+    case TypeNode::NodeKind::block:
       return offset;
-    case Node::Kind::loop: {
+    case TypeNode::NodeKind::loop: {
       const int64_t i = std::min((offset - 1) / node.stride, node.count - 1);
       return i * node.child->size + below_in(*node.child, offset - i * node.stride);
     }
-    case Node::Kind::equal: {
+    case TypeNode::NodeKind::equal: {
       const size_t last = parts() - 1;
       return static_cast<int64_t>(last) * node.length + std::min(node.length, offset - node.offsets[last]);
     }
-    case Node::Kind::list:
-    case Node::Kind::sequence: {
+    case TypeNode::NodeKind::list:
+    case TypeNode::NodeKind::sequence: {
       const size_t last = parts() - 1;
       const int64_t inside = offset - node.offsets[last];
-      return node.starts[last] + (node.kind == Node::Kind::list
+      return node.starts[last] + (node.kind == TypeNode::NodeKind::list
                                       ? std::min(inside, node.starts[last + 1] - node.starts[last])
                                       : below_in(*node.children[last], inside));
     }
@@ -152,7 +152,7 @@ int64_t below_in(const Node& node, int64_t offset) {
 void TypeMap::visit(int64_t base, int64_t from, int64_t to, PieceVisitor& visitor) const {
   if (!node_ || from >= to) return;
   base += origin_;
-  if (node_->kind == Node::Kind::block && size_ == extent_)
+  if (node_->kind == TypeNode::NodeKind::block && size_ == extent_)
     return visit_block(base + from, to - from, visitor);
   visit_loop(*node_, extent_, base, from, to, visitor);
 }

@@ -13,18 +13,18 @@
 
 namespace sheaf::layout {
 
-using Node = TypeMap::Node;
-using NodeRef = std::shared_ptr<const Node>;
+using TypeNode = TypeMap::TypeNode;
+using NodeRef = std::shared_ptr<const TypeNode>;
 
-struct TypeMap::Node {
-  enum class Kind : uint8_t {
+struct TypeMap::TypeNode {
+  enum class NodeKind : uint8_t {
     block,     // `size` bytes
     loop,      // `count` times `child`, `stride` bytes apart
     equal,     // blocks of `length` bytes at `offsets`
     list,      // blocks at `offsets`; `starts`: data bytes before each block, then the total
     sequence,  // `children` at `offsets`; `starts` as above
   };
-  Kind kind = Kind::block;
+  NodeKind kind = NodeKind::block;
   bool ordered = true;   // no piece begins before the preceding one
   bool disjoint = true;  // ordered, and no piece begins before the end of the preceding one
   int64_t size = 0;      // bytes of data
@@ -44,7 +44,7 @@ struct TypeMap::Node {
 };
 
 // A node at a displacement.
-struct Placed {
+struct PlacedNode {
   NodeRef node;  // null: no bytes
   int64_t at = 0;
 };
@@ -52,7 +52,7 @@ struct Placed {
 // Create nodes in a normal form: adjacent blocks become one block, and evenly spaced parts become a loop.
 NodeRef make_block(int64_t size);
 NodeRef make_loop(int64_t count, int64_t stride, const NodeRef& child);
-Placed make_sequence(std::vector<Placed> parts);
+PlacedNode make_sequence(std::vector<PlacedNode> parts);
 
 // Return the sum and the product. Throw invalid_argument if the result exceeds 63 bits.
 inline int64_t fitting_sum(int64_t a, int64_t b) { return must_fit(checked_add(a, b), "a datatype"); }

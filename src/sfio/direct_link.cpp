@@ -11,7 +11,7 @@
 namespace sheaf::sfio {
 namespace {
 
-class DirectCall final : public Call {
+class DirectCall final : public ListenerCall {
  public:
   bool done() override { return true; }
   const Answer& answer() const override { return answer_; }
@@ -39,7 +39,7 @@ class DirectLink final : public Link {
     return facts_.back().task;
   }
 
-  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> memory) override {
+  std::unique_ptr<ListenerCall> start(int listener, Request request, std::vector<MemoryRun> memory) override {
     auto call = std::make_unique<DirectCall>();
     call->answer_ = services_[static_cast<size_t>(listener)]->carry_out(request, memory);
     counts_.messages += 1;
@@ -52,7 +52,7 @@ class DirectLink final : public Link {
     return services_[static_cast<size_t>(listener)]->file_of(handle);
   }
 
-  void rest(double) override { std::this_thread::yield(); }
+  void back_off(double) override { std::this_thread::yield(); }
   double now() override {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }

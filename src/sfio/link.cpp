@@ -17,7 +17,7 @@ std::optional<Error> error_of(const Link& link, int listener, const Answer& answ
 
 std::vector<Answer> ask(Link& link, std::vector<Question> questions, OnError on_error) {
   std::vector<Answer> answers(questions.size());
-  std::vector<std::unique_ptr<Call>> calls(questions.size());
+  std::vector<std::unique_ptr<ListenerCall>> calls(questions.size());
   std::optional<Error> first;
   const auto note = [&](size_t i, const std::optional<Error>& failed) {
     if (!failed) return;
@@ -31,12 +31,12 @@ std::vector<Answer> ask(Link& link, std::vector<Question> questions, OnError on_
     if (!calls[i]) continue;
     const double begin = link.now();
     const auto lost = attempt([&] {
-      while (!calls[i]->done()) link.rest(link.now() - begin);
+      while (!calls[i]->done()) link.back_off(link.now() - begin);
       answers[i] = calls[i]->answer();
     });
     note(i, lost ? lost : error_of(link, questions[i].listener, answers[i]));
   }
-  if (first && on_error == OnError::raise) throw *first;
+  if (first && on_error == OnError::thrown) throw *first;
   return answers;
 }
 

@@ -23,11 +23,11 @@ struct ListenerFacts {
   int64_t room = 0;  // bytes of data per message
 };
 
-// A request in flight. The request ends with an answer or an Error of the link. Destroying the Call before
-// that abandons the answer.
-class Call {
+// A request in flight. The request ends with an answer or an Error of the link. Destroying the ListenerCall
+// before that abandons the answer.
+class ListenerCall {
  public:
-  virtual ~Call() = default;
+  virtual ~ListenerCall() = default;
   // Returns true if the answer has arrived; advances the call. Throws Error io if the listener is considered
   // dead because it has not answered within the timeout.
   virtual bool done() = 0;
@@ -53,15 +53,16 @@ class Link {
   virtual int find(const std::string& host, int occurrence) = 0;
 
   // Sends a request. `memory` holds the bytes of a write or receives those of a read; other requests need
-  // none. The memory must outlive the Call. Errors of the request itself are returned in the answer. Throws
-  // Error io if the listener is already known to be dead.
-  virtual std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> memory) = 0;
+  // none. The memory must outlive the ListenerCall. Errors of the request itself are returned in the answer.
+  // Throws Error io if the listener is already known to be dead.
+  virtual std::unique_ptr<ListenerCall> start(int listener, Request request,
+                                              std::vector<MemoryRun> memory) = 0;
 
   // Returns the file of a handle if this task itself has it open, for locks between processes; null on links
   // that use messages. Any thread.
   virtual std::shared_ptr<File> local_file(int /*listener*/, int64_t /*handle*/) { return nullptr; }
 
-  virtual void rest(double idle) = 0;
+  virtual void back_off(double idle) = 0;
   virtual double now() = 0;
   virtual LinkCounts counts() const = 0;
 
@@ -101,11 +102,11 @@ std::vector<Question> questions(size_t first, size_t n, QuestionOf question_of) 
   return all;
 }
 
-// How to handle errors in answers: `raise` throws the first error after all answers have arrived; `keep`
+// How to handle errors in answers: `thrown` throws the first error after all answers have arrived; `kept`
 // leaves errors, including those of the link, in the answers (code != 0).
-enum class OnError : uint8_t { raise, keep };
+enum class OnError : uint8_t { thrown, kept };
 // Sends all questions at once and returns the answers in the order of the questions.
 SHEAF_EXPORT std::vector<Answer> ask(Link& link, std::vector<Question> questions,
-                                     OnError on_error = OnError::raise);
+                                     OnError on_error = OnError::thrown);
 
 }  // namespace sheaf::sfio

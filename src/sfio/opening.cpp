@@ -39,7 +39,7 @@ std::vector<FoundSubfile> look(Link& link, const StripeName& name) {
   const std::vector<int> listeners = listeners_of(link, name);
   const std::vector<Answer> answers =
       ask(link, questions(0, listeners.size(), [&](size_t i) {
-            return Question{listeners[i], {.kind = Kind::look, .path = name.subfiles[i].path}};
+            return Question{listeners[i], {.kind = RequestKind::status, .path = name.subfiles[i].path}};
           }));
   std::vector<FoundSubfile> found;
   for (size_t i = 0; i < answers.size(); ++i) {
@@ -58,24 +58,25 @@ int64_t logical_size(const layout::Stripes& stripes, std::span<const int64_t> su
 }
 
 void StripedFile::make_empty(const std::shared_ptr<Link>& link, const StripeName& name) {
-  open(link, name, OpenMode::fresh, 0)->close();
+  open(link, name, SubfileOpenMode::fresh, 0)->close();
 }
 
 std::unique_ptr<StripedFile> StripedFile::open(const std::shared_ptr<Link>& link, const StripeName& name,
-                                               OpenMode mode, int64_t unit_of_new) {
+                                               SubfileOpenMode mode, int64_t unit_of_new) {
   const std::lock_guard hold(link->lock());
-  const bool makes = mode == OpenMode::make || mode == OpenMode::fresh;
+  const bool makes = mode == SubfileOpenMode::create || mode == SubfileOpenMode::fresh;
   std::vector<FoundSubfile> found = look(*link, name);
   if (found[0].is_directory) throw os_error("cannot open", name.given, EISDIR);
   for (int tries = 0; tries < 3 && !is_settled(found); ++tries) {
-    link->rest(1e-3);
+    link->back_off(1e-3);
     found = look(*link, name);
   }
   const auto there = std::ranges::find_if(found, [](const FoundSubfile& f) { return f.exists; });
   const auto missing = std::ranges::find_if(found, [](const FoundSubfile& f) { return !f.exists; });
   if (there == found.end() && !makes)
     throw Error(Code::not_found, "there is no striped file '" + name.given + "'", ENOENT);
-  if (there != found.end() && mode == OpenMode::fresh) throw os_error("cannot create", name.given, EEXIST);
+  if (there != found.end() && mode == SubfileOpenMode::fresh)
+    throw os_error("cannot create", name.given, EEXIST);
   if (there != found.end() && missing != found.end() && !(makes && is_settled(found))) {
     const auto number = static_cast<size_t>(missing - found.begin());
     throw Error(Code::not_found,
@@ -89,7 +90,7 @@ std::unique_ptr<StripedFile> StripedFile::open(const std::shared_ptr<Link>& link
   if (file->stripes_.unit == 0 && found[0].identity) file->stripes_.unit = found[0].identity->unit;
   if (file->stripes_.unit == 0) file->stripes_.unit = unit_of_new;
   if (file->stripes_.unit != 0) check_stripes(file->stripes_);
-  Made state = Made::goes;
+  FailedOpenFate state = FailedOpenFate::removed;
   if (const auto failed = attempt([&] { file->ask_for_all(name, mode, found, state); })) {
     file->give_up(state);
     throw *failed;
@@ -108,31 +109,32 @@ bool left_nothing(const Answer& answer) {
 
 // Closes the open subfiles after a failed open and lets the listeners remove the created ones. Handles
 // subfile 0 last, because the file exists as long as it does.
-void StripedFile::give_up(Made state) {
+void StripedFile::give_up(FailedOpenFate state) {
   const auto close = [](const SubfileHandle& subfile, bool goes) {
-    return about(subfile, Kind::close, {-1, goes});
+    return about(subfile, RequestKind::close, {-1, goes});
   };
   if (subfiles_.empty()) return;
   const auto answers =
       ask(*link_,
-          questions(1, subfiles_.size(), [&](size_t i) { return close(subfiles_[i], state != Made::stays); }),
-          OnError::keep);
+          questions(1, subfiles_.size(),
+                    [&](size_t i) { return close(subfiles_[i], state != FailedOpenFate::kept); }),
+          OnError::kept);
   const bool all_gone = std::ranges::all_of(answers, left_nothing);
-  ask(*link_, {close(subfiles_[0], state == Made::goes && all_gone)}, OnError::keep);
+  ask(*link_, {close(subfiles_[0], state == FailedOpenFate::removed && all_gone)}, OnError::kept);
   subfiles_.clear();
 }
 
 // Opens subfile 0 first, which determines the identity of the file, then all others at once.
-void StripedFile::ask_for_all(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found,
-                              Made& state) {
+void StripedFile::ask_for_all(const StripeName& name, SubfileOpenMode mode,
+                              const std::vector<FoundSubfile>& found, FailedOpenFate& state) {
   StripeIdentity identity{.file = {random_number(), random_number()},
                           .unit = stripes_.unit,
                           .count = static_cast<int32_t>(stripes_.count)};
   const auto question = [&](size_t i) {
-    const OpenMode how = mode == OpenMode::fresh && i > 0 ? OpenMode::make : mode;
+    const SubfileOpenMode how = mode == SubfileOpenMode::fresh && i > 0 ? SubfileOpenMode::create : mode;
     identity.index = static_cast<int32_t>(i);
     return Question{found[i].listener,
-                    {.kind = Kind::open,
+                    {.kind = RequestKind::open,
                      .values = {static_cast<int64_t>(how), i == 0},
                      .path = name.subfiles[i].path,
                      .more = to_bytes(identity)}};
@@ -145,23 +147,24 @@ void StripedFile::ask_for_all(const StripeName& name, OpenMode mode, const std::
   const auto made = format::stripe_identity_of(std::as_bytes(std::span(first.words())));
   if (!made) throw Error(Code::damaged, "an I/O listener answered without an identity");
   identity.file = made->file;
-  const std::vector<Answer> answers = ask(*link_, questions(1, found.size(), question), OnError::keep);
+  const std::vector<Answer> answers = ask(*link_, questions(1, found.size(), question), OnError::kept);
   std::optional<Error> failed;
   for (size_t i = 0; i < answers.size(); ++i) {
     if (!failed) failed = error_of(*link_, found[i + 1].listener, answers[i]);
-    if (answers[i].code != 0 && !left_nothing(answers[i])) state = Made::in_part;
+    if (answers[i].code != 0 && !left_nothing(answers[i])) state = FailedOpenFate::partial;
     take(i + 1, answers[i]);
   }
   if (failed) throw *failed;
-  if (made->complete || mode == OpenMode::read) return;
+  if (made->complete || mode == SubfileOpenMode::read) return;
   // Commits subfile 0 last: while it is incomplete, other subfiles may be missing.
-  ask(*link_,
-      questions(1, subfiles_.size(), [&](size_t i) { return about(subfiles_[i], Kind::commit, {true}); }));
-  const auto uncommitted = attempt([&] { ask(*link_, {about(subfiles_[0], Kind::commit, {true})}); });
+  ask(*link_, questions(1, subfiles_.size(),
+                        [&](size_t i) { return about(subfiles_[i], RequestKind::commit, {true}); }));
+  const auto uncommitted = attempt([&] { ask(*link_, {about(subfiles_[0], RequestKind::commit, {true})}); });
   if (!uncommitted) return;
   // The commit of subfile 0 may have taken effect although it failed. If it cannot be undone, the file is
   // complete and stays.
-  if (attempt([&] { ask(*link_, {about(subfiles_[0], Kind::commit, {false})}); })) state = Made::stays;
+  if (attempt([&] { ask(*link_, {about(subfiles_[0], RequestKind::commit, {false})}); }))
+    state = FailedOpenFate::kept;
   throw *uncommitted;
 }
 
@@ -189,8 +192,9 @@ void rename_striped(Link& link, const StripeName& from, const StripeName& to) {
   require_own(link, from);
   require_own(link, to);
   ask(link, questions(0, listeners.size(), [&](size_t i) {
-        return Question{listeners[i],
-                        {.kind = Kind::rename, .path = from.subfiles[i].path, .more = to.subfiles[i].path}};
+        return Question{
+            listeners[i],
+            {.kind = RequestKind::rename, .path = from.subfiles[i].path, .more = to.subfiles[i].path}};
       }));
 }
 
@@ -200,7 +204,7 @@ bool remove_striped(Link& link, const StripeName& name) {
   require_own(link, name);
   // Removes subfile 0 last: while it exists, the file counts as damaged, not as missing.
   const auto question = [&](size_t i) {
-    return Question{listeners[i], {.kind = Kind::remove, .path = name.subfiles[i].path}};
+    return Question{listeners[i], {.kind = RequestKind::remove, .path = name.subfiles[i].path}};
   };
   std::vector<Answer> answers = ask(link, questions(1, listeners.size(), question));
   answers.push_back(ask(link, {question(0)})[0]);

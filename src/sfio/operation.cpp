@@ -92,7 +92,7 @@ bool Operation::advance(size_t number, size_t most) {
       queue.empty = true;
       break;
     }
-    Request request{.kind = direction_ == Direction::write ? Kind::write : Kind::read,
+    Request request{.kind = direction_ == Direction::write ? RequestKind::write : RequestKind::read,
                     .sections = std::move(batch.sections),
                     .about = std::move(batch.about)};
     note(attempt([&] {
@@ -107,7 +107,7 @@ void Operation::finish() {
   double last = link_.now();
   for (int64_t seen = ended_calls_; !advance(); seen = ended_calls_) {
     if (ended_calls_ != seen) last = link_.now();
-    link_.rest(link_.now() - last);
+    link_.back_off(link_.now() - last);
   }
   if (failed_) throw *failed_;
 }

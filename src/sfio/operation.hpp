@@ -43,7 +43,7 @@ class SHEAF_EXPORT Operation {
 
  private:
   struct Queue {
-    std::deque<std::unique_ptr<Call>> flights;
+    std::deque<std::unique_ptr<ListenerCall>> flights;
     bool empty = false;  // no more messages to send
   };
 

@@ -35,12 +35,12 @@ RequestStreams::RequestStreams(const layout::Stripes& stripes, std::span<const S
 }
 
 Batch RequestStreams::next(size_t i, int64_t room) {
-  Stream& stream = streams_[i];
+  ListenerRequests& stream = streams_[i];
   Batch batch;
   int64_t extents = 0;
   while (stream.row < stream.rows.size() && batch.bytes < room && extents < max_extents) {
-    const Row& row = stream.rows[stream.row];
-    Section& section = batch.sections.emplace_back();
+    const SubfileRequests& row = stream.rows[stream.row];
+    SubfileExtents& section = batch.sections.emplace_back();
     const SubfileHandle& subfile = subfiles_[static_cast<size_t>(row.subfile)];
     section.handle = subfile.handle;
     if (batch.sections.size() == 1) batch.about = subfile.path;

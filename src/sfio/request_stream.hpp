@@ -27,14 +27,14 @@ struct SubfileHandle {
 };
 
 // Returns a question of kind `kind` about an open subfile, without data.
-inline Question about(const SubfileHandle& subfile, Kind kind, std::array<int64_t, 2> values = {}) {
+inline Question about(const SubfileHandle& subfile, RequestKind kind, std::array<int64_t, 2> values = {}) {
   return {subfile.listener,
           {.kind = kind, .handle = subfile.handle, .values = values, .about = subfile.path}};
 }
 
 // One message to one listener.
 struct Batch {
-  std::vector<Section> sections;
+  std::vector<SubfileExtents> sections;
   std::vector<MemoryRun> runs;  // memory of all extents, in their order
   int64_t bytes = 0;
   std::string about;  // path of the first section's subfile
@@ -54,12 +54,12 @@ class RequestStreams {
   Batch next(size_t i, int64_t room);
 
  private:
-  struct Row {  // requests to one subfile: the blocks that touch it
+  struct SubfileRequests {  // requests to one subfile: the blocks that touch it
     int subfile = 0;
     std::vector<size_t> blocks;
   };
-  struct Stream {  // requests to one listener
-    std::vector<Row> rows;
+  struct ListenerRequests {  // requests to one listener
+    std::vector<SubfileRequests> rows;
     size_t row = 0;
     size_t block = 0;  // index in the row
     int64_t done = 0;  // bytes of that block's share already returned
@@ -69,7 +69,7 @@ class RequestStreams {
   std::span<const SubfileHandle> subfiles_;
   std::vector<Block> blocks_;
   std::vector<int> listeners_;
-  std::vector<Stream> streams_;
+  std::vector<ListenerRequests> streams_;
 };
 
 }  // namespace sheaf::sfio

@@ -71,7 +71,7 @@ void StripedFile::transfer_simply(Direction direction, const Block& block) {
   if (block.length <= 0) start(direction, {&block, 1});  // for the argument checks
 }
 
-std::vector<Answer> StripedFile::ask_all(Kind kind, const std::function<int64_t(int)>& value,
+std::vector<Answer> StripedFile::ask_all(RequestKind kind, const std::function<int64_t(int)>& value,
                                          OnError on_error) {
   return ask(*link_,
              questions(0, subfiles_.size(),
@@ -82,7 +82,7 @@ std::vector<Answer> StripedFile::ask_all(Kind kind, const std::function<int64_t(
 StripedStatus StripedFile::status() {
   const std::lock_guard hold(link_->lock());
   StripedStatus status{.unit = stripes_.unit};
-  for (const Answer& answer : ask_all(Kind::size)) {
+  for (const Answer& answer : ask_all(RequestKind::size)) {
     status.subfile_sizes.push_back(answer.values[0]);
     status.block_size = std::max(status.block_size, answer.values[1]);
     status.allocated += answer.values[2];
@@ -98,12 +98,12 @@ void StripedFile::resize(int64_t size) {
   if (size < 0)
     throw Error(Code::invalid_argument, "'" + name_ + "': a size of " + std::to_string(size) + " bytes");
   const std::lock_guard hold(link_->lock());
-  ask_all(Kind::resize, [&](int i) { return stripes_.subfile_size(i, size); });
+  ask_all(RequestKind::resize, [&](int i) { return stripes_.subfile_size(i, size); });
 }
 
 void StripedFile::sync() {
   const std::lock_guard hold(link_->lock());
-  ask_all(Kind::sync);
+  ask_all(RequestKind::sync);
 }
 
 void StripedFile::close() {
@@ -113,7 +113,7 @@ void StripedFile::close() {
   std::optional<Error> failed;
   if (stripes_.unit > 0) failed = attempt([&] { size = status().size; });
   const auto answers = ask_all(
-      Kind::close, [&](int) { return size; }, OnError::keep);
+      RequestKind::close, [&](int) { return size; }, OnError::kept);
   for (size_t i = 0; i < answers.size() && !failed; ++i)
     failed = error_of(*link_, subfiles_[i].listener, answers[i]);
   subfiles_.clear();

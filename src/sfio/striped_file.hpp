@@ -55,7 +55,7 @@ class SHEAF_EXPORT StripedFile {
   // or for subfiles of different files; damaged for a short subfile or a lost identity; and io with EEXIST
   // for `fresh`.
   static std::unique_ptr<StripedFile> open(const std::shared_ptr<Link>& link, const StripeName& name,
-                                           OpenMode mode, int64_t unit_of_new = default_stripe_unit);
+                                           SubfileOpenMode mode, int64_t unit_of_new = default_stripe_unit);
 
   // Creates an empty file without a stripe unit, which the first open will choose. Throws like open() with
   // `fresh`.
@@ -111,19 +111,19 @@ class SHEAF_EXPORT StripedFile {
       : link_(std::move(link)), name_(std::move(name)) {}
 
   // Fate of the files that a failed open has created.
-  enum class Made : uint8_t {
-    goes,
-    in_part,  // a file is left on a listener: keep subfile 0, so that the next open resumes
-    stays,    // all subfiles exist
+  enum class FailedOpenFate : uint8_t {
+    removed,
+    partial,  // a file is left on a listener: keep subfile 0, so that the next open resumes
+    kept,     // all subfiles exist
   };
 
-  void ask_for_all(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found,
-                   Made& state);
-  void give_up(Made state);
+  void ask_for_all(const StripeName& name, SubfileOpenMode mode, const std::vector<FoundSubfile>& found,
+                   FailedOpenFate& state);
+  void give_up(FailedOpenFate state);
   // Sends a request for each subfile, with a value chosen by its number.
   std::vector<Answer> ask_all(
-      Kind kind, const std::function<int64_t(int)>& value = [](int) { return 0; },
-      OnError on_error = OnError::raise);
+      RequestKind kind, const std::function<int64_t(int)>& value = [](int) { return 0; },
+      OnError on_error = OnError::thrown);
 
   std::shared_ptr<Link> link_;
   std::string name_;

@@ -95,12 +95,12 @@ class StoredFile final : public File {
   bool writable_;
 };
 
-OpenMode mode_of(Access access) {
-  constexpr OpenMode modes[] = {OpenMode::read, OpenMode::write, OpenMode::make, OpenMode::fresh,
-                                OpenMode::write};
+SubfileOpenMode mode_of(Access access) {
+  constexpr SubfileOpenMode modes[] = {SubfileOpenMode::read, SubfileOpenMode::write, SubfileOpenMode::create,
+                                       SubfileOpenMode::fresh, SubfileOpenMode::write};
   return modes[static_cast<size_t>(access)];
 }
-static_assert(static_cast<size_t>(Access::beside) == 4);
+static_assert(static_cast<size_t>(Access::sidecar) == 4);
 
 StripeName named(const std::string& path) {
   if (!is_stripe_path(path))
@@ -208,8 +208,8 @@ class AnyStore final : public ForwardingStore {
            : directory_          ? directory_->identity + "/" + path
                                  : path;
   }
-  void copy_attributes(const std::string& path, const std::string& like, ReplaceState making) override {
-    if (is_stripe_path(path) == is_stripe_path(like)) ForwardingStore::copy_attributes(path, like, making);
+  void copy_attributes(const std::string& path, const std::string& like, ReplaceState state) override {
+    if (is_stripe_path(path) == is_stripe_path(like)) ForwardingStore::copy_attributes(path, like, state);
   }
 
   const WorkingDirectory* directory() const { return directory_.get(); }

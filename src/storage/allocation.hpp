@@ -9,16 +9,16 @@
 
 namespace sheaf {
 
-// Effect of an allocation on an extent. `keep` allocates space and leaves existing data unchanged. `zero`
-// zeroes the bytes and allocates space. `hole` zeroes the bytes and deallocates their space.
-enum class Allocation : uint8_t { keep, zero, hole };
+// Effect of an allocation on an extent. `reservation` allocates space and leaves existing data unchanged.
+// `zero` zeroes the bytes and allocates space. `hole` zeroes the bytes and deallocates their space.
+enum class Allocation : uint8_t { reservation, zero, hole };
 
 // Returns the operation of a fallocate mode; nullopt if the mode is unknown or moves bytes.
 inline std::optional<Allocation> allocation_of(int mode) {
   switch (mode) {
     case 0:
     case FALLOC_FL_KEEP_SIZE:
-      return Allocation::keep;
+      return Allocation::reservation;
     case FALLOC_FL_ZERO_RANGE:
     case FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE:
       return Allocation::zero;

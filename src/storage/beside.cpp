@@ -50,7 +50,7 @@ std::shared_ptr<File> make_beside(Store& store, const std::string& path) {
 }
 
 std::shared_ptr<File> open_beside(Store& store, const std::string& path, const std::string& neighbour) {
-  auto file = store.open(path, Access::beside);
+  auto file = store.open(path, Access::sidecar);
   const FileStatus found = file->status();
   if (found.is_own ||
       (neighbour.empty() ? shows_own_as(store, path, found) : has_owner_of(store, neighbour, found)))

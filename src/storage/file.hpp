@@ -35,7 +35,7 @@ enum class Access : uint8_t {
   // Read and write; the file must exist. Used for files beside those that a user has named
   // (storage/beside.hpp): the open throws `foreign` unless it finds a regular file, without other names and
   // not through a link. It never waits.
-  beside,
+  sidecar,
 };
 
 struct FileStatus {
@@ -113,21 +113,21 @@ class File : private NonCopyable {
   // Revalidates: syncs, then discards this host's cached state of the file. Later reads, and the size,
   // include what other hosts have closed or synced. Keeps locks. No effect by default. Throws the errors of
   // sync(), and ESTALE or not_found if the file no longer exists on its server.
-  virtual void renew() {}
+  virtual void revalidate() {}
 
   // Returns the first offset >= `offset` in data or in a hole, as `space` says, or the file size if there is
   // none. Bytes outside holes are data. A store may report fewer holes than there are, or none.
   virtual int64_t next(Space space, int64_t offset) = 0;
 
   // Locks a range: exclusively, or shared with other shared locks. The lock conflicts with locks of any other
-  // holder: another process, another File of this process, or another thread with this File. `barred` says
-  // how to handle a conflict; waits are bounded (storage/range_lock.hpp). Locks are advisory: they exclude
-  // other locks, not transfers. A thread must not lock a range that overlaps one it already holds. Throws io
-  // if the file system has no locks, and io with errno EAGAIN if the range has not become free in time. The
-  // default implementation, for stores of a single task, locks nothing.
+  // holder: another process, another File of this process, or another thread with this File. `on_conflict`
+  // says how to handle a conflict; waits are bounded (storage/range_lock.hpp). Locks are advisory: they
+  // exclude other locks, not transfers. A thread must not lock a range that overlaps one it already holds.
+  // Throws io if the file system has no locks, and io with errno EAGAIN if the range has not become free in
+  // time. The default implementation, for stores of a single task, locks nothing.
   virtual RangeLock lock_range(const LockRequest&) { return {{std::shared_ptr<void>(), this}}; }
-  RangeLock lock(int64_t offset, int64_t length, bool exclusive, OnConflict barred = OnConflict::wait) {
-    return lock_range({offset, length, exclusive, barred, lock_timeout(lockers_, length)});
+  RangeLock lock(int64_t offset, int64_t length, bool exclusive, OnConflict on_conflict = OnConflict::wait) {
+    return lock_range({offset, length, exclusive, on_conflict, lock_timeout(lockers_, length)});
   }
   // Sets the number of tasks that may lock ranges of the file. A lock() then waits long enough for all of
   // them to have their turn.
@@ -137,7 +137,7 @@ class File : private NonCopyable {
 
   // Returns a descriptor of the operating system. Throws the errors of an open for a separate descriptor, and
   // `unsupported` if the store has no descriptors.
-  virtual FileDescriptor descriptor(DescriptorKind whose);
+  virtual FileDescriptor descriptor(DescriptorKind kind);
 
   // Returns the name under which the file was opened, for messages.
   virtual const std::string& path() const = 0;
@@ -176,6 +176,6 @@ void publish(File& file);
 
 // Returns when bytes written through `file` survive the loss of this host: they are on the server, or on the
 // disk if that is unknown. Throws the errors of File::sync().
-void bring_to_server(File& file);
+void publish_or_sync(File& file);
 
 }  // namespace sheaf

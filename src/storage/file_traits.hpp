@@ -20,16 +20,16 @@ class DirectIo {
   // a write, or not for this offset and length; some of the bytes may have been written even then. Throws the
   // errors of
   // File::write_at().
-  virtual bool write_past_cache(std::span<const std::byte> data, int64_t offset) = 0;
+  virtual bool write_directly(std::span<const std::byte> data, int64_t offset) = 0;
   // Like File::read_at(), but reads the server's bytes, as far as the file system allows. Requires that the
   // caller has revalidated.
-  virtual size_t read_past_cache(std::span<std::byte> data, int64_t offset) = 0;
+  virtual size_t read_directly(std::span<std::byte> data, int64_t offset) = 0;
   // Publishes all bytes written on this host, directly or through the cache. The bytes need not be on a
   // device yet; File::sync() ensures that. Throws the errors of File::sync().
   virtual void publish() = 0;
-  // Like File::renew() for a file that was just opened; does not query again what the open has returned.
+  // Like File::revalidate() for a file that was just opened; does not query again what the open has returned.
   // Returns the number of names (FileStatus::links).
-  virtual int64_t renew_opened() = 0;
+  virtual int64_t revalidate_opened() = 0;
   // Sets the kind of file system that one task has determined for all tasks. Until this call, the file
   // determines the kind itself when it needs it.
   virtual void know(FileSystem kind) = 0;
@@ -43,10 +43,10 @@ class DirectIo {
 class EvictableFile {
  public:
   // Evicts the descriptor. Returns false if the file still needs it because it is writable or not open.
-  virtual bool rest() = 0;
+  virtual bool evict() = 0;
   // Reopens an evicted file. Throws the errors of an open, and io (ESTALE) if the name now belongs to another
   // file; the file stays evicted then.
-  virtual void wake() = 0;
+  virtual void reopen() = 0;
 
  protected:
   ~EvictableFile() = default;
@@ -55,7 +55,7 @@ class EvictableFile {
 // Visibility policy of a file that tasks of several hosts have open, each host with its own page cache. Other
 // tasks see independent writes after all tasks have synced and published (MPI 3.1, 13.6.1). The writing task
 // sees them at once, in its host's cache.
-class Published {
+class VisibilityPolicy {
  public:
   // Records that this task has independent writes that are not announced to the other tasks.
   virtual void change() = 0;
@@ -68,7 +68,7 @@ class Published {
   virtual bool at_once() const = 0;
   // Records that all tasks have published. From then on, any state cached on this host may be stale, and no
   // unannounced writes remain.
-  virtual void published() = 0;
+  virtual void note_all_published() = 0;
   // Records that aggregators, possibly on other hosts, have written and published [begin, end). Later reads
   // fetch these bytes from the server.
   virtual void forget(int64_t begin, int64_t end) = 0;
@@ -85,7 +85,7 @@ class Published {
   virtual File& windows() = 0;
 
  protected:
-  ~Published() = default;
+  ~VisibilityPolicy() = default;
 };
 
 // A file opened for reading that may have been rewritten since.
@@ -105,15 +105,15 @@ struct FileTraits {
   bool dear_requests = false;
   // Null if no task of another host has the file open, or all hosts share a page cache. Otherwise sync()
   // publishes, and no write reads bytes in order to write them back.
-  Published* apart = nullptr;
-  DirectIo* past_cache = nullptr;    // lives as long as the File; null: no cache to bypass
-  EvictableFile* resting = nullptr;  // likewise; null: no evictable descriptor
-  Watch* watch = nullptr;            // likewise; null: rewriting cannot be detected
+  VisibilityPolicy* visibility = nullptr;
+  DirectIo* direct_io = nullptr;       // lives as long as the File; null: no cache to bypass
+  EvictableFile* evictable = nullptr;  // likewise; null: no evictable descriptor
+  Watch* watch = nullptr;              // likewise; null: rewriting cannot be detected
   // Size in bytes of a regular file when it was opened for reading. Needs no message; invalid if the file has
   // been truncated since. -1: unknown.
   int64_t opened_size = -1;
 
-  bool written_as_pieces() const { return dear_requests || apart; }
+  bool written_as_pieces() const { return dear_requests || visibility; }
 };
 
 }  // namespace sheaf

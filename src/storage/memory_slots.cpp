@@ -10,14 +10,14 @@ namespace sheaf {
 
 namespace {
 
-struct Named {
+struct NamedSlots {
   std::mutex mutex;
   int64_t next = 0;
   std::map<std::string, std::weak_ptr<WriteSlots>> slots;
 };
 
-Named& named() {
-  static auto* const all = new Named;  // slots may be released during the destruction of static objects
+NamedSlots& named() {
+  static auto* const all = new NamedSlots;  // slots may be released during the destruction of static objects
   return *all;
 }
 

@@ -20,11 +20,11 @@ bool is_gone(const Error& e) { return e.errno_value() == ESTALE || e.code() == C
 
 // Returns `file` if it exists on its server. Otherwise returns null or, if `last`, returns `file` or throws
 // the error of the query.
-std::shared_ptr<File> at_server(std::shared_ptr<File> file, bool last) {
+std::shared_ptr<File> revalidated(std::shared_ptr<File> file, bool last) {
   try {
-    DirectIo* const past = file->traits().past_cache;
-    if (!past) file->renew();
-    const int64_t links = past ? past->renew_opened() : file->status().links;
+    DirectIo* const past = file->traits().direct_io;
+    if (!past) file->revalidate();
+    const int64_t links = past ? past->revalidate_opened() : file->status().links;
     return last || links > 0 ? file : nullptr;
   } catch (const Error& e) {
     if (last || !is_gone(e)) throw;
@@ -32,9 +32,9 @@ std::shared_ptr<File> at_server(std::shared_ptr<File> file, bool last) {
   }
 }
 
-bool is_at_server(Store& store, const std::string& path) {
+bool exists_on_server(Store& store, const std::string& path) {
   try {
-    return at_server(store.open(path, Access::read), false) != nullptr;
+    return revalidated(store.open(path, Access::read), false) != nullptr;
   } catch (const Error& e) {
     return !is_gone(e);
   }
@@ -42,9 +42,9 @@ bool is_at_server(Store& store, const std::string& path) {
 
 }  // namespace
 
-std::shared_ptr<File> open_patiently(Store& store, const std::string& path, Access access,
-                                     std::chrono::milliseconds patience) {
-  return patiently(patience, [&](bool last) -> std::shared_ptr<File> {
+std::shared_ptr<File> open_with_retries(Store& store, const std::string& path, Access access,
+                                        std::chrono::milliseconds timeout) {
+  return with_retries(timeout, [&](bool last) -> std::shared_ptr<File> {
     try {
       return store.open(path, access);
     } catch (const Error& e) {
@@ -54,20 +54,21 @@ std::shared_ptr<File> open_patiently(Store& store, const std::string& path, Acce
   });
 }
 
-std::shared_ptr<File> open_at_server(Store& store, const std::string& path, Access access, Name name,
-                                     std::chrono::milliseconds patience) {
-  return patiently(patience, [&](bool last) -> std::shared_ptr<File> {
+std::shared_ptr<File> open_revalidated(Store& store, const std::string& path, Access access,
+                                       NameExpectation name, std::chrono::milliseconds timeout) {
+  return with_retries(timeout, [&](bool last) -> std::shared_ptr<File> {
     std::shared_ptr<File> file;
     try {
       file = store.open(path, access);
     } catch (const Error& e) {
       const bool taken = access == Access::fresh && e.errno_value() == EEXIST;
-      const bool passes = e.errno_value() == ESTALE || (name == Name::is_there && may_pass(e, access)) ||
+      const bool passes = e.errno_value() == ESTALE ||
+                          (name == NameExpectation::existing && may_pass(e, access)) ||
                           (access == Access::create && e.errno_value() == EEXIST);
-      if (last || (taken ? is_at_server(store, path) : !passes)) throw;
+      if (last || (taken ? exists_on_server(store, path) : !passes)) throw;
       return nullptr;
     }
-    return at_server(std::move(file), last);
+    return revalidated(std::move(file), last);
   });
 }
 

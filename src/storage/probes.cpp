@@ -33,16 +33,16 @@ using namespace storage_constants;
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
 // Creates unique names in a directory. The destructor removes the files, through either of the two views.
-class Scratch : private NonCopyable {
+class ProbeFiles : private NonCopyable {
  public:
   // One name, as seen from each side.
-  struct Name {
+  struct ProbeFileName {
     std::string here;
     std::string there;
   };
 
-  Scratch(const std::string& here, const std::string& there) : begins_{here + prefix_, there + prefix_} {}
-  ~Scratch() {
+  ProbeFiles(const std::string& here, const std::string& there) : begins_{here + prefix_, there + prefix_} {}
+  ~ProbeFiles() {
     try {
       std::error_code ignored;
       for (; made_ > 0; --made_) {
@@ -53,7 +53,7 @@ class Scratch : private NonCopyable {
     } catch (const std::exception&) {  // out of memory for a name: the file stays
     }
   }
-  Name next() {
+  ProbeFileName next() {
     const std::string number = std::to_string(++made_);
     return {begins_.here + number, begins_.there + number};
   }
@@ -61,7 +61,7 @@ class Scratch : private NonCopyable {
  private:
   const std::string prefix_ =
       "/.sheaf-doctor." + std::to_string(::getpid()) + "." + std::to_string(random_number()) + ".";
-  const Name begins_;
+  const ProbeFileName begins_;
   int made_ = 0;
 };
 
@@ -101,7 +101,7 @@ double seconds_since(ProbeClock::time_point begin) {
   return std::chrono::duration<double>(ProbeClock::now() - begin).count();
 }
 
-void require_same_place(Scratch& scratch, const std::string& here, const std::string& there) {
+void require_same_place(ProbeFiles& scratch, const std::string& here, const std::string& there) {
   const auto name = scratch.next();
   const std::string token = name.here.substr(here.size());
   write_closed(name.here, Access::fresh, token);
@@ -138,7 +138,7 @@ void probe_visibility(PairFindings& found, const std::string& writing, const std
   count(found.after_close, read_anew(reading, length) == texts[3]);
 }
 
-void probe_page_of_two(PairFindings& found, const Scratch::Name& name) {
+void probe_page_of_two(PairFindings& found, const ProbeFiles::ProbeFileName& name) {
   const std::string whole(probe_page, '.');
   opened(name.here, Access::fresh)->write_at(bytes_of(whole), 0);
   const auto here = opened(name.here, Access::write);
@@ -154,7 +154,8 @@ void probe_page_of_two(PairFindings& found, const Scratch::Name& name) {
         both.size() == whole.size() && both.starts_with("here") && both.substr(100, 5) == "there");
 }
 
-std::optional<double> delay_of_attributes(const Scratch::Name& name, const std::function<void()>& check) {
+std::optional<double> delay_of_attributes(const ProbeFiles::ProbeFileName& name,
+                                          const std::function<void()>& check) {
   write_closed(name.here, Access::fresh, "x");
   read_anew(name.there, 1);
   posix_store().status(name.there);
@@ -170,13 +171,13 @@ std::optional<double> delay_of_attributes(const Scratch::Name& name, const std::
   }
 }
 
-LockScope scope_of_locks(const Scratch::Name& name) {
+LockScope scope_of_locks(const ProbeFiles::ProbeFileName& name) {
   const auto holder = opened(name.here, Access::fresh);
   try {
-    const RangeLock held = holder->lock(0, 10, true, OnConflict::refuse);
+    const RangeLock held = holder->lock(0, 10, true, OnConflict::refusal);
     if (!held) return LockScope::none;
     const auto keeps_out = [](const std::string& path) {
-      return !opened(path, Access::write)->lock(0, 10, true, OnConflict::refuse);
+      return !opened(path, Access::write)->lock(0, 10, true, OnConflict::refusal);
     };
     if (!keeps_out(name.here)) return LockScope::none;
     return keeps_out(name.there) ? LockScope::global : LockScope::host;
@@ -186,7 +187,7 @@ LockScope scope_of_locks(const Scratch::Name& name) {
 }
 
 // Two threads, one per view, create the same names at the same moments. Each writes a byte into its own unit.
-void probe_races(PairFindings& found, Scratch& scratch, int64_t unit, const std::function<void()>& check) {
+void probe_races(PairFindings& found, ProbeFiles& scratch, int64_t unit, const std::function<void()>& check) {
   for (const Access access : {Access::create, Access::fresh})
     for (int round = 0; round < race_rounds; ++round) {
       check();
@@ -217,7 +218,7 @@ void probe_races(PairFindings& found, Scratch& scratch, int64_t unit, const std:
     }
 }
 
-double seconds_of_turns(const Scratch::Name& name, int64_t piece, int64_t apart) {
+double seconds_of_turns(const ProbeFiles::ProbeFileName& name, int64_t piece, int64_t apart) {
   const auto here = opened(name.here, Access::fresh);
   const auto there = opened(name.there, Access::write);
   const std::string data(static_cast<size_t>(piece), 'x');
@@ -231,7 +232,7 @@ double seconds_of_turns(const Scratch::Name& name, int64_t piece, int64_t apart)
   return seconds_since(begin);
 }
 
-double cost_of_sharing(Scratch& scratch, int64_t unit, const std::function<void()>& check) {
+double cost_of_sharing(ProbeFiles& scratch, int64_t unit, const std::function<void()>& check) {
   const int64_t piece = std::clamp<int64_t>(unit / (2 * sharing_rounds), 1, max_piece);
   std::array<double, 2> best = {1e9, 1e9};
   for (int repeat = 0; repeat < sharing_repeats; ++repeat)
@@ -255,7 +256,7 @@ bool maps_for_writing(File& file) {
 
 DirectoryFindings probe_directory(const std::string& directory) {
   DirectoryFindings found;
-  Scratch scratch(directory, directory);
+  ProbeFiles scratch(directory, directory);
   try {
     const auto file = opened(scratch.next().here, Access::fresh);
     // Allocates space, so that stores to the mapping raise no signal.
@@ -273,7 +274,7 @@ DirectoryFindings probe_directory(const std::string& directory) {
 
 PairFindings probe_pair(const std::string& here, const std::string& there, int64_t unit,
                         const std::function<void()>& check) {
-  Scratch scratch(here, there);
+  ProbeFiles scratch(here, there);
   PairFindings found;
   require_same_place(scratch, here, there);
   for (int round = 0; round < visibility_rounds; ++round) {

@@ -17,7 +17,7 @@ milliseconds lock_timeout(int64_t tasks, int64_t length) {
                       (std::clamp<int64_t>(length, 0, max_moved_in_lock) / slowest_storage));
 }
 
-void Backoff::rest() const {
+void Backoff::wait() const {
   std::this_thread::sleep_for(
       std::clamp<std::chrono::nanoseconds>(waited() / 8, min_look_rest, max_look_rest));
 }

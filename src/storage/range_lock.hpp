@@ -18,17 +18,17 @@ namespace sheaf {
 
 // How to handle a part of the range that another holder has locked.
 enum class OnConflict : uint8_t {
-  refuse,  // do not wait
-  tell,    // wait for other tasks; report a lock of the program at once: the caller can do without the lock
-  wait,    // wait for the program, too, for conflict_timeout; then fail
+  refusal,  // do not wait
+  report,   // wait for other tasks; report a lock of the program at once: the caller can do without the lock
+  wait,     // wait for the program, too, for conflict_timeout; then fail
 };
 
 struct LockRequest {
   int64_t offset = 0;  // bytes
   int64_t length = 0;  // bytes > 0
   bool exclusive = true;
-  OnConflict barred = OnConflict::wait;
-  std::chrono::milliseconds patience{0};  // timeout for other tasks (lock_timeout)
+  OnConflict on_conflict = OnConflict::wait;
+  std::chrono::milliseconds timeout{0};  // timeout for other tasks (lock_timeout)
 };
 
 // A held lock. The last copy of `held` releases it and must be dropped before the File.
@@ -70,7 +70,7 @@ class Backoff {
   std::chrono::nanoseconds waited() const { return Clock::now() - begin_; }
   // Sleeps for an eighth of the time waited so far, between 20 us and 10 ms, to limit both the cost of
   // polling and the time lost.
-  void rest() const;
+  void wait() const;
 
  private:
   using Clock = std::chrono::steady_clock;

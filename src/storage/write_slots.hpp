@@ -31,10 +31,10 @@ class WriteSlots {
 };
 
 // Holds a slot during its lifetime.
-class Slot : private NonCopyable {
+class HeldWriteSlot : private NonCopyable {
  public:
-  explicit Slot(WriteSlots& slots) : slots_(slots), number_(slots.take()) {}
-  ~Slot() { slots_.give_back(number_); }
+  explicit HeldWriteSlot(WriteSlots& slots) : slots_(slots), number_(slots.take()) {}
+  ~HeldWriteSlot() { slots_.give_back(number_); }
 
  private:
   WriteSlots& slots_;

@@ -80,7 +80,7 @@ int run(const std::string& turn, const std::string& directory, const std::string
   const bool is_undisturbed = turn == "undisturbed";
   const ProcessInjection injection = draw_injection(seed);
   RegionFacts facts{.tasks = files, .size = file_size, .own_files = true};
-  facts.may_die = !is_undisturbed && injection.may_die();
+  facts.may_die = !is_undisturbed && injection.may_die(1);
   facts.must_succeed = is_undisturbed || injection.must_succeed();
   facts.text = is_undisturbed ? turn : injection.describe();
   const std::string prefix = directory + "/" + name + "/" + turn + "/set.sion";

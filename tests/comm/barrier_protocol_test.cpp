@@ -8,21 +8,21 @@
 
 #include "support/explorer.hpp"
 
-namespace sheaf::meeting_steps_test {
+namespace sheaf::barrier_protocol_test {
 namespace {
 
 using Word = test::ModelWord;
-using Steps = MeetingSteps<Word>;
+using Steps = BarrierProtocol<Word>;
 
 constexpr int tasks = 3;
-constexpr uint32_t meetings = 4;
+constexpr uint32_t barriers = 4;
 
 struct Words {
-  Word come_, meetings_;
+  Word come_, barriers_;
   std::array<Word, 2> too_long_{};
-  Word& come() { return come_; }
-  Word& meetings() { return meetings_; }
-  Word& too_long(uint32_t meeting) { return too_long_[meeting % 2]; }
+  Word& arrive() { return come_; }
+  Word& barriers() { return barriers_; }
+  Word& too_long(uint32_t barrier) { return too_long_[barrier % 2]; }
   uint32_t size() const { return tasks; }
 };
 
@@ -44,33 +44,33 @@ struct State {
   bool has_left(int t) const { return task[static_cast<size_t>(t)].left; }
   std::string text() const { return ""; }
   std::string at_end() const {
-    return words.come_.value == 0 && words.meetings_.value == meetings ? "" : "a count was left";
+    return words.come_.value == 0 && words.barriers_.value == barriers ? "" : "a count was left";
   }
 
   std::string step(int t) {
     Task& own = task[static_cast<size_t>(t)];
-    if (const uint32_t meeting = std::exchange(own.reads, 0U); meeting != 0) {
-      for (const uint32_t found : slots[(meeting - 1) % 2])
-        if (found != meeting) return "a contribution was written over";
-      if ((words.too_long(meeting - 1).load() != 0) != (meeting == long_one))
+    if (const uint32_t barrier = std::exchange(own.reads, 0U); barrier != 0) {
+      for (const uint32_t found : slots[(barrier - 1) % 2])
+        if (found != barrier) return "a contribution was written over";
+      if ((words.too_long(barrier - 1).load() != 0) != (barrier == long_one))
         return "it is not known what was too long";
     }
-    if (own.steps.number() == meetings) {
+    if (own.steps.number() == barriers) {
       own.left = true;
       return "";
     }
     const uint32_t number = own.steps.number();
     switch (own.steps.step(words, t != 0 || number + 1 != long_one)) {
-      case Steps::ActionKind::bring:
+      case Steps::BarrierAction::post:
         slots[number % 2][static_cast<size_t>(t)] = number + 1;
         return "";
-      case Steps::ActionKind::sleep:
-        own.sleeps = words.meetings_.value == number;
+      case Steps::BarrierAction::sleep:
+        own.sleeps = words.barriers_.value == number;
         return "";
-      case Steps::ActionKind::wake:
+      case Steps::BarrierAction::wake:
         for (Task& other : task) other.sleeps = false;
         return "";
-      case Steps::ActionKind::leave:
+      case Steps::BarrierAction::done:
         own.reads = number + 1;
         return "";
       default:
@@ -79,7 +79,7 @@ struct State {
   }
 };
 
-TEST(MeetingSteps, AllMeetInEveryOrder) {
+TEST(BarrierProtocol, AllArriveInEveryOrder) {
   for (const uint32_t long_one : {0U, 1U, 2U, 3U}) {
     State first;
     std::memset(static_cast<void*>(&first), 0, sizeof first);
@@ -89,4 +89,4 @@ TEST(MeetingSteps, AllMeetInEveryOrder) {
 }
 
 }  // namespace
-}  // namespace sheaf::meeting_steps_test
+}  // namespace sheaf::barrier_protocol_test

@@ -20,7 +20,7 @@ void run(int tasks, FiberNetwork& network, const std::function<void(int, Message
 }
 
 void wait(Messages& messages, Transfer& transfer) {
-  while (!transfer.done()) messages.rest(0);
+  while (!transfer.done()) messages.back_off(0);
 }
 
 MemoryRun run_of_text(std::string& text) { return run_of(std::as_bytes(std::span(text))); }

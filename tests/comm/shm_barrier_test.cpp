@@ -20,7 +20,7 @@
 #include "comm/comm_model.hpp"
 #include "comm/on_threads.hpp"
 
-namespace sheaf::test::shared_meeting_test {
+namespace sheaf::test::shm_barrier_test {
 namespace {
 
 constexpr size_t most = ShmBarrier::max_bytes;
@@ -46,11 +46,11 @@ void expect_end_untouched(const Memory& memory, int tasks) {
 }
 
 // Calls body(meeting) on one thread per task.
-void on_meeting(int tasks, const std::function<void(ShmBarrier&)>& body) {
+void on_barrier(int tasks, const std::function<void(ShmBarrier&)>& body) {
   const Memory memory = zeroed(tasks);
   on_threads(tasks, [&](int rank) {
-    ShmBarrier meeting(memory.get(), rank, tasks);
-    body(meeting);
+    ShmBarrier barrier(memory.get(), rank, tasks);
+    body(barrier);
   });
   expect_end_untouched(memory, tasks);
 }
@@ -78,14 +78,15 @@ size_t length(int round, int rank) {
 }
 
 // Meets once and compares the contributions. Throws std::logic_error on the task that finds a difference.
-void check_meeting(ShmBarrier& meeting, int round) {
-  const int me = meeting.rank();
+void check_barrier(ShmBarrier& barrier, int round) {
+  const int me = barrier.rank();
   bool all_fit = true;
-  for (int r = 0; r < meeting.size(); ++r) all_fit = all_fit && length(round, r) <= most;
-  const bool fit = meeting.meet(pattern(key(round, me), static_cast<int64_t>(length(round, me))), [] {});
+  for (int r = 0; r < barrier.size(); ++r) all_fit = all_fit && length(round, r) <= most;
+  const bool fit =
+      barrier.arrive_and_wait(pattern(key(round, me), static_cast<int64_t>(length(round, me))), [] {});
   require(fit == all_fit, "whether all contributions fit");
-  for (int r = 0; r < meeting.size(); ++r) {
-    const auto found = meeting.of(r);
+  for (int r = 0; r < barrier.size(); ++r) {
+    const auto found = barrier.of(r);
     require(found.size() == (length(round, r) <= most ? length(round, r) : 0), "length of a contribution");
     require(is_pattern(key(round, r), found), "bytes of a contribution");
   }
@@ -93,28 +94,28 @@ void check_meeting(ShmBarrier& meeting, int round) {
 
 TEST(ShmBarrier, EveryoneFindsWhatEveryoneLaidOut) {
   for (const int tasks : {1, 2, 3, 8})
-    on_meeting(tasks, [](ShmBarrier& meeting) {
-      for (int round = 0; round < 3000; ++round) check_meeting(meeting, round);
+    on_barrier(tasks, [](ShmBarrier& barrier) {
+      for (int round = 0; round < 3000; ++round) check_barrier(barrier, round);
     });
 }
 
 TEST(ShmBarrier, WithAsManyTasksAsThereMayBe) {
-  on_meeting(ShmBarrier::max_tasks, [](ShmBarrier& meeting) {
-    for (int round = 0; round < 12; ++round) check_meeting(meeting, round);
+  on_barrier(ShmBarrier::max_tasks, [](ShmBarrier& barrier) {
+    for (int round = 0; round < 12; ++round) check_barrier(barrier, round);
   });
 }
 
 // In each round, one task is late. It arrives late, or it delays reading the contributions.
 TEST(ShmBarrier, WaitsForTheSlow) {
   constexpr int tasks = 4;
-  on_meeting(tasks, [](ShmBarrier& meeting) {
+  on_barrier(tasks, [](ShmBarrier& barrier) {
     for (int round = 0; round < 120; ++round) {
-      if (round % tasks == meeting.rank()) std::this_thread::sleep_for(std::chrono::milliseconds(round % 3));
-      check_meeting(meeting, round);
-      if (round % tasks == (meeting.rank() + 1) % tasks) {
+      if (round % tasks == barrier.rank()) std::this_thread::sleep_for(std::chrono::milliseconds(round % 3));
+      check_barrier(barrier, round);
+      if (round % tasks == (barrier.rank() + 1) % tasks) {
         std::this_thread::sleep_for(std::chrono::microseconds(300));
         for (int r = 0; r < tasks; ++r)
-          require(is_pattern(key(round, r), meeting.of(r)), "a contribution lasts until the next meeting");
+          require(is_pattern(key(round, r), barrier.of(r)), "a contribution lasts until the next barrier");
       }
     }
   });
@@ -123,30 +124,30 @@ TEST(ShmBarrier, WaitsForTheSlow) {
 // A task may do other work between its arrival and its wait.
 TEST(ShmBarrier, ComesAndWaitsLater) {
   constexpr int tasks = 4;
-  on_meeting(tasks, [](ShmBarrier& meeting) {
+  on_barrier(tasks, [](ShmBarrier& barrier) {
     for (int round = 0; round < 2000; ++round) {
-      const int64_t mine = key(round, meeting.rank());
-      if (round % tasks == meeting.rank()) {
-        meeting.meet(pattern(mine, 100), [] {});
+      const int64_t mine = key(round, barrier.rank());
+      if (round % tasks == barrier.rank()) {
+        barrier.arrive_and_wait(pattern(mine, 100), [] {});
       } else {
-        meeting.come(pattern(mine, 100));
+        barrier.arrive(pattern(mine, 100));
         if (round % 3 == 0) std::this_thread::yield();
-        require(meeting.wait([] {}), "all fit");
+        require(barrier.wait([] {}), "all fit");
       }
-      for (int r = 0; r < tasks; ++r) require(is_pattern(key(round, r), meeting.of(r)), "a contribution");
+      for (int r = 0; r < tasks; ++r) require(is_pattern(key(round, r), barrier.of(r)), "a contribution");
     }
   });
 }
 
 TEST(ShmBarrier, NobodyLeavesBeforeTheLastHasCome) {
   constexpr int tasks = 3;
-  std::atomic<int> come = 0;
-  on_meeting(tasks, [&](ShmBarrier& meeting) {
+  std::atomic<int> arrive = 0;
+  on_barrier(tasks, [&](ShmBarrier& barrier) {
     for (int round = 0; round < 2000; ++round) {
-      ++come;
-      meeting.meet({}, [] {});
-      require(come >= (round + 1) * tasks, "a meeting is over when all have come");
-      meeting.meet({}, [] {});
+      ++arrive;
+      barrier.arrive_and_wait({}, [] {});
+      require(arrive >= (round + 1) * tasks, "a meeting is over when all have arrived");
+      barrier.arrive_and_wait({}, [] {});
     }
   });
 }
@@ -154,13 +155,13 @@ TEST(ShmBarrier, NobodyLeavesBeforeTheLastHasCome) {
 TEST(ShmBarrier, ATaskThatWaitsLetsMessagesMoveOnAndSleeps) {
   int calls = 0;
   std::atomic<bool> moved = false;
-  on_meeting(2, [&](ShmBarrier& meeting) {
-    if (meeting.rank() == 0) {
-      meeting.meet({}, [&] { moved = ++calls >= 5; });
+  on_barrier(2, [&](ShmBarrier& barrier) {
+    if (barrier.rank() == 0) {
+      barrier.arrive_and_wait({}, [&] { moved = ++calls >= 5; });
     } else {
       while (!moved) std::this_thread::yield();  // arrives only after the waiting task has made progress
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      meeting.meet({}, [] {});
+      barrier.arrive_and_wait({}, [] {});
     }
   });
   EXPECT_GE(calls, 5);
@@ -177,17 +178,17 @@ void busy_for(std::chrono::microseconds time) {
 TEST(ShmBarrier, ALookThatFindsNothingIsFollowedByANap) {
   int calls = 0;
   std::chrono::nanoseconds waited{};
-  on_meeting(2, [&](ShmBarrier& meeting) {
-    if (meeting.rank() == 0) {
+  on_barrier(2, [&](ShmBarrier& barrier) {
+    if (barrier.rank() == 0) {
       const auto begin = std::chrono::steady_clock::now();
-      meeting.meet({}, [&] {
+      barrier.arrive_and_wait({}, [&] {
         ++calls;
         busy_for(std::chrono::microseconds(4));
       });
       waited = std::chrono::steady_clock::now() - begin;
     } else {
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
-      meeting.meet({}, [] {});
+      barrier.arrive_and_wait({}, [] {});
     }
   });
   EXPECT_LT(calls, waited / std::chrono::microseconds(100)) << "naps of 200 us";
@@ -204,17 +205,17 @@ TEST(ShmBarrier, WhileMessagesMoveOnThereIsNoNap) {
   int calls = 0;
   std::atomic<bool> moved = false;
   long naps = 0;
-  on_meeting(2, [&](ShmBarrier& meeting) {
-    if (meeting.rank() == 0) {
+  on_barrier(2, [&](ShmBarrier& barrier) {
+    if (barrier.rank() == 0) {
       const long before = sleeps_of_this_thread();
-      meeting.meet({}, [&] {
+      barrier.arrive_and_wait({}, [&] {
         busy_for(std::chrono::microseconds(20));
         moved = ++calls >= 3000;
       });
       naps = sleeps_of_this_thread() - before;
     } else {
       while (!moved) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      meeting.meet({}, [] {});
+      barrier.arrive_and_wait({}, [] {});
     }
   });
   EXPECT_LT(naps, calls / 10);
@@ -230,9 +231,9 @@ TEST(ShmBarrier, OfProcesses) {
       children.push_back(::fork());
       if (children.back() != 0) continue;
       ::alarm(120);  // kills the process instead of waiting for a dead peer
-      ShmBarrier meeting(memory, rank, tasks);
+      ShmBarrier barrier(memory, rank, tasks);
       try {
-        for (int round = 0; round < 2000; ++round) check_meeting(meeting, round);
+        for (int round = 0; round < 2000; ++round) check_barrier(barrier, round);
       } catch (const std::exception&) {
         ::_exit(1);
       }
@@ -248,4 +249,4 @@ TEST(ShmBarrier, OfProcesses) {
 }
 
 }  // namespace
-}  // namespace sheaf::test::shared_meeting_test
+}  // namespace sheaf::test::shm_barrier_test

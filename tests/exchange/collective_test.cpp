@@ -25,17 +25,17 @@ TEST(Collective, SmallPiecesAfterLargeOnesInAnyOrderOfTasks) {
         {.ranks = tasks, .stack_bytes = 256 << 10, .seed = seed, .ranks_per_node = tasks}, [&](Comm& comm) {
           const auto file = store.open("a", sheaf::Access::write);
           Collective transfers(comm);
-          IoCounters tally;
+          IoCounters counters;
           std::vector<std::byte> data(static_cast<size_t>(large), static_cast<std::byte>(comm.rank() + 1));
           const TypeMap one = TypeMap::bytes(1);
           for (int i = 0; i < 6; ++i) {
             const int64_t base = i * (tasks + 1) * large;
             const FileAccess own{base + comm.rank() * large, &one, 0, large, data.data(),
                                  &contiguous_bytes()};
-            transfers.write(*file, own, {}, std::nullopt, tally);
+            transfers.write(*file, own, {}, std::nullopt, counters);
             const FileAccess few{
                 base + tasks * large + comm.rank() * 10, &one, 0, 10, data.data(), &contiguous_bytes()};
-            transfers.write(*file, comm.rank() == 0 ? FileAccess{} : few, {}, std::nullopt, tally);
+            transfers.write(*file, comm.rank() == 0 ? FileAccess{} : few, {}, std::nullopt, counters);
           }
         });
     const auto file = store.open("a", sheaf::Access::read);
@@ -63,21 +63,21 @@ TEST(Collective, AFailedCallLeavesNothingToTheNextOne) {
     const auto file = store.open("a", sheaf::Access::write);
     Collective transfers(comm);
     CollectiveOptions how;
-    how.exchange = CollectiveOptions::Buffering::always;
-    IoCounters tally;
+    how.exchange = CollectiveOptions::Buffering::enabled;
+    IoCounters counters;
     const TypeMap one = TypeMap::bytes(1);
     const auto ten = [&](int64_t at, std::vector<std::byte>& data) {
       return FileAccess{at, &one, 0, 10, data.data(), &contiguous_bytes()};
     };
     std::vector<std::byte> before(10, std::byte{1}), alone(10, std::byte{2}), after(10, std::byte{3});
     const bool first = comm.rank() == 0;
-    transfers.write(*file, ten(first ? 0 : 20, before), how, std::nullopt, tally);
+    transfers.write(*file, ten(first ? 0 : 20, before), how, std::nullopt, counters);
     EXPECT_ANY_THROW(
         transfers.write(*file, first ? ten(10, before) : FileAccess{}, how,
-                        first ? std::nullopt : std::optional<Error>(Error(Code::io, "a problem")), tally));
-    if (first) independent_io(*file, ten(10, alone), {}, true, tally);
+                        first ? std::nullopt : std::optional<Error>(Error(Code::io, "a problem")), counters));
+    if (first) independent_io(*file, ten(10, alone), {}, true, counters);
     comm.barrier();
-    transfers.write(*file, ten(first ? 0 : 20, after), how, std::nullopt, tally);
+    transfers.write(*file, ten(first ? 0 : 20, after), how, std::nullopt, counters);
   });
   const auto bytes = store.contents("a");
   ASSERT_EQ(bytes.size(), 30U);
@@ -97,18 +97,18 @@ TEST(Collective, RangesThatInterleaveInPairsShareRequests) {
     run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .ranks_per_node = tasks}, [&](Comm& comm) {
       const auto file = store.open("a", sheaf::Access::write);
       Collective transfers(comm);
-      IoCounters tally;
+      IoCounters counters;
       const TypeMap type = TypeMap::bytes(piece).resized(0, 2 * piece);
       std::vector<std::byte> data(static_cast<size_t>(piece * rows), static_cast<std::byte>(comm.rank() + 1));
       const int64_t at = in_pairs ? comm.rank() / 2 * far + comm.rank() % 2 * piece : comm.rank() * far;
       FileAccess own{at, &type, 0, piece * rows, data.data(), &contiguous_bytes()};
-      transfers.write(*file, own, {}, std::nullopt, tally);
+      transfers.write(*file, own, {}, std::nullopt, counters);
       std::vector<std::byte> back(data.size());
       own.address = back.data();
       comm.barrier();
-      wrong += transfers.read(*file, own, {}, std::nullopt, tally) != own.bytes() || back != data;
-      requests += tally.requests;
-      exchanged += tally.exchange_calls;
+      wrong += transfers.read(*file, own, {}, std::nullopt, counters) != own.bytes() || back != data;
+      requests += counters.requests;
+      exchanged += counters.exchange_calls;
     });
     EXPECT_EQ(wrong, 0);
     EXPECT_EQ(exchanged, in_pairs ? 2 * tasks : 0);
@@ -151,14 +151,14 @@ TEST(Collective, HostsWriteAloneWhereNoTwoTasksHaveAUnit) {
       CollectiveOptions how;
       how.unit = unit;
       transfers.find_hosts(how);
-      IoCounters tally;
+      IoCounters counters;
       std::vector<std::byte> data(static_cast<size_t>(piece), static_cast<std::byte>(comm.rank() + 1));
       for (int64_t call = 0; call < 4; ++call)
         transfers.write(
             *file,
             {one.at(comm.rank(), call), &contiguous_bytes(), 0, piece, data.data(), &contiguous_bytes()}, how,
-            std::nullopt, tally);
-      if (comm.rank() == 0) exchanged = tally.exchange_calls;
+            std::nullopt, counters);
+      if (comm.rank() == 0) exchanged = counters.exchange_calls;
     });
     EXPECT_EQ(exchanged == 0, one.alone) << one.name << ": " << exchanged;
     if (one.name == std::string("later two in a unit")) {
@@ -172,14 +172,14 @@ TEST(Collective, HostsWriteAloneWhereNoTwoTasksHaveAUnit) {
 }
 
 // Counts the collective reductions of this task.
-class CountedMeetings final : public test::ForwardingComm {
+class CountedBarriers final : public test::ForwardingComm {
  public:
   using ForwardingComm::ForwardingComm;
   void reduce(Reduction how, std::span<int64_t> values) override {
-    ++meetings;
+    ++barriers;
     ForwardingComm::reduce(how, values);
   }
-  int64_t meetings = 0;
+  int64_t barriers = 0;
 };
 
 // A task may know that no other task writes between its extents. Then a call must need only one reduction,
@@ -191,25 +191,25 @@ TEST(Collective, HostsWhoseTasksKeepToTheirClaimsMeetOnceInACall) {
   store.open("a", sheaf::Access::fresh);
   run_fibers({.ranks = 6, .stack_bytes = 256 << 10, .ranks_per_node = 2}, [&](Comm& comm) {
     const auto file = store.open("a", sheaf::Access::write);
-    CountedMeetings counted(comm.duplicate());
+    CountedBarriers counted(comm.duplicate());
     Collective transfers(counted);
     CollectiveOptions how;
     how.unit = unit;
     transfers.find_hosts(how);
-    IoCounters tally;
+    IoCounters counters;
     std::vector<std::byte> data(unit, static_cast<std::byte>(comm.rank() + 1));
-    const auto meetings_of = [&](int64_t place, int64_t bytes) {
-      const int64_t before = counted.meetings;
+    const auto barriers_of = [&](int64_t place, int64_t bytes) {
+      const int64_t before = counted.barriers;
       transfers.write(*file, {place, &contiguous_bytes(), 0, bytes, data.data(), &contiguous_bytes()}, how,
-                      std::nullopt, tally);
-      return counted.meetings - before;
+                      std::nullopt, counters);
+      return counted.barriers - before;
     };
     const int64_t own = comm.rank() * far;
-    EXPECT_GT(meetings_of(own, piece), 1) << "the first call finds out";
-    for (int64_t call = 1; call < calls; ++call) EXPECT_EQ(meetings_of(own + call * piece, piece), 1);
-    EXPECT_EQ(meetings_of(comm.rank() == 3 ? 2 * far : own, unit), 1) << "whole units need no claim";
-    EXPECT_GT(meetings_of(own + piece, piece), 1) << "task 3 has written elsewhere";
-    EXPECT_EQ(tally.exchange_calls, 0);
+    EXPECT_GT(barriers_of(own, piece), 1) << "the first call finds out";
+    for (int64_t call = 1; call < calls; ++call) EXPECT_EQ(barriers_of(own + call * piece, piece), 1);
+    EXPECT_EQ(barriers_of(comm.rank() == 3 ? 2 * far : own, unit), 1) << "whole units need no claim";
+    EXPECT_GT(barriers_of(own + piece, piece), 1) << "task 3 has written elsewhere";
+    EXPECT_EQ(counters.exchange_calls, 0);
   });
 }
 
@@ -225,16 +225,16 @@ TEST(Collective, AThousandTasksOnAHost) {
     const auto file = store.open("a", sheaf::Access::write);
     Collective transfers(comm);
     CollectiveOptions how;
-    IoCounters tally;
+    IoCounters counters;
     const TypeMap type = TypeMap::bytes(record).resized(0, tasks * record);
     std::vector<std::byte> data(static_cast<size_t>(record * rows),
                                 static_cast<std::byte>(comm.rank() % 251));
     FileAccess own{comm.rank() * record, &type, 0, record * rows, data.data(), &contiguous_bytes()};
-    for (int times = 0; times < 2; ++times) transfers.write(*file, own, how, std::nullopt, tally);
+    for (int times = 0; times < 2; ++times) transfers.write(*file, own, how, std::nullopt, counters);
     std::vector<std::byte> back(data.size());
     own.address = back.data();
-    wrong += transfers.read(*file, own, how, std::nullopt, tally) != own.bytes() || back != data;
-    requests += tally.requests;
+    wrong += transfers.read(*file, own, how, std::nullopt, counters) != own.bytes() || back != data;
+    requests += counters.requests;
   });
   EXPECT_EQ(wrong, 0);
   EXPECT_LE(requests, 3 * (tasks * record * rows / usual_window + 2)) << "whole windows";

@@ -69,7 +69,7 @@ TEST(Windows, BeginOnMultiplesOfTheirSize) {
 // All windows in one block of the shared granularity must have the same owner in every call. Each window must
 // occur once.
 TEST(Windows, GiveEveryUnitToOneOwner) {
-  std::map<std::array<int64_t, 3>, int64_t> owners;
+  std::map<std::array<int64_t, 3>, int64_t> aggregators;
   for (const int64_t low : {0, 1, 63, 64, 100, 130, 1000})
     for (const int64_t length : {1, 64, 200, 257, 5000})
       for (const int64_t size : {8, 16, 64})
@@ -84,7 +84,7 @@ TEST(Windows, GiveEveryUnitToOneOwner) {
               bytes += end - begin;
               if (begin == end) continue;
               ASSERT_EQ(windows.at(begin), place);
-              const auto known = owners.try_emplace({begin / unit, unit, all}, number % all);
+              const auto known = aggregators.try_emplace({begin / unit, unit, all}, number % all);
               ASSERT_EQ(known.first->second, number % all);
             }
             ASSERT_EQ(bytes, length);

@@ -22,10 +22,10 @@ std::vector<int> owners_of(const HostMap::Rules& rules) {
   std::vector<int> hosts;
   run_fibers({.ranks = tasks, .stack_bytes = 64 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
     const auto found = HostMap::find(comm, rules);
-    hosts.resize(static_cast<size_t>(found->owners()), -1);
-    EXPECT_LE(found->my_lane(), 1);
-    if (found->my_lane() >= 0) {
-      std::ranges::copy(found->owner_hosts(), hosts.begin() + found->first_owner());
+    hosts.resize(static_cast<size_t>(found->aggregators()), -1);
+    EXPECT_LE(found->channel_number(), 1);
+    if (found->channel_number() >= 0) {
+      std::ranges::copy(found->aggregator_hosts(), hosts.begin() + found->first_aggregator());
       EXPECT_EQ(found->me(), comm.rank() / per_host);
     }
   });
@@ -36,7 +36,7 @@ std::vector<int> owners_of(const HostMap::Rules& rules) {
 std::vector<int64_t> owner_tasks_of(const HostMap::Rules& rules) {
   std::vector<std::vector<int64_t>> known(tasks);
   run_fibers({.ranks = tasks, .stack_bytes = 64 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
-    known[static_cast<size_t>(comm.rank())] = HostMap::find(comm, rules)->owner_tasks();
+    known[static_cast<size_t>(comm.rank())] = HostMap::find(comm, rules)->aggregator_tasks();
   });
   for (const auto& ranks : known) EXPECT_EQ(ranks, known[0]);
   return known[0];
@@ -77,7 +77,7 @@ TEST(HostMap, MakeAPlanWhereTheLastCallHadNone) {
     const auto file = store.open("a", sheaf::Access::write);
     Collective transfers(comm);
     CollectiveOptions how;
-    IoCounters tally;
+    IoCounters counters;
     const layout::TypeMap type = layout::TypeMap::bytes(record).resized(0, tasks * record);
     std::vector<std::byte> data(record * records);
     const auto write = [&](CollectiveOptions::Buffering way, int64_t displacement, uint8_t value) {
@@ -86,14 +86,15 @@ TEST(HostMap, MakeAPlanWhereTheLastCallHadNone) {
       transfers.write(
           *file,
           {displacement + comm.rank() * record, &type, 0, std::ssize(data), data.data(), &contiguous_bytes()},
-          how, std::nullopt, tally);
+          how, std::nullopt, counters);
     };
-    write(CollectiveOptions::Buffering::always, 1'000'000, 20);
+    write(CollectiveOptions::Buffering::enabled, 1'000'000, 20);
     how.aggregators = 0;
     write(CollectiveOptions::Buffering::automatic, 0, 40);
-    for (uint8_t value = 60; value < 120; value += 20) write(CollectiveOptions::Buffering::never, 0, value);
-    write(CollectiveOptions::Buffering::always, 0, 120);
-    write(CollectiveOptions::Buffering::always, 0, 140);
+    for (uint8_t value = 60; value < 120; value += 20)
+      write(CollectiveOptions::Buffering::disabled, 0, value);
+    write(CollectiveOptions::Buffering::enabled, 0, 120);
+    write(CollectiveOptions::Buffering::enabled, 0, 140);
   });
   const auto bytes = store.contents("a");
   for (int64_t i = 0; i < tasks * record * records; ++i)
@@ -110,15 +111,15 @@ TEST(HostMap, MakeAPlanForAnotherBlockSize) {
     const auto file = store.open("a", sheaf::Access::write);
     Collective transfers(comm);
     CollectiveOptions how;
-    how.exchange = CollectiveOptions::Buffering::always;
-    IoCounters tally;
+    how.exchange = CollectiveOptions::Buffering::enabled;
+    IoCounters counters;
     const layout::TypeMap type = layout::TypeMap::bytes(record).resized(0, tasks * record);
     std::vector<std::byte> data(record * records);
     FileAccess own{comm.rank() * record, &type, 0, std::ssize(data), data.data(), &contiguous_bytes()};
     for (size_t i = 0; i < std::size(blocks); ++i) {
       how.block = blocks[i];
       std::ranges::fill(data, static_cast<std::byte>(20 * i + static_cast<size_t>(comm.rank())));
-      transfers.write(*file, own, how, std::nullopt, tally);
+      transfers.write(*file, own, how, std::nullopt, counters);
       comm.barrier();
       if (comm.rank() == 0) {
         const auto bytes = store.contents("a");
@@ -131,7 +132,7 @@ TEST(HostMap, MakeAPlanForAnotherBlockSize) {
       }
       comm.barrier();
     }
-    EXPECT_EQ(tally.plans_reused, 0);
+    EXPECT_EQ(counters.plans_reused, 0);
   });
 }
 
@@ -147,14 +148,14 @@ TEST(HostMap, ReadWhatAllTasksWantOnce) {
     Collective transfers(comm);
     CollectiveOptions how;
     how.unit = 64 << 10;
-    IoCounters tally;
+    IoCounters counters;
     std::vector<std::byte> back(size);
     const layout::TypeMap all = layout::TypeMap::bytes(1);
     const FileAccess access{0, &all, 0, size, back.data(), &contiguous_bytes()};
-    EXPECT_EQ(transfers.read(*file, access, how, std::nullopt, tally), size);
+    EXPECT_EQ(transfers.read(*file, access, how, std::nullopt, counters), size);
     EXPECT_TRUE(back == bytes);
-    read += tally.file_bytes_read;
-    requests += tally.requests;
+    read += counters.file_bytes_read;
+    requests += counters.requests;
   });
   EXPECT_EQ(read, size);
   EXPECT_LE(requests, 16);

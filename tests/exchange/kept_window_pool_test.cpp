@@ -12,7 +12,7 @@
 #include "support/stores/memory_store.hpp"
 #include "support/watched_comm.hpp"
 
-namespace sheaf::exchange::kept_stage_test {
+namespace sheaf::exchange::kept_window_pool_test {
 namespace {
 
 using layout::TypeMap;
@@ -29,7 +29,7 @@ struct Records {
   TypeMap map() const { return TypeMap::bytes(100).resized(0, stride * 100); }
 };
 
-class KeptStage : public ::testing::Test {
+class KeptWindowPool : public ::testing::Test {
  protected:
   // Writes the records and reads them back in collective calls. `buffer` is the size of a window in bytes, or
   // 0 for the default.
@@ -39,16 +39,16 @@ class KeptStage : public ::testing::Test {
     const auto file = store.open(name, sheaf::Access::create);
     CollectiveOptions how;
     how.buffer = buffer;
-    IoCounters tally;
+    IoCounters counters;
     const TypeMap map = records.map();
     std::vector<std::byte> data(static_cast<size_t>(records.count * 100));
     for (size_t i = 0; i < data.size(); ++i) data[i] = value(comm.rank(), static_cast<int64_t>(i), salt);
     const FileAccess own{comm.rank() * 100, &map, 0, std::ssize(data), data.data(), &contiguous_bytes()};
-    transfers.write(*file, own, how, std::nullopt, tally);
+    transfers.write(*file, own, how, std::nullopt, counters);
     comm.barrier();
     std::vector<std::byte> back(data.size());
     const FileAccess into{comm.rank() * 100, &map, 0, std::ssize(back), back.data(), &contiguous_bytes()};
-    EXPECT_EQ(transfers.read(*file, into, how, std::nullopt, tally), std::ssize(back));
+    EXPECT_EQ(transfers.read(*file, into, how, std::nullopt, counters), std::ssize(back));
     EXPECT_TRUE(back == data);
     comm.barrier();
   }
@@ -83,7 +83,7 @@ class KeptStage : public ::testing::Test {
   }
 };
 
-TEST_F(KeptStage, NothingOfEarlierFilesShows) {
+TEST_F(KeptWindowPool, NothingOfEarlierFilesShows) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     std::mt19937_64 random(seed);
     std::vector<Records> files;
@@ -102,7 +102,7 @@ TEST_F(KeptStage, NothingOfEarlierFilesShows) {
   }
 }
 
-TEST_F(KeptStage, NothingOfOtherSizesAndUsesShows) {
+TEST_F(KeptWindowPool, NothingOfOtherSizesAndUsesShows) {
   MemoryStore store;
   const Records gaps{3000, tasks + 2};
   on_tasks([&](Comm& comm) {
@@ -121,4 +121,4 @@ TEST_F(KeptStage, NothingOfOtherSizesAndUsesShows) {
 }
 
 }  // namespace
-}  // namespace sheaf::exchange::kept_stage_test
+}  // namespace sheaf::exchange::kept_window_pool_test

@@ -17,23 +17,24 @@ TEST(Rounds, CarryOutAllStepsAlsoAfterAFailure) {
     std::vector<std::string> order;
     run_fibers({.ranks = 5}, [&](Comm& comm) {
       int64_t mine = 100 + comm.rank();
-      std::array<int64_t, 2> rooms{};
+      std::array<int64_t, 2> receive_buffers{};
       const auto problem = in_rounds(
           comm, 5,
           [&](int64_t k) {
             if (comm.rank() == 0) order.push_back("p" + std::to_string(k));
-            Step step;
+            StepMessages step;
             if (comm.rank() == k) step.outgoing.push_back({0, std::as_bytes(std::span(&mine, 1))});
             if (comm.rank() == 0)
-              step.incoming.push_back({static_cast<int>(k), std::as_writable_bytes(std::span(
-                                                                &rooms[static_cast<size_t>(k % 2)], 1))});
+              step.incoming.push_back(
+                  {static_cast<int>(k),
+                   std::as_writable_bytes(std::span(&receive_buffers[static_cast<size_t>(k % 2)], 1))});
             return step;
           },
           [&](int64_t k, const std::vector<int64_t>& received) {
             if (comm.rank() != 0) return;
             order.push_back("u" + std::to_string(k));
             if (fails && k == 2) throw Error(Code::no_space, "full");
-            got.push_back(rooms[static_cast<size_t>(k % 2)] + 0 * received.at(0));
+            got.push_back(receive_buffers[static_cast<size_t>(k % 2)] + 0 * received.at(0));
           });
       if (problem.has_value() != (fails && comm.rank() == 0)) throw std::logic_error("failure");
     });

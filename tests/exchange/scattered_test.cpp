@@ -53,18 +53,18 @@ class ScatteringFile final : public ForwardingFile {
 void write_units(Comm& comm, File& file, int64_t unit, int64_t units, bool holes, int calls) {
   Collective transfers(comm);
   CollectiveOptions how;
-  how.exchange = CollectiveOptions::Buffering::always;
+  how.exchange = CollectiveOptions::Buffering::enabled;
   how.buffer = window;
   const int64_t row = (tasks + (holes ? 1 : 0)) * unit;
   const TypeMap one = TypeMap::bytes(unit).resized(0, row);
-  IoCounters tally;
+  IoCounters counters;
   for (int call = 0; call < calls; ++call) {
     const std::vector<std::byte> data(static_cast<size_t>(unit * units),
                                       static_cast<std::byte>(10 * call + comm.rank() + 1));
     const FileAccess access{
         comm.rank() * unit, &one, 0, std::ssize(data), const_cast<std::byte*>(data.data()),
         &contiguous_bytes()};
-    transfers.write(file, access, how, std::nullopt, tally);
+    transfers.write(file, access, how, std::nullopt, counters);
   }
 }
 
@@ -87,9 +87,9 @@ TEST(ScatteredWindows, WriteNothingElse) {
         ASSERT_EQ(bytes.size(), before.size());
         for (size_t i = 0; i < bytes.size(); ++i) {
           const auto place = static_cast<int64_t>(i);
-          const int64_t owner = place % row / unit;
-          const bool written = place < row * units && owner < tasks;
-          ASSERT_EQ(bytes[i], written ? static_cast<std::byte>(11 + owner) : std::byte{99})
+          const int64_t aggregator = place % row / unit;
+          const bool written = place < row * units && aggregator < tasks;
+          ASSERT_EQ(bytes[i], written ? static_cast<std::byte>(11 + aggregator) : std::byte{99})
               << i << " seed " << seed;
         }
       }

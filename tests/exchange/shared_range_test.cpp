@@ -26,14 +26,14 @@ class BarredFile final : public ForwardingFile {
   explicit BarredFile(MemoryStore& store) : ForwardingFile(store.open("a", sheaf::Access::create)) {}
 
   RangeLock lock_range(const LockRequest& wanted) override {
-    const auto& [offset, length, exclusive, barred, patience] = wanted;
+    const auto& [offset, length, exclusive, barred, timeout] = wanted;
     for (const auto& [from, to] : bars)
       if (from < offset + length && offset < to) {
         if (barred == OnConflict::wait)
           throw not_locked(path(), offset, length, "the program", conflict_timeout);
         return {nullptr, from, to};
       }
-    if (stuck) throw not_locked(path(), offset, length, "another task", patience);
+    if (stuck) throw not_locked(path(), offset, length, "another task", timeout);
     const Range range(offset, offset + length);
     held.push_back(range);
     was_exclusive |= exclusive;
@@ -63,13 +63,13 @@ class SharedRangeTest : public ::testing::Test {
 
   MemoryStore store;
   BarredFile file{store};
-  IoCounters tally;
+  IoCounters counters;
 };
 
 const std::vector<std::byte> ones(100, std::byte{1});
 
 TEST_F(SharedRangeTest, IsHeldDuringTheWriteAndNotAfterwards) {
-  put_shared(file, ones, 50, tally);
+  put_shared(file, ones, 50, counters);
   EXPECT_EQ(file.writes, (std::vector<std::vector<Range>>{{{50, 150}}}));
   EXPECT_FALSE(file.was_exclusive);
   EXPECT_TRUE(file.held.empty());
@@ -77,10 +77,10 @@ TEST_F(SharedRangeTest, IsHeldDuringTheWriteAndNotAfterwards) {
 
 TEST_F(SharedRangeTest, LeavesOutWhatTheProgramHasLocked) {
   file.bars = {{70, 80}, {100, 101}, {140, INT64_MAX}};
-  put_shared(file, ones, 50, tally);
+  put_shared(file, ones, 50, counters);
   EXPECT_EQ(file.writes, (std::vector<std::vector<Range>>{{{50, 70}, {80, 100}, {101, 140}}}));
   file.bars = {{0, INT64_MAX}};
-  put_shared(file, ones, 50, tally);
+  put_shared(file, ones, 50, counters);
   EXPECT_EQ(file.writes.back(), std::vector<Range>{});
   EXPECT_EQ(file.writes.size(), 2U);
   EXPECT_TRUE(file.held.empty());
@@ -91,18 +91,18 @@ TEST_F(SharedRangeTest, LeavesOutWhatTheProgramHasLocked) {
 TEST_F(SharedRangeTest, IsWrittenAgainIfALockOfTheProgramHasGone) {
   file.bars = {{100, 200}};
   file.after_write = [&] { file.bars.clear(); };
-  put_shared(file, ones, 50, tally);
+  put_shared(file, ones, 50, counters);
   EXPECT_EQ(file.writes, (std::vector<std::vector<Range>>{{{50, 100}}, {{50, 150}}}));
   file.writes.clear();
   file.bars = {{100, 200}};
   file.after_write = [&] { file.bars = {{120, 200}}; };
-  put_shared(file, ones, 50, tally);
+  put_shared(file, ones, 50, counters);
   EXPECT_EQ(file.writes, (std::vector<std::vector<Range>>{{{50, 100}}, {{50, 120}}}));
 }
 
 TEST_F(SharedRangeTest, OfATaskThatNeverGivesItBackIsAnError) {
   file.stuck = true;
-  EXPECT_THROW(put_shared(file, ones, 50, tally), Error);
+  EXPECT_THROW(put_shared(file, ones, 50, counters), Error);
   EXPECT_TRUE(file.writes.empty());
   EXPECT_TRUE(file.held.empty());
 }
@@ -118,7 +118,7 @@ TEST_F(SharedRangeTest, NothingIsReadAndWrittenBackWithoutALock) {
     file.writes.clear();
     file.was_exclusive = false;
     FileAccess access{0, &every_other, 0, 100, pieces.data(), &contiguous_bytes()};
-    independent_io(file, access, {.sieving = Sieving::always}, true, tally);
+    independent_io(file, access, {.sieving = Sieving::enabled}, true, counters);
     EXPECT_EQ(file.was_exclusive, !barred);
     EXPECT_EQ(file.writes.size(), barred ? 50U : 1U);
     for (size_t at = 0; at < 200; ++at)
@@ -130,7 +130,7 @@ TEST_F(SharedRangeTest, NothingIsReadAndWrittenBackWithoutALock) {
     std::vector<std::atomic<uint64_t>> words(CoverageMap::words_for(200));
     const CoverageMap map(words);
     for (int64_t at = 0; at < 200; at += 4) map.set(at, at + 2);
-    write_covered(file, window, map, 0, Sieving::always, tally);
+    write_covered(file, window, map, 0, Sieving::enabled, counters);
     EXPECT_EQ(file.writes.size(), barred ? 50U : 1U);
     for (size_t at = 0; at < 200; ++at)
       EXPECT_EQ(contents()[at], std::byte{at % 4 < 2 ? uint8_t{9} : uint8_t{0}}) << at;
@@ -141,7 +141,7 @@ TEST_F(SharedRangeTest, WhoMustHaveARangeGetsAnError) {
   file.bars = {{10, 20}};
   std::vector<std::byte> piece(100);
   const FileAccess access{0, &contiguous_bytes(), 0, 100, piece.data(), &contiguous_bytes()};
-  EXPECT_THROW(independent_io(file, access, {.locked = true}, true, tally), Error);
+  EXPECT_THROW(independent_io(file, access, {.locked = true}, true, counters), Error);
   EXPECT_TRUE(file.writes.empty()) << "without the range";
 }
 

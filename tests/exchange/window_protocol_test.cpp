@@ -8,7 +8,7 @@
 
 #include "support/explorer.hpp"
 
-namespace sheaf::exchange::stage_steps_test {
+namespace sheaf::exchange::window_protocol_test {
 namespace {
 
 using Word = test::ModelWord;
@@ -22,7 +22,7 @@ constexpr uint64_t begin_at =
 struct Program {
   int windows = 4;
   int slots = 2;
-  int pens = 1;  // 0: task 0 is an aggregator and writes or reads all windows
+  int tokens = 1;  // 0: task 0 is an aggregator and writes or reads all windows
   bool writes = true;
   std::array<uint8_t, max_windows> parts{};  // bit mask of the tasks that have a part in each window
 };
@@ -38,7 +38,7 @@ struct Memory {
 struct Model {
   const Program* program;
   std::array<Word, max_slots> states{}, arrivals{};
-  std::array<Word, 2> pens_{};
+  std::array<Word, 2> tokens_{};
   std::array<Memory, max_slots> memory{};
   std::array<uint8_t, max_windows> transferred{};
 
@@ -46,18 +46,18 @@ struct Model {
   uint64_t begin() const { return begin_at; }
   uint64_t end() const { return begin_at + static_cast<uint64_t>(program->windows); }
   uint64_t slots() const { return static_cast<uint64_t>(program->slots); }
-  bool kept() const { return program->pens == 0; }
-  int pens() const { return program->pens; }
-  int pen_of(uint64_t number) const {
-    return static_cast<int>(number % static_cast<uint64_t>(program->pens));
+  bool has_aggregators() const { return program->tokens == 0; }
+  int tokens() const { return program->tokens; }
+  int token_of(uint64_t number) const {
+    return static_cast<int>(number % static_cast<uint64_t>(program->tokens));
   }
   uint8_t mask(uint64_t number) const { return program->parts[number - begin_at]; }
   uint32_t due(uint64_t number) const { return static_cast<uint32_t>(std::popcount(mask(number))); }
-  uint32_t free_for(uint64_t number) const { return SlotState::free_for(number, program->slots); }
+  uint32_t free_for(uint64_t number) const { return WindowSlotState::free_for(number, program->slots); }
   size_t slot(uint64_t number) const { return number % static_cast<uint64_t>(program->slots); }
   Word& state(uint64_t number) { return states[slot(number)]; }
   Word& arrived(uint64_t number) { return arrivals[slot(number)]; }
-  Word& io_token(int number) { return pens_[static_cast<size_t>(number)]; }
+  Word& io_token(int number) { return tokens_[static_cast<size_t>(number)]; }
 
   uint64_t next_own(int task, uint64_t number) const {
     while (number < end() && (mask(number) >> task & 1) == 0) ++number;
@@ -103,7 +103,7 @@ enum class Phase : uint8_t { own, await_free, await_full, move, moved, done };
 struct Task {
   PackProtocol<Word> puts{0};
   UnpackProtocol<Word> takes{0};
-  AggregatorProtocol<Word> keeper;
+  AggregatorProtocol<Word> aggregator;
   uint64_t window = begin_at;  // next window of the aggregator
   Using uses;
   int64_t sleeps_on = -1;  // index of the word from the first word of the model, or -1
@@ -127,9 +127,9 @@ struct State {
     Task& own = task[static_cast<size_t>(t)];
     if (const Using used = std::exchange(own.uses, {}); used.what != 0)
       if (auto wrong = model.use(t, used.number, used.what == 2, false); !wrong.empty()) return wrong;
-    const Action<Word> act = model.kept() && t == 0 ? keep(own) : go(t, own, model.end());
+    const Action<Word> act = model.has_aggregators() && t == 0 ? keep(own) : go(t, own, model.end());
     switch (act.what) {
-      case ActionKind::leave:
+      case ActionKind::done:
         own.left = true;
         return "";
       case ActionKind::sleep:
@@ -158,9 +158,9 @@ struct State {
   // full. When reading, it reads the window first.
   Action<Word> keep(Task& own) {
     if (own.window == model.end())
-      return model.program->writes ? Action<Word>{ActionKind::leave} : go(0, own, model.end());
+      return model.program->writes ? Action<Word>{ActionKind::done} : go(0, own, model.end());
     const auto then = [&](Action<Word> act, Phase next) {
-      if (act.what != ActionKind::leave) return act;
+      if (act.what != ActionKind::done) return act;
       own.phase = next;
       return Action<Word>{};
     };
@@ -168,20 +168,20 @@ struct State {
       case Phase::own:
         // The aggregator reads two windows before it takes its own parts of the first one.
         if (model.program->writes) return then(go(0, own, own.window + 1), Phase::await_free);
-        if (own.window < begin_at + 2) return then({ActionKind::leave}, Phase::await_free);
+        if (own.window < begin_at + 2) return then({ActionKind::done}, Phase::await_free);
         return then(go(0, own, own.window - 1), Phase::await_free);
       case Phase::await_free:
-        return then(own.keeper.await_free(model, own.window),
+        return then(own.aggregator.await_free(model, own.window),
                     model.program->writes ? Phase::await_full : Phase::move);
       case Phase::await_full:
-        return then(own.keeper.await_full(model, own.window), Phase::move);
+        return then(own.aggregator.await_full(model, own.window), Phase::move);
       case Phase::move:
         own.phase = Phase::moved;
         return {ActionKind::transfer, nullptr, 0, own.window};
       default: {
-        const auto act =
-            model.program->writes ? own.keeper.empty(model, own.window) : own.keeper.offer(model, own.window);
-        if (act.what != ActionKind::leave) return act;
+        const auto act = model.program->writes ? own.aggregator.empty(model, own.window)
+                                               : own.aggregator.offer(model, own.window);
+        if (act.what != ActionKind::done) return act;
         own.phase = Phase::own;
         ++own.window;
         return {};
@@ -191,7 +191,7 @@ struct State {
 
   std::string text() const {
     std::string out = "; words";
-    for (const Word* word = model.states.data(); word != model.pens_.data() + model.pens_.size(); ++word)
+    for (const Word* word = model.states.data(); word != model.tokens_.data() + model.tokens_.size(); ++word)
       out += " " + std::to_string(word->value);
     for (const Task& one : task)
       out +=
@@ -238,23 +238,24 @@ constexpr std::array<uint8_t, max_windows> all_have_all{7, 7, 7, 7, 7, 7};
 constexpr std::array<uint8_t, max_windows> mixed{3, 7, 4, 5, 6, 1};
 constexpr std::array<uint8_t, max_windows> last_alone{7, 4, 3, 4, 7, 4};
 
-TEST(StageSteps, WritingGoesThroughInEveryOrder) {
-  for (const Program& program : {Program{.windows = 3, .slots = 2, .pens = 1, .parts = all_have_all},
-                                 {.windows = 4, .slots = 2, .pens = 1, .parts = mixed},
-                                 {.windows = 3, .slots = 2, .pens = 2, .parts = last_alone}})
+TEST(WindowSteps, WritingGoesThroughInEveryOrder) {
+  for (const Program& program : {Program{.windows = 3, .slots = 2, .tokens = 1, .parts = all_have_all},
+                                 {.windows = 4, .slots = 2, .tokens = 1, .parts = mixed},
+                                 {.windows = 3, .slots = 2, .tokens = 2, .parts = last_alone}})
     EXPECT_GT(explore(program), 1000U);
 }
 
-TEST(StageSteps, ReadingGoesThroughInEveryOrder) {
+TEST(WindowSteps, ReadingGoesThroughInEveryOrder) {
   for (const auto& parts : {all_have_all, mixed, last_alone})
-    for (const int pens : {1, 2})
-      EXPECT_GT(explore({.windows = 4, .slots = 2, .pens = pens, .writes = false, .parts = parts}), 1000U);
+    for (const int tokens : {1, 2})
+      EXPECT_GT(explore({.windows = 4, .slots = 2, .tokens = tokens, .writes = false, .parts = parts}),
+                1000U);
 }
 
 // All tasks have parts of all windows, so they all arrive at the first window. While the first task reads it,
 // the second task must read the second window. The third task must find no free I/O token and sleep.
-TEST(StageSteps, WhoWaitsForAWindowReadsTheNext) {
-  const Program program{.windows = 4, .slots = 4, .pens = 2, .writes = false, .parts = all_have_all};
+TEST(WindowSteps, WhoWaitsForAWindowReadsTheNext) {
+  const Program program{.windows = 4, .slots = 4, .tokens = 2, .writes = false, .parts = all_have_all};
   State state = begin_of(program);
   std::array<uint64_t, tasks> reads{};
   for (int task = 0; task < tasks; ++task)
@@ -269,14 +270,15 @@ TEST(StageSteps, WhoWaitsForAWindowReadsTheNext) {
 
 // Explores an aggregator and slots for three rounds, the minimum, with one window in each round. The
 // aggregator must also pass windows in which no task of this host has a part.
-TEST(StageSteps, AggregatorsGoThroughInEveryOrder) {
+TEST(WindowSteps, AggregatorsGoThroughInEveryOrder) {
   constexpr std::array<uint8_t, max_windows> some{7, 0, 6, 1, 0, 3};
   for (const bool writes : {true, false})
     for (const auto& parts : {all_have_all, mixed, some}) {
-      const size_t states = explore({.windows = 5, .slots = 3, .pens = 0, .writes = writes, .parts = parts});
+      const size_t states =
+          explore({.windows = 5, .slots = 3, .tokens = 0, .writes = writes, .parts = parts});
       EXPECT_GT(states, 500U);
     }
 }
 
 }  // namespace
-}  // namespace sheaf::exchange::stage_steps_test
+}  // namespace sheaf::exchange::window_protocol_test

@@ -32,14 +32,14 @@ struct Written {
     std::copy_n(encoded.begin(), length, bytes.begin() + half_offset(next.sequence));
     if (length == journal_record_size) last = next;
   }
-  Slot examine() const { return examine_slot(bytes, seed, slot_of_test); }
+  ExaminedSlot examine() const { return examine_slot(bytes, seed, slot_of_test); }
 };
 
 TEST(JournalSlot, HoldsTheNewestRecordAndTheOneBefore) {
   EXPECT_FALSE(Written(0).examine().record);
   for (int records = 1; records < 6; ++records) {
-    const Slot found = Written(records).examine();
-    EXPECT_EQ(found.state, SlotState::sound);
+    const ExaminedSlot found = Written(records).examine();
+    EXPECT_EQ(found.state, JournalSlotState::sound);
     ASSERT_TRUE(found.record);
     EXPECT_EQ(found.record->bytes, 1000 * records);
   }
@@ -53,8 +53,8 @@ TEST(JournalSlot, TornByAWriteThatEndedEarlyIsSound) {
       SCOPED_TRACE(std::to_string(length) + " bytes of record " + std::to_string(records + 1));
       Written slot(records);
       slot.write(length);
-      const Slot found = slot.examine();
-      EXPECT_EQ(found.state, SlotState::sound);
+      const ExaminedSlot found = slot.examine();
+      EXPECT_EQ(found.state, JournalSlotState::sound);
       EXPECT_EQ(found.record ? found.record->bytes : 0, 1000 * records);
     }
 }
@@ -65,8 +65,8 @@ TEST(JournalSlot, IsCorrectedWhereOneBitIsWrong) {
       SCOPED_TRACE("bit " + std::to_string(bit) + " after record " + std::to_string(records));
       Written slot(records);
       slot.bytes[static_cast<size_t>(bit / 8)] ^= std::byte{static_cast<unsigned char>(1U << (bit % 8))};
-      const Slot found = slot.examine();
-      EXPECT_EQ(found.state, SlotState::corrected);
+      const ExaminedSlot found = slot.examine();
+      EXPECT_EQ(found.state, JournalSlotState::corrected);
       ASSERT_TRUE(found.record);
       EXPECT_EQ(found.record->bytes, 1000 * records);
     }
@@ -91,9 +91,9 @@ TEST(JournalSlot, SaysSoWhereItsNewestRecordIsDestroyed) {
               std::span(slot.bytes)
                   .subspan(static_cast<size_t>(half_offset(slot.last->sequence)), journal_record_size);
           if (slot.bytes == before || is_zero(newest_bytes)) continue;
-          const Slot found = slot.examine();
+          const ExaminedSlot found = slot.examine();
           const bool newest = found.record && found.record->bytes == 1000 * records;
-          EXPECT_TRUE(newest || found.state == SlotState::damaged);
+          EXPECT_TRUE(newest || found.state == JournalSlotState::damaged);
         }
 }
 
@@ -104,7 +104,7 @@ TEST(JournalSlot, IsSoundWhereALossOfPowerTookARecordAndLeftALaterOne) {
     Written slot(records);
     const auto older = static_cast<size_t>(half_offset(slot.last->sequence + 1));
     std::ranges::fill(std::span(slot.bytes).subspan(older, journal_record_size), std::byte{});
-    EXPECT_EQ(slot.examine().state, SlotState::sound);
+    EXPECT_EQ(slot.examine().state, JournalSlotState::sound);
     EXPECT_EQ(slot.examine().record->bytes, 1000 * records);
   }
 }
@@ -115,10 +115,10 @@ TEST(JournalSlot, OfAnEarlierVersionIsDamagedWhereARecordIsDestroyed) {
     std::ranges::copy(encode({.bytes = 10 * sequence, .sequence = sequence}, seed, slot_of_test),
                       bytes.begin() + half_offset(sequence));
   EXPECT_EQ(examine_slot(bytes, seed, slot_of_test).record->bytes, 20);
-  EXPECT_EQ(examine_slot(bytes, seed, slot_of_test).state, SlotState::sound);
+  EXPECT_EQ(examine_slot(bytes, seed, slot_of_test).state, JournalSlotState::sound);
   bytes[3] = bytes[4] = std::byte{0xee};
   EXPECT_EQ(examine_slot(bytes, seed, slot_of_test).record->bytes, 10);
-  EXPECT_EQ(examine_slot(bytes, seed, slot_of_test).state, SlotState::damaged);
+  EXPECT_EQ(examine_slot(bytes, seed, slot_of_test).state, JournalSlotState::damaged);
 }
 
 TEST(JournalSlot, NumbersGoOnBehindTheLargestSequence) {

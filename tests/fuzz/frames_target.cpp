@@ -33,7 +33,7 @@ void decode_a_head(Recipe recipe, bool sound) {
   }
   const auto head = format::decode_frame(bytes);
   if (!head) return;
-  require(head->kind == FrameHead::Kind::index ||
+  require(head->kind == FrameHead::FrameKind::index ||
               (head->plain <= format::largest_frame && head->stored <= head->plain),
           "limits of a frame");
   const auto again = format::decode_frame(format::encode(*head));
@@ -103,7 +103,7 @@ void decode_an_index(Recipe recipe, bool sound) {
     const size_t entries = bytes.size() / index_entry_size;
     bytes.resize(entries * index_entry_size);
     FrameHead head;
-    head.kind = FrameHead::Kind::index;
+    head.kind = FrameHead::FrameKind::index;
     head.plain = static_cast<uint32_t>(entries);
     head.stored = static_cast<uint32_t>(bytes.size() + index_end_size);
     bytes.resize(head.stored);

@@ -19,13 +19,13 @@ constexpr int64_t max_visited = 1000;  // extents, in bytes
 
 std::vector<std::byte> make_request(Recipe& recipe) {
   sfio::Request made;
-  made.kind = static_cast<sfio::Kind>(recipe.byte() % 18);
+  made.kind = static_cast<sfio::RequestKind>(recipe.byte() % 18);
   made.handle = recipe.number();
   for (int64_t& value : made.values) value = recipe.number();
   made.path.resize(recipe.byte() % 16, 'p');
   made.more.resize(recipe.byte() % 16, 'q');
   for (auto sections = recipe.byte() % 4; sections > 0; --sections) {
-    sfio::Section& section = made.sections.emplace_back();
+    sfio::SubfileExtents& section = made.sections.emplace_back();
     section.handle = recipe.number();
     for (auto extents = recipe.byte() % 4; extents > 0; --extents)
       section.extents.push_back({recipe.number(), recipe.number()});

@@ -27,7 +27,7 @@ void parse_modes(std::string_view text) {
   require(parsed.read_buffer() >= 0 && parsed.io_tasks >= 0 && parsed.files >= 0, "limits of the open mode");
   require(!parsed.strict || parsed.unknown.empty(), "no unknown words with strict");
   require(parsed.compression.frame <= format::largest_frame, "size of a frame");
-  require(!parsed.append || parsed.direction == Direction::write, "only writers append");
+  require(!parsed.append || parsed.direction == OpenDirection::write, "only writers append");
 }
 
 void parse_a_table(std::string_view text, uint8_t ntasks) {

@@ -105,7 +105,8 @@ class Folders(unittest.TestCase):
 
     def test_every_folder_with_code_of_the_core_is_listed(self):
         listed = set(ranks())
-        beside = {"api/fortran", "mpiio/api/front", "cli/partest", "cli/demo"}  # compiled separately
+        # Compiled separately, or in place of other folders.
+        beside = {"api/fortran", "mpiio/api/front", "cli/partest", "cli/demo", "cli/absent", "streams/absent"}
         found = {path.parent.relative_to(SRC).as_posix() for path in SRC.rglob("*.cpp")}
         self.assertEqual(set(), found - listed - beside)
 
@@ -149,6 +150,21 @@ class Names(unittest.TestCase):
                 back += [f"{path.relative_to(TOP)}: {name}" for name in sorted(retired & set(re.findall(r"\w+", code)))]
                 back += [f"{path.relative_to(TOP)}: {name}" for name in re.findall(r"\b(?:most|least|longest)_\w+", code)]
         self.assertEqual([], back)
+
+    def test_no_type_name_is_defined_in_two_files(self):
+        # Classes, structures and enumerations, nested ones included, and aliases of namespaces.
+        kind = r"(?:[ ]*(?:template\s*<[^>]*>\s*)?(?:struct|class|enum class|enum)|using)"
+        defined = re.compile(rf"^{kind}\s+(?:alignas\(\w+\)\s+|SHEAF_EXPORT\s+)*(?:\w+::)*([A-Z]\w*)\s*(?:final\s*)?(?::[^:;{{]*)?[{{=]", re.M)
+        places = collections.defaultdict(set)
+        for path in [*sorted(SRC.rglob("*")), *tracked("include")]:
+            if path.suffix in CODE:
+                for name in defined.findall(path.read_text()):
+                    places[name].add(path.relative_to(TOP).as_posix())
+        self.assertGreater(len(places), 500)
+        # The two C++ interfaces of the format, serial and MPI, have classes of the same names on purpose.
+        twice = {name: sorted(found) for name, found in places.items()
+                 if len(found) > 1 and not all(path.startswith("include/") for path in found)}
+        self.assertEqual({}, twice)
 
     def test_paths_and_types_that_documents_name_exist(self):
         files = {path.relative_to(TOP).as_posix() for path in tracked()}

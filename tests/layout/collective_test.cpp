@@ -39,7 +39,7 @@ TEST(CollectiveLayout, GroupsAreFilledInOrder) {
 TEST(CollectiveLayout, ATaskThatOnlySendsNeverBeginsAGroup) {
   GroupPass pass;
   EXPECT_EQ(pass.add(0, 500, 512), 0);
-  EXPECT_EQ(pass.add(1, 500, 512, GroupPass::Begins::never), 0);
+  EXPECT_EQ(pass.add(1, 500, 512, GroupPass::Begins::first_task), 0);
   EXPECT_EQ(pass.add(2, 500, 512), 2);
 }
 

@@ -80,7 +80,7 @@ TEST(Regions, OnlyTheLastChunkOfARunGrows) {
 
 // Without enlarged chunks, all bytes outside of boundary blocks must be in blocks of the shared granularity
 // that have bytes of one run only. The boundary blocks must be minimal.
-TEST(EdgeMap, PartsBesideEdgesAreWholeUnitsOfOneRun) {
+TEST(BoundaryMap, PartsBesideEdgesAreWholeUnitsOfOneRun) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 300; ++i) {
     const std::vector<TaskRun> runs = random_runs(random, true);
@@ -90,7 +90,7 @@ TEST(EdgeMap, PartsBesideEdgesAreWholeUnitsOfOneRun) {
       for (const int64_t chunk : run.chunks) skip += chunk;
     const int64_t data_start = 1088 + static_cast<int64_t>(random() % 10'000);
     if (skip == 0) continue;
-    std::vector<EdgeRange> ranges;  // ranges of all tasks
+    std::vector<BoundaryExtent> ranges;  // ranges of all tasks
     int64_t at = data_start;
     for (const TaskRun& run : runs) {
       int64_t end = at;
@@ -101,40 +101,41 @@ TEST(EdgeMap, PartsBesideEdgesAreWholeUnitsOfOneRun) {
       at = end;
     }
     std::shuffle(ranges.begin(), ranges.end(), random);
-    const EdgeMap map(unit, data_start, skip, ranges);
+    const BoundaryMap map(unit, data_start, skip, ranges);
     std::map<int64_t, size_t> owner_of_unit;
     std::vector<int64_t> edges(runs.size());
     int64_t covered = data_start;
-    map.for_each_part(data_start, 3 * skip, [&](int64_t offset, int64_t length, const EdgeMap::Part& part) {
-      EXPECT_EQ(offset, covered);
-      covered += length;
-      if (part.is_edge) {
-        edges[part.place] += length;
-        return true;
-      }
-      EXPECT_EQ(offset % unit, 0) << "case " << i;
-      EXPECT_EQ(length % unit, 0) << "case " << i;
-      for (int64_t u = offset / unit; u < (offset + length) / unit; ++u)
-        EXPECT_TRUE(owner_of_unit.emplace(u, part.place).second);
-      return true;
-    });
+    map.for_each_part(data_start, 3 * skip,
+                      [&](int64_t offset, int64_t length, const BoundaryMap::EdgeMapEntry& part) {
+                        EXPECT_EQ(offset, covered);
+                        covered += length;
+                        if (part.is_boundary) {
+                          edges[part.place] += length;
+                          return true;
+                        }
+                        EXPECT_EQ(offset % unit, 0) << "case " << i;
+                        EXPECT_EQ(length % unit, 0) << "case " << i;
+                        for (int64_t u = offset / unit; u < (offset + length) / unit; ++u)
+                          EXPECT_TRUE(owner_of_unit.emplace(u, part.place).second);
+                        return true;
+                      });
     EXPECT_EQ(covered, data_start + 3 * skip);
     for (const int64_t bytes : edges) EXPECT_LT(bytes, 3 * 2 * unit);
   }
 }
 
-TEST(EdgeMap, HeadersAndGapsAreNoEdges) {
-  EXPECT_FALSE(EdgeMap().part_at(12345).is_edge);
-  const EdgeMap map(4096, 8192, 10'000, {{9000, 9100, 0, 7}, {9000, 9100, 0, 7}});
-  EXPECT_FALSE(map.part_at(0).is_edge);
+TEST(BoundaryMap, HeadersAndGapsAreNoEdges) {
+  EXPECT_FALSE(BoundaryMap().part_at(12345).is_boundary);
+  const BoundaryMap map(4096, 8192, 10'000, {{9000, 9100, 0, 7}, {9000, 9100, 0, 7}});
+  EXPECT_FALSE(map.part_at(0).is_boundary);
   EXPECT_EQ(map.part_at(0).end, 8192);
   EXPECT_EQ(map.part_at(8192).end, 9000);
-  EXPECT_TRUE(map.part_at(9050).is_edge);
+  EXPECT_TRUE(map.part_at(9050).is_boundary);
   EXPECT_EQ(map.part_at(9050).end, 9100);
   EXPECT_EQ(map.part_at(9050).place, 7u);
-  EXPECT_FALSE(map.part_at(9100).is_edge);
+  EXPECT_FALSE(map.part_at(9100).is_boundary);
   EXPECT_EQ(map.part_at(9100).end, 19'000);
-  EXPECT_TRUE(map.part_at(19'050).is_edge);
+  EXPECT_TRUE(map.part_at(19'050).is_boundary);
 }
 
 TEST(Regions, GrowByAQuarterAndAUnitPerHost) {

@@ -111,7 +111,7 @@ void check_hosts() {
   const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
   const int64_t me = comm->rank(), size = comm->size();
   for (const int64_t host : {me / 2, me % 2, me == 0 ? 0 : int64_t{1}, me, int64_t{0}}) {
-    sheaf::mpi::HostsMeeting hosts(MPI_COMM_WORLD, static_cast<int>(host));
+    sheaf::mpi::HostsReduction hosts(MPI_COMM_WORLD, static_cast<int>(host));
     int64_t most = host;
     comm->all_max({&most, 1});
     int64_t one = me;

@@ -36,7 +36,7 @@ int names_in_shared_memory() {
 }
 
 // Returns the number of barriers whose shared memory this process maps.
-int meetings_mapped() {
+int barriers_mapped() {
   std::ifstream maps("/proc/self/maps");
   int found = 0;
   for (std::string line; std::getline(maps, line);)
@@ -95,7 +95,7 @@ MPI_Comm turned_round() {
 void communicators_that_are_freed_while_files_are_open() {
   MPI_Comm comm = turned_round();
   write_many(comm, 4, true);
-  const int mapped = meetings_mapped();
+  const int mapped = barriers_mapped();
   for (int round = 0; round < 3; ++round) {
     comm = turned_round();
     write_many(comm, 4, true);
@@ -103,21 +103,21 @@ void communicators_that_are_freed_while_files_are_open() {
     read_many(comm, 1);
     MPI_Comm_free(&comm);
   }
-  require(meetings_mapped() == mapped, "memory of the meetings goes with the communicator");
+  require(barriers_mapped() == mapped, "memory of the meetings goes with the communicator");
 }
 
 // Opens files on duplicates of MPI_COMM_WORLD, as HDF5 does for each file. All duplicates must share the
 // barrier that is cached for MPI_COMM_WORLD.
 void duplicates_of_the_world() {
   write_many(MPI_COMM_WORLD, 1, false);
-  const int mapped = meetings_mapped();
+  const int mapped = barriers_mapped();
   for (int round = 0; round < 3; ++round) {
     MPI_Comm comms[3];
     for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     std::vector<int> sids;
     for (int i = 0; i < many; ++i)
       sids.push_back(open_one(numbered(i), "wb", i % 4 < 3 ? comms[i % 4] : MPI_COMM_WORLD));
-    require(meetings_mapped() == mapped, "meetings of the world serve its duplicates");
+    require(barriers_mapped() == mapped, "meetings of the world serve its duplicates");
     MPI_Comm_free(&comms[1]);
     for (int i = 0; i < many; ++i) write_stream(sids[static_cast<size_t>(i)], me);
     for (int i = 0; i < many; ++i) close(sids[static_cast<size_t>(i * 4 % many)]);

@@ -289,20 +289,20 @@ static void read_part(const struct one* c, MPI_File file, MPI_Offset at, int cou
 }
 
 /* Returns the number of whole instances in memory that hold no more data than was written. */
-static int readable(const struct one* c, const struct shape* shape, int whose) {
-  return (int)(c->parts[whose].bytes / (held(c, shape) * c->width));
+static int readable(const struct one* c, const struct shape* shape, int kind) {
+  return (int)(c->parts[kind].bytes / (held(c, shape) * c->width));
 }
 
 static void read_parts(const struct one* c, MPI_File file) {
   const int by_all = c->way->pointer == shared_pointer || c->way->pointer == ordered_pointer;
-  const int whose = c->arrangement == alike && !by_all ? (rank + 1) % tasks : rank;
-  MPI_Offset at = c->parts[whose].offset;
+  const int kind = c->arrangement == alike && !by_all ? (rank + 1) % tasks : rank;
+  MPI_Offset at = c->parts[kind].offset;
   if (by_all) {
     long long before = c->start;
     for (int who = 0; who < rank; ++who) before += readable(c, c->target, who) * held(c, c->target);
     at = before;
   }
-  read_part(c, file, at, readable(c, c->target, whose), c->target, c->end);
+  read_part(c, file, at, readable(c, c->target, kind), c->target, c->end);
 }
 
 static long long all_units(const struct one* c, int reading) {

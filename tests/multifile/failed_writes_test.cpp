@@ -30,7 +30,7 @@ class Program {
 
  private:
   // Creates a request with the first three bytes as a head, like that of a key-value record.
-  static FailedWrites::Request request(std::string_view text, int64_t task) {
+  static FailedWrites::WriteRequest request(std::string_view text, int64_t task) {
     const auto bytes = std::as_bytes(std::span(text));
     const size_t head = std::min<size_t>(3, bytes.size());
     return {task, bytes.first(head), bytes.subspan(head)};

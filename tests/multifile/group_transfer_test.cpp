@@ -14,8 +14,6 @@
 namespace sheaf::group_transfer_test {
 namespace {
 
-using exchange::Extent;
-
 constexpr int tasks = 7;
 
 // Returns a group of this task: tasks 0 to 2 form one group, the others a second one.

@@ -200,7 +200,7 @@ TEST_F(JournalFailures, GapsOfOneTaskAreFilledFromTheHolesAndThoseWhoRecordAreEx
   const auto data = memory.open("a", Access::write);
   JournalWriter without(faulty,
                         JournalKey::of(MetadataReader(*data).header(), MetadataReader(*data).extension()),
-                        Journaling::wished);
+                        Journaling::best_effort);
   const layout::FileLayout places = layout::lay_out(program.sizes, chunk);
   data->write_at(content(1, 0, 1024), places.starts[1]);
   without.report(*data, 1, 0, 1024, false);
@@ -259,7 +259,8 @@ TEST_F(JournalFailures, WhatIsTakenBackOfOneTaskStaysOfOthers) {
   program.writer->commit();
   const auto data = memory.open("a", Access::write);
   MetadataReader metadata(*data);
-  JournalWriter journal(memory, JournalKey::of(metadata.header(), metadata.extension()), Journaling::wished);
+  JournalWriter journal(memory, JournalKey::of(metadata.header(), metadata.extension()),
+                        Journaling::best_effort);
   journal.defer([] { return nullptr; });
   journal.report(*data, 0, 0, chunk, true);
   journal.report(*data, 0, 1, 10, false);

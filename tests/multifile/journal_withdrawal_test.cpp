@@ -16,7 +16,8 @@ TEST(JournalWithdrawal, CoversNoMoreBytesThanTheRecordsBefore) {
   const Writer writer(memory, SerialWriteRequest{"a", sizes, ranks, chunk}, mode_of("w"));
   const auto data = memory.open("a", Access::write);
   MetadataReader metadata(*data);
-  JournalWriter journal(memory, JournalKey::of(metadata.header(), metadata.extension()), Journaling::wished);
+  JournalWriter journal(memory, JournalKey::of(metadata.header(), metadata.extension()),
+                        Journaling::best_effort);
   journal.defer([] { return nullptr; });
   const auto recorded = [&] { return std::ssize(stream_of(memory, "a", 1)); };
   // Bytes that no task has written are holes, which read as zeros.

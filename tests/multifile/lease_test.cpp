@@ -116,13 +116,13 @@ TEST_F(Leases, OfAnotherMachineAreWatched) {
 TEST_F(Leases, ThatAreLockedAreHeldAtOnce) {
   put(store, foreign_lease());
   const auto holder = store.open("a.lease", Access::write);
-  RangeLock lock = holder->lock(0, 1, true, OnConflict::refuse);
+  RangeLock lock = holder->lock(0, 1, true, OnConflict::refusal);
   ASSERT_TRUE(lock);
   EXPECT_EQ(watched(), Holder::living);
   EXPECT_EQ(looks, 0);
   lock = {};
   EXPECT_EQ(look_at_lease(store, "a").holder, Holder::unknown);
-  EXPECT_TRUE(holder->lock(0, 1, true, OnConflict::refuse)) << "nobody who looks keeps a lock";
+  EXPECT_TRUE(holder->lock(0, 1, true, OnConflict::refusal)) << "nobody who looks keeps a lock";
 }
 
 }  // namespace

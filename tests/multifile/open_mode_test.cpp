@@ -12,11 +12,11 @@ namespace {
 
 TEST(OpenMode, DirectionWords) {
   for (const char* words : {"w", "wb", "bw", "r,w", "w,r", "posix,bw", ",,wb,", "br,wb"})
-    EXPECT_EQ(parse_open_mode(words).direction, Direction::write) << words;
+    EXPECT_EQ(parse_open_mode(words).direction, OpenDirection::write) << words;
   for (const char* words : {"r", "rb", "br", "ansi,r"})
-    EXPECT_EQ(parse_open_mode(words).direction, Direction::read) << words;
+    EXPECT_EQ(parse_open_mode(words).direction, OpenDirection::read) << words;
   for (const char* words : {"", "W", "RB", "write", "posix", "w b"})
-    EXPECT_EQ(parse_open_mode(words).direction, Direction::none) << words;
+    EXPECT_EQ(parse_open_mode(words).direction, OpenDirection::none) << words;
 }
 
 // Returns the words of a text like known_words(): one per alternative, with a value for capital letters.
@@ -137,8 +137,8 @@ TEST(OpenMode, ClassicWordsWithBlanksAreIgnoredAndKept) {
   EXPECT_FALSE(c.wanted || c.merge || c.renumber);
   EXPECT_EQ(c.tasks, 0);
   EXPECT_EQ(c.buddies, 0);
-  EXPECT_EQ(parse_open_mode("r, wb").direction, Direction::read);
-  EXPECT_EQ(parse_open_mode(" wb").direction, Direction::none);
+  EXPECT_EQ(parse_open_mode("r, wb").direction, OpenDirection::read);
+  EXPECT_EQ(parse_open_mode(" wb").direction, OpenDirection::none);
 }
 
 TEST(OpenMode, BlanksBehindAnEqualsSignAreOfTheValue) {
@@ -217,10 +217,10 @@ TEST(OpenMode, UnknownWordsAreKeptOrRefused) {
 
 TEST(OpenMode, AdditionsDoNotChangeTheDirection) {
   const OpenMode mode = parse_open_mode("r,ansi", "w,posix,strict");
-  EXPECT_EQ(mode.direction, Direction::read);
+  EXPECT_EQ(mode.direction, OpenDirection::read);
   EXPECT_TRUE(mode.posix);
   EXPECT_TRUE(mode.strict);
-  EXPECT_EQ(parse_open_mode("posix", "r").direction, Direction::none);
+  EXPECT_EQ(parse_open_mode("posix", "r").direction, OpenDirection::none);
 }
 
 }  // namespace

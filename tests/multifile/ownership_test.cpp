@@ -25,7 +25,7 @@ namespace sheaf::test::ownership_test {
 namespace {
 
 using std::chrono::milliseconds;
-using Look = Ownership::Look;
+using LeaseCheck = Ownership::LeaseCheck;
 
 std::optional<format::Lease> lease_in(Store& store, const std::string& path = "a") {
   return look_at_lease_file(store, path + ".lease").lease;
@@ -68,7 +68,7 @@ std::string refusal(Store& store, const OwnershipRequest& request = {}) {
   return problem ? problem->what() : "";
 }
 
-bool is_lost(Ownership& ownership, Look look = Look::at_handle) {
+bool is_lost(Ownership& ownership, LeaseCheck look = LeaseCheck::handle) {
   return attempt([&] { ownership.require_owned(look); }).has_value();
 }
 
@@ -108,7 +108,7 @@ TEST_F(OwnershipOfAName, IsThereAtOnceAndMovesUntilItIsGivenBack) {
   for (int tries = 0; tries < 1000 && lease_in(store)->counter < 2; ++tries)
     std::this_thread::sleep_for(milliseconds(10));
   EXPECT_GE(lease_in(store)->counter, 2u);
-  EXPECT_FALSE(is_lost(*own, Look::at_name));
+  EXPECT_FALSE(is_lost(*own, LeaseCheck::name));
   own.reset();
   EXPECT_TRUE(store.paths().empty());
   EXPECT_TRUE(take_warnings().empty());
@@ -122,14 +122,14 @@ TEST_F(OwnershipOfAName, CostsAFileAnOpenAndItsRemoval) {
   EXPECT_EQ(counted.operations(Operation::open), 1);
   EXPECT_EQ(counted.operations(Operation::write), 1);
   EXPECT_EQ(counted.operations(), 2);
-  own->require_owned(Look::at_name);
+  own->require_owned(LeaseCheck::name);
   EXPECT_EQ(counted.operations(), 3) << "a status";
   own.reset();
   EXPECT_EQ(counted.operations(Operation::remove), 1);
   EXPECT_LE(counted.operations(), 5);
 }
 
-bool is_lost(WritingRight& right, Look look = Look::before_write) {
+bool is_lost(WritingRight& right, LeaseCheck look = LeaseCheck::pre_write) {
   const auto problem = attempt([&] { right.require(look); });
   EXPECT_TRUE(!problem || problem->code() == Code::foreign) << problem->what();
   return problem.has_value();
@@ -238,16 +238,16 @@ TEST_F(OwnershipOfAName, AProcessTakesOverFromItselfWithAWarning) {
   EXPECT_EQ(lease_in(store)->id, id) << "the first one raises it no more";
   first.reset();
   EXPECT_TRUE(lease_in(store));
-  EXPECT_FALSE(is_lost(*second, Look::at_name));
+  EXPECT_FALSE(is_lost(*second, LeaseCheck::name));
   second.reset();
   EXPECT_TRUE(store.paths().empty());
 }
 
 TEST_F(OwnershipOfAName, AToolDoesNotTakeOverFromItsOwnProcess) {
   const auto own = Ownership::take(store, "a");
-  OutputSet outputs(store, OutputSet::Existing::replace);
+  OutputSet outputs(store, OutputSet::Existing::replaced);
   EXPECT_THROW(outputs.own("a"), Error);
-  OutputSet others(store, OutputSet::Existing::replace);
+  OutputSet others(store, OutputSet::Existing::replaced);
   others.own("b");
   store.set_contents("b", {});
   EXPECT_NO_THROW(others.check("b")) << "its own";
@@ -260,7 +260,7 @@ TEST_F(OwnershipOfAName, IsLostOnceTheLeaseIsAnothersOrGone) {
   store.remove("a.lease");
   EXPECT_TRUE(is_lost(*own));
   put(store, foreign_lease());
-  const auto problem = attempt([&] { own->require_owned(Look::at_handle); });
+  const auto problem = attempt([&] { own->require_owned(LeaseCheck::handle); });
   ASSERT_TRUE(problem) << "for ever";
   EXPECT_EQ(problem->code(), Code::foreign);
   own.reset();
@@ -282,7 +282,7 @@ TEST_F(OwnershipOfAName, OfProgramsThatTakeItOverAtOnceOneGetsIt) {
       });
     for (auto& thread : threads) thread.join();
     EXPECT_EQ(owners, 1);
-    for (auto& own : taken) EXPECT_TRUE(!own || !is_lost(*own, Look::at_name));
+    for (auto& own : taken) EXPECT_TRUE(!own || !is_lost(*own, LeaseCheck::name));
     taken.clear();
     EXPECT_TRUE(store.paths().empty());
   }
@@ -293,7 +293,7 @@ class FasterOther : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
   std::shared_ptr<File> open(const std::string& path, Access access) override {
-    if (access == Access::beside && !std::exchange(done_, true)) {
+    if (access == Access::sidecar && !std::exchange(done_, true)) {
       inner().remove(path);
       put(inner(), living_lease());
     }
@@ -341,7 +341,7 @@ TEST_F(OwnershipOfAName, NoFailureOfTheStoreLeavesALeaseOrThrows) {
     FaultyStore faulty(memory, plan);
     EXPECT_NO_THROW({
       const auto own = Ownership::take(faulty, "a");
-      if (own) attempt([&] { own->require_owned(Look::at_name); });
+      if (own) attempt([&] { own->require_owned(LeaseCheck::name); });
       std::this_thread::sleep_for(milliseconds(30));
     });
     take_warnings();
@@ -427,9 +427,9 @@ TEST_F(OwnershipAmongHosts, CostsAlsoALookByNameInTheClose) {
   FaultyStore counted(here);
   auto own = Ownership::take(counted, "a");
   EXPECT_EQ(counted.operations(), 3) << "open, write, publish";
-  own->require_owned(Look::at_handle);
+  own->require_owned(LeaseCheck::handle);
   EXPECT_EQ(counted.operations(), 4) << "a flush: a status, which the host answers";
-  own->require_owned(Look::at_name);
+  own->require_owned(LeaseCheck::name);
   EXPECT_EQ(counted.operations(), 7) << "a close: a status, open, read";
   own.reset();
   EXPECT_EQ(counted.operations(), 10) << "status, close, remove";
@@ -443,9 +443,9 @@ TEST_F(OwnershipAmongHosts, WhatAnotherHostHasTakenOverIsLost) {
   request.reopens = false;
   auto thief = Ownership::take(there, "a", request);
   ASSERT_TRUE(thief);
-  EXPECT_TRUE(is_lost(*own, Look::at_name));
+  EXPECT_TRUE(is_lost(*own, LeaseCheck::name));
   own.reset();
-  EXPECT_FALSE(is_lost(*thief, Look::at_name)) << "the lease of the other stays";
+  EXPECT_FALSE(is_lost(*thief, LeaseCheck::name)) << "the lease of the other stays";
   thief.reset();
   EXPECT_TRUE(hosts.paths().empty());
   take_warnings();

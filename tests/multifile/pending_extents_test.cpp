@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace sheaf::held_bytes_test {
+namespace sheaf::pending_extents_test {
 namespace {
 
 std::vector<std::byte> bytes(size_t count, int first) {
@@ -49,4 +49,4 @@ TEST(PendingExtents, AreJoined) {
 }
 
 }  // namespace
-}  // namespace sheaf::held_bytes_test
+}  // namespace sheaf::pending_extents_test

@@ -147,14 +147,14 @@ TEST(CloseMemory, OfALeaderIsBoundedWhateverItsTasksHaveWritten) {
     pretend(writer, model, arrays[static_cast<size_t>(model)]);
     writer.close();
   });
-  const int64_t leader = counting_heap::max_held(0);
+  const int64_t metadata_writer = counting_heap::max_held(0);
   int64_t member = 0;
   for (int t = 1; t < slice_tasks; ++t) member = std::max(member, counting_heap::max_held(t));
   counting_heap::stop();
   std::printf("close %8d tasks of %lld KiB of checksums: %lld KiB at the leader, %lld KiB at a member\n",
-              slice_tasks, static_cast<long long>(4 * of_task >> 10), static_cast<long long>(leader >> 10),
-              static_cast<long long>(member >> 10));
-  EXPECT_LE(leader, leader_limit);
+              slice_tasks, static_cast<long long>(4 * of_task >> 10),
+              static_cast<long long>(metadata_writer >> 10), static_cast<long long>(member >> 10));
+  EXPECT_LE(metadata_writer, leader_limit);
   // Each member may hold its own checksums once, and little else.
   EXPECT_LE(member, 4 * of_task + (4 << 10));
 

@@ -67,7 +67,7 @@ void check(int tasks, int64_t records, bool reads) {
     const auto file = store.open("a", Access::write);
     Collective transfers(counted);
     CollectiveOptions how;
-    how.exchange = CollectiveOptions::Buffering::always;
+    how.exchange = CollectiveOptions::Buffering::enabled;
     how.aggregators = hosts;
     how.buffer = 64 << 10;
     IoCounters tally;
@@ -152,7 +152,7 @@ TEST(CollectiveScale, HostsOfOneTaskTakeLittleMemory) {
     const auto file = store.open("a", Access::write);
     Collective transfers(comm);
     CollectiveOptions how;
-    how.exchange = CollectiveOptions::Buffering::always;
+    how.exchange = CollectiveOptions::Buffering::enabled;
     IoCounters tally;
     std::vector<std::byte> data(record * records, static_cast<std::byte>(comm.rank() % 251 + 1));
     const exchange::FileAccess access{comm.rank() * record, &type,       0,

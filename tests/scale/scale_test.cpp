@@ -30,14 +30,14 @@ int64_t value_of(int task) { return 1000003 * int64_t{task} + 17; }
 // their slice.
 struct Memory {
   int64_t member = 0;
-  int64_t leader = 0;
+  int64_t metadata_writer = 0;
 };
 
 Memory measure(int ntasks) {
   Memory m;
-  const int group = leader_group(ntasks);
+  const int group = metadata_writer_group(ntasks);
   for (int t = 0; t < ntasks; ++t) {
-    int64_t& most = t % group == 0 ? m.leader : m.member;
+    int64_t& most = t % group == 0 ? m.metadata_writer : m.member;
     most = std::max(most, counting_heap::max_held(t));
   }
   return m;
@@ -70,7 +70,7 @@ void print(const char* what, int ntasks, const Outcome& run) {
       "%-5s %8d tasks: %6.2f s, %4lld bytes at a member, %8lld at a leader of %d, %lld collectives, %lld "
       "steps\n",
       what, ntasks, run.seconds, static_cast<long long>(run.memory.member),
-      static_cast<long long>(run.memory.leader), leader_group(ntasks),
+      static_cast<long long>(run.memory.metadata_writer), metadata_writer_group(ntasks),
       static_cast<long long>(run.traffic.collectives), static_cast<long long>(run.traffic.steps));
 }
 
@@ -133,9 +133,9 @@ TEST_P(Scale, WritesAndReadsWithLittleMemoryAndFewMessages) {
   expect_logarithmic(reading.traffic, ntasks, 20);
 
   // Metadata writers hold a bounded number of bytes for each task of their slice.
-  const int64_t slice = leader_group(ntasks);
-  EXPECT_LE(writing.memory.leader, 4608 + 128 * slice);  // the header and its gathered neighbours
-  EXPECT_LE(reading.memory.leader, 4096 + 128 * slice);
+  const int64_t slice = metadata_writer_group(ntasks);
+  EXPECT_LE(writing.memory.metadata_writer, 4608 + 128 * slice);  // the header and its gathered neighbours
+  EXPECT_LE(reading.memory.metadata_writer, 4096 + 128 * slice);
 
   Reader last(posix_store(), name, ntasks - 1, read_mode);
   EXPECT_EQ(last.globalrank(), ntasks - 1);

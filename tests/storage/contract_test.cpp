@@ -349,10 +349,10 @@ TEST_P(StoreContract, ThreadsShareAFile) {
 }
 
 TEST_P(StoreContract, OpensWhatLiesBesideAnotherFileOnlyIfItIsThere) {
-  EXPECT_EQ(error_of([&] { store->open(store / "a", Access::beside); }).code(), Code::not_found);
+  EXPECT_EQ(error_of([&] { store->open(store / "a", Access::sidecar); }).code(), Code::not_found);
   EXPECT_FALSE(store->status(store / "a").exists);
   fresh("a", "abc")->close();
-  const auto file = store->open(store / "a", Access::beside);
+  const auto file = store->open(store / "a", Access::sidecar);
   file->write_at(bytes("x"), 1);
   EXPECT_EQ(read_text(*file, 0, 9), "axc");
 }

@@ -11,10 +11,10 @@
 #include "storage/decorators/shared_handles.hpp"
 #include "testing.hpp"
 
-namespace sheaf::testing::likeness_test {
+namespace sheaf::testing::file_attributes_test {
 namespace {
 
-class LikenessTest : public ::testing::Test {
+class FileAttributesTest : public ::testing::Test {
  protected:
   struct stat made(const std::string& name, mode_t mode) {
     std::ofstream(directory / name) << name;
@@ -33,8 +33,8 @@ class LikenessTest : public ::testing::Test {
     return length < 0 ? "none" : std::string(value.data(), static_cast<size_t>(length));
   }
   void copy_attributes(const std::string& path, const std::string& like,
-                       ReplaceState making = ReplaceState::done) {
-    store.copy_attributes(directory / path, directory / like, making);
+                       ReplaceState state = ReplaceState::done) {
+    store.copy_attributes(directory / path, directory / like, state);
   }
 
   TemporaryDirectory directory;
@@ -54,7 +54,7 @@ std::string list_for_4711(uint16_t rights) {
   return list.append(reinterpret_cast<const char*>(entries.data()), sizeof entries);
 }
 
-TEST_F(LikenessTest, ModeWhateverTheUmaskIs) {
+TEST_F(FileAttributesTest, ModeWhateverTheUmaskIs) {
   const mode_t before = ::umask(077);
   for (const mode_t mode : {0600u, 0640u, 0664u, 0444u, 0755u}) {
     made("old", mode);
@@ -67,7 +67,7 @@ TEST_F(LikenessTest, ModeWhateverTheUmaskIs) {
   ::umask(before);
 }
 
-TEST_F(LikenessTest, NobodyElseMayOpenItUntilItIsDone) {
+TEST_F(FileAttributesTest, NobodyElseMayOpenItUntilItIsDone) {
   made("old", 0664);
   made("new", 0644);
   copy_attributes("new", "old", ReplaceState::begun);
@@ -79,7 +79,7 @@ TEST_F(LikenessTest, NobodyElseMayOpenItUntilItIsDone) {
   EXPECT_EQ(mode_of("other"), 0644u);
 }
 
-TEST_F(LikenessTest, OwnerAndGroup) {
+TEST_F(FileAttributesTest, OwnerAndGroup) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   made("old", 04750);
   ASSERT_EQ(::chown((directory / "old").c_str(), 1234, 4321), 0);
@@ -92,7 +92,7 @@ TEST_F(LikenessTest, OwnerAndGroup) {
 }
 
 // Runs in a child, since a process cannot regain root privileges.
-TEST_F(LikenessTest, WhoMayNotGiveAFileAwayGivesNobodyMore) {
+TEST_F(FileAttributesTest, WhoMayNotGiveAFileAwayGivesNobodyMore) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   made("old", 06764);
   ASSERT_EQ(::chown((directory / "old").c_str(), 1234, 4321), 0);
@@ -113,7 +113,7 @@ TEST_F(LikenessTest, WhoMayNotGiveAFileAwayGivesNobodyMore) {
   EXPECT_EQ(mode_of("new"), 0744u);  // the group gets the rights of others, and the owner stays
 }
 
-TEST_F(LikenessTest, ExtendedAttributesAndAccessLists) {
+TEST_F(FileAttributesTest, ExtendedAttributesAndAccessLists) {
   made("old", 0640);
   const std::string old = directory / "old";
   if (::setxattr(old.c_str(), "user.project", "fusion", 6, 0) != 0)
@@ -129,7 +129,7 @@ TEST_F(LikenessTest, ExtendedAttributesAndAccessLists) {
   EXPECT_EQ(mode_of("new"), mode_of("old"));
 }
 
-TEST_F(LikenessTest, AListThatTheDirectoryGaveTheNewFileGoes) {
+TEST_F(FileAttributesTest, AListThatTheDirectoryGaveTheNewFileGoes) {
   made("old", 0600);
   const std::string list = list_for_4711(6);
   if (::setxattr(directory.path().c_str(), "system.posix_acl_default", list.data(), list.size(), 0) != 0)
@@ -141,7 +141,7 @@ TEST_F(LikenessTest, AListThatTheDirectoryGaveTheNewFileGoes) {
   EXPECT_EQ(mode_of("new"), 0600u);
 }
 
-TEST_F(LikenessTest, LinksAreNeverFollowedToTheNewFile) {
+TEST_F(FileAttributesTest, LinksAreNeverFollowedToTheNewFile) {
   made("old", 0666);
   made("private", 0600);
   ::symlink("private", (directory / "new").c_str());
@@ -151,7 +151,7 @@ TEST_F(LikenessTest, LinksAreNeverFollowedToTheNewFile) {
   EXPECT_EQ(mode_of("private"), 0600u);
 }
 
-TEST_F(LikenessTest, NewFilesGoWhereLinksLead) {
+TEST_F(FileAttributesTest, NewFilesGoWhereLinksLead) {
   std::filesystem::create_directory(directory / "far");
   ::symlink("far/b", (directory / "a").c_str());
   ::symlink((directory / "c").c_str(), (directory / "far/b").c_str());
@@ -166,4 +166,4 @@ TEST_F(LikenessTest, NewFilesGoWhereLinksLead) {
 }
 
 }  // namespace
-}  // namespace sheaf::testing::likeness_test
+}  // namespace sheaf::testing::file_attributes_test

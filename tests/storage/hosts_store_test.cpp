@@ -173,7 +173,7 @@ TEST(HostsAgree, WhereTheFileSystemIsCoherent) {
 
 bool locks_here(Store& store, const std::string& path) {
   const auto file = store.open(path, Access::create);
-  return bool(file->lock(0, 10, true, OnConflict::refuse));
+  return bool(file->lock(0, 10, true, OnConflict::refusal));
 }
 
 TEST(HostsLocks, EndAtTheHost) {
@@ -203,8 +203,8 @@ TEST(HostsLocks, HoldEverywhereIfTheyAreGlobalOrTheFileSystemLocal) {
 TEST(HostsLocks, ThatAreNotThereAreRefused) {
   Cluster cluster({.locks = LockScope::none});
   const auto a = cluster.a.open("f", Access::create);
-  for (const OnConflict barred : {OnConflict::wait, OnConflict::refuse})
-    EXPECT_EQ(error_of([&] { (void)a->lock(0, 10, true, barred); }).errno_value(), ENOLCK);
+  for (const OnConflict on_conflict : {OnConflict::wait, OnConflict::refusal})
+    EXPECT_EQ(error_of([&] { (void)a->lock(0, 10, true, on_conflict); }).errno_value(), ENOLCK);
 }
 
 TEST(HostsLocks, OfAllHostsBringBytesToTheNextHolder) {

@@ -38,10 +38,10 @@ TEST_F(PosixStoreTest, WritesPastTheCacheOfFuseHaveADescriptorWhereLengthsAreKep
   };
   for (const FileSystem kind : {FileSystem::glusterfs, FileSystem::moosefs, FileSystem::fuse}) {
     const auto file = store.open(directory / name_of(kind), Access::create);
-    DirectIo& past = *file->traits().past_cache;
+    DirectIo& past = *file->traits().direct_io;
     past.know(kind);
     const auto before = open_now();
-    EXPECT_TRUE(past.write_past_cache(bytes("abc"), 0));
+    EXPECT_TRUE(past.write_directly(bytes("abc"), 0));
     EXPECT_EQ(open_now() - before, kind != FileSystem::glusterfs) << name_of(kind);
     past.publish();
     EXPECT_EQ(open_now(), before) << name_of(kind);
@@ -53,7 +53,7 @@ TEST_F(PosixStoreTest, WhatOnlySeemsToLieBesideAnotherFileIsForeign) {
   const std::string other = directory / "other";
   store.open(other, Access::fresh)->write_at(bytes("abc"), 0);
   const auto refused = [&](const std::string& name) {
-    const Error e = error_of([&] { store.open(directory / name, Access::beside); });
+    const Error e = error_of([&] { store.open(directory / name, Access::sidecar); });
     EXPECT_NE(std::string(e.what()).find(directory / name), std::string::npos) << e.what();
     return e.code();
   };
@@ -69,7 +69,7 @@ TEST_F(PosixStoreTest, WhatOnlySeemsToLieBesideAnotherFileIsForeign) {
   EXPECT_EQ(refused("name"), Code::foreign);
   EXPECT_EQ(refused("other"), Code::foreign);
   ::unlink((directory / "name").c_str());
-  EXPECT_EQ(read_text(*store.open(other, Access::beside), 0, 9), "abc");
+  EXPECT_EQ(read_text(*store.open(other, Access::sidecar), 0, 9), "abc");
   EXPECT_FALSE(store.status(directory / "nothing").exists);
 }
 

@@ -74,7 +74,7 @@ void expect_exclusion(File& one, File& two) {
   RangeLock first = one.lock(100, 50, true);
   RangeLock second, third;
   EXPECT_TRUE(waits([&] { second = two.lock(120, 10, true); }, [&] { first = {}; }));
-  EXPECT_FALSE(one.lock(125, 1, true, OnConflict::refuse));
+  EXPECT_FALSE(one.lock(125, 1, true, OnConflict::refusal));
   EXPECT_FALSE(waits([&] { third = one.lock(0, 50, true); }, [] {}));
   EXPECT_TRUE(second && third);
 }
@@ -101,7 +101,7 @@ TEST(RangeLocks, AreNotWaitedForWithoutEnd) {
   EXPECT_TRUE(locks.lock(15, 10, true, std::chrono::milliseconds(0)));
 }
 
-TEST(LockPatience, IsForAllTasksOneAfterTheOtherAndHasABound) {
+TEST(LockTimeout, IsForAllTasksOneAfterTheOtherAndHasABound) {
   EXPECT_GE(lock_timeout(1, 0), std::chrono::seconds(1));
   EXPECT_GE(lock_timeout(100, 1 << 20) - lock_timeout(1, 0), std::chrono::seconds(90));
   EXPECT_GT(lock_timeout(1000, 1 << 20), lock_timeout(100, 1 << 20));
@@ -162,17 +162,17 @@ TEST_F(ProgramLock, IsToldWithItsRange) {
   for (const bool by_another : {false, true}) {
     take(1000, 500, by_another);
     for (const bool exclusive : {false, true}) {
-      const RangeLock told = file->lock(1200, 1000, exclusive, OnConflict::tell);
+      const RangeLock told = file->lock(1200, 1000, exclusive, OnConflict::report);
       EXPECT_FALSE(told);
       EXPECT_EQ(told.from, 1000);
       EXPECT_EQ(told.to, 1500);
     }
-    EXPECT_TRUE(file->lock(1500, 1000, true, OnConflict::tell));
-    EXPECT_TRUE(file->lock(0, 1000, true, OnConflict::tell));
+    EXPECT_TRUE(file->lock(1500, 1000, true, OnConflict::report));
+    EXPECT_TRUE(file->lock(0, 1000, true, OnConflict::report));
     give_back();
-    EXPECT_TRUE(file->lock(1200, 1000, true, OnConflict::tell));
+    EXPECT_TRUE(file->lock(1200, 1000, true, OnConflict::report));
     take(0, 0, by_another);  // the whole file, like lockf(fd, F_LOCK, 0) at its beginning
-    const RangeLock told = file->lock(INT64_MAX - 10, 1, true, OnConflict::tell);
+    const RangeLock told = file->lock(INT64_MAX - 10, 1, true, OnConflict::report);
     EXPECT_FALSE(told);
     EXPECT_EQ(told.from, 0);
     EXPECT_EQ(told.to, INT64_MAX);
@@ -205,7 +205,7 @@ TEST_F(ProgramLock, ThatIsNotGivenBackIsAnErrorThatNamesItsHolder) {
 TEST_F(ProgramLock, IsToldFromThoseOfThisLibrary) {
   const auto other = posix_store().open(path, Access::write);
   RangeLock lock = other->lock(0, 100, true);
-  EXPECT_TRUE(waits([&] { EXPECT_TRUE(file->lock(50, 10, false, OnConflict::tell)); }, [&] { lock = {}; }));
+  EXPECT_TRUE(waits([&] { EXPECT_TRUE(file->lock(50, 10, false, OnConflict::report)); }, [&] { lock = {}; }));
 }
 
 TEST(FileRoom, IsAllocatedWithoutLosingWhatIsThere) {

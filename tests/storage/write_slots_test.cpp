@@ -39,7 +39,7 @@ TEST_P(WriteSlotsContract, AtMostSoManyTasksAreIn) {
       threads.emplace_back([&] {
         const auto own = store().join_slots(made->name(), count);
         for (int i = 0; i < 10; ++i) {
-          const Slot slot(*own);
+          const HeldWriteSlot slot(*own);
           at_work.enter();
           std::this_thread::sleep_for(2ms);
           at_work.leave();
@@ -62,7 +62,7 @@ TEST_P(WriteSlotsContract, WhoeverWaitsGetsTheSlotThatIsGivenBack) {
   const int two = second->take();
   std::atomic<bool> in = false;
   std::thread waiting([&] {
-    const Slot slot(*third);
+    const HeldWriteSlot slot(*third);
     in = true;
   });
   std::this_thread::sleep_for(20ms);
@@ -103,7 +103,7 @@ TEST(LockedSlots, AProcessThatIsKilledLosesItsSlot) {
   made->hide();
   std::atomic<bool> in = false;
   std::thread waiting([&] {
-    const Slot slot(*made);
+    const HeldWriteSlot slot(*made);
     in = true;
   });
   std::this_thread::sleep_for(20ms);
@@ -122,7 +122,7 @@ TEST(LockedSlots, ThreadsWithOneEndCountAsOneTask) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 20; ++i) {
-        const Slot slot(*slots);
+        const HeldWriteSlot slot(*slots);
         at_work.enter();
         std::this_thread::yield();
         at_work.leave();

@@ -78,14 +78,14 @@ class HostedFile final : public File, public DirectIo {
   void sync() override {
     const std::lock_guard lock(world_->mutex);
     require_open();
-    bring();
+    publish_pending();
   }
 
-  void renew() override {
+  void revalidate() override {
     const std::lock_guard lock(world_->mutex);
     require_open();
     if (!world_->has_caches()) return;
-    bring();
+    publish_pending();
     cache().forget();
     server().check();
     since_ = ++world_->clock;
@@ -95,17 +95,17 @@ class HostedFile final : public File, public DirectIo {
   void publish() override {
     const std::lock_guard lock(world_->mutex);
     require_open();
-    bring();
+    publish_pending();
   }
-  int64_t renew_opened() override {
-    renew();
+  int64_t revalidate_opened() override {
+    revalidate();
     return status().links;
   }
   void know(FileSystem) override {}
 
-  FileTraits traits() override { return {.past_cache = world_->has_caches() ? this : nullptr}; }
+  FileTraits traits() override { return {.direct_io = world_->has_caches() ? this : nullptr}; }
 
-  bool write_past_cache(std::span<const std::byte> data, int64_t offset) override {
+  bool write_directly(std::span<const std::byte> data, int64_t offset) override {
     require_writable(path_, writable_);
     require_range(path_, offset, data.size());
     const std::lock_guard lock(world_->mutex);
@@ -123,7 +123,7 @@ class HostedFile final : public File, public DirectIo {
     return true;
   }
 
-  size_t read_past_cache(std::span<std::byte> data, int64_t offset) override {
+  size_t read_directly(std::span<std::byte> data, int64_t offset) override {
     if (world_->options.direct == 0) return read_at(data, offset);
     require_range(path_, offset, data.size());
     const std::lock_guard lock(world_->mutex);
@@ -145,10 +145,10 @@ class HostedFile final : public File, public DirectIo {
   }
 
   RangeLock lock_range(const LockRequest& wanted) override {
-    const auto& [offset, length, exclusive, barred, patience] = wanted;
-    const bool waits = barred != OnConflict::refuse;
+    const auto& [offset, length, exclusive, on_conflict, timeout] = wanted;
+    const bool waits = on_conflict != OnConflict::refusal;
     const Backoff looks;
-    if (!locks().lock(offset, length, exclusive, waits ? patience : std::chrono::milliseconds(0))) {
+    if (!locks().lock(offset, length, exclusive, waits ? timeout : std::chrono::milliseconds(0))) {
       if (!waits) return {};
       throw not_locked(path_, offset, length, "another task", looks.waited());
     }
@@ -174,7 +174,7 @@ class HostedFile final : public File, public DirectIo {
     attempt([&] {
       const std::lock_guard lock(world_->mutex);
       if (world_->has_caches()) --cache().locks_held;
-      if (revalidates()) bring();
+      if (revalidates()) publish_pending();
     });
     locks().unlock(offset, length);
   }
@@ -189,7 +189,7 @@ class HostedFile final : public File, public DirectIo {
     return server().cache;
   }
 
-  void bring() {
+  void publish_pending() {
     if (world_->has_caches()) cache().flush();
     file_->tally.published(who_);
   }
@@ -279,7 +279,7 @@ std::shared_ptr<File> HostsStore::open(const std::string& path, Access access) {
   const std::lock_guard lock(world_->mutex);
   const bool makes = access == Access::create || access == Access::fresh;
   if (world_->directories.contains(path)) {
-    if (access == Access::beside) throw file_error(Code::foreign, path, "is a directory");
+    if (access == Access::sidecar) throw file_error(Code::foreign, path, "is a directory");
     throw os_error("cannot open", path, access == Access::fresh ? EEXIST : EISDIR);
   }
   auto file = world_->find(who_.host, path, makes);

@@ -113,8 +113,8 @@ class TalliedFile final : public ForwardingFile {
     const std::lock_guard lock(ledger().mutex);
     tally_->published(who_);
   }
-  void renew() override {
-    ForwardingFile::renew();
+  void revalidate() override {
+    ForwardingFile::revalidate();
     const std::lock_guard lock(ledger().mutex);
     since_ = tally_->opened();
     tally_->closed(who_);

@@ -137,10 +137,10 @@ class Unscheduled final : public Link {
   explicit Unscheduled(std::unique_ptr<Link> link) : link_(std::move(link)) {}
   const std::vector<ListenerFacts>& listeners() const override { return link_->listeners(); }
   int find(const std::string& host, int occurrence) override { return link_->find(host, occurrence); }
-  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> memory) override {
+  std::unique_ptr<ListenerCall> start(int listener, Request request, std::vector<MemoryRun> memory) override {
     return link_->start(listener, std::move(request), std::move(memory));
   }
-  void rest(double idle) override { link_->rest(idle); }
+  void back_off(double idle) override { link_->back_off(idle); }
   double now() override { return link_->now(); }
   LinkCounts counts() const override { return link_->counts(); }
 
@@ -160,7 +160,7 @@ std::vector<int> placement(const Setting& setting, int run) {
 }
 
 void wait(Messages& messages, Transfer& transfer) {
-  while (!transfer.done()) messages.rest(0);
+  while (!transfer.done()) messages.back_off(0);
 }
 
 // Returns the seconds of an all-to-all transfer from half of the nodes to the other half, in messages of 64
@@ -223,7 +223,7 @@ double striped(const Setting& setting, int run) {
     std::unique_ptr<StripedFile> file;
     std::vector<int64_t> token(static_cast<size_t>(2 + 2 * nodes));
     if (mine->rank() == 0) {
-      file = StripedFile::open(link, name, OpenMode::make);
+      file = StripedFile::open(link, name, SubfileOpenMode::create);
       token = file->token();
     }
     mine->broadcast(std::as_writable_bytes(std::span(token)), 0);

@@ -15,7 +15,7 @@ using namespace sheaf::api;
 int sheaf_abandon(int sid) {
   return succeeds("sheaf_abandon", -1, [&] {
     get_handle(sid);
-    std::unique_ptr<Handle> handle = remove_handle(sid);
+    std::unique_ptr<SionHandle> handle = remove_handle(sid);
     const std::shared_ptr<Store> store = handle->store;
     const std::unique_ptr<AtomicName> unnamed = std::move(handle->atomic);
     const int32_t nfiles = handle->facts().nfiles;

@@ -6,7 +6,7 @@
 
 namespace sheaf::api {
 
-void report_overrun(const char* function, Handle& handle) {
+void report_overrun(const char* function, SionHandle& handle) {
   if (handle.writer->take_overrun())
     warn(function,
          "task " + std::to_string(handle.task()) + " wrote beyond its chunk of " +
@@ -22,7 +22,7 @@ namespace {
 
 // Settles the program's stream, as get_handle() does, before a collective call. If this fails, the task must
 // still take part in the call, so the error is reported, and the close fails later.
-void settle_stream(const char* function, Handle& handle) {
+void settle_stream(const char* function, SionHandle& handle) {
   begin_call(handle);
   if (!handle.plain) return;
   if (const auto problem = attempt([&] { handle.plain->settle(); }))
@@ -31,7 +31,7 @@ void settle_stream(const char* function, Handle& handle) {
 
 // Synchronizes with the program's stream before a close and reports writes beyond the chunk. A failure makes
 // the close fail.
-void report_last_overrun(const char* function, Handle& handle) {
+void report_last_overrun(const char* function, SionHandle& handle) {
   settle_stream(function, handle);
   if (!handle.writer) return;
   // A close may wait for other tasks. Commit first, so that the data are recorded if SIGTERM arrives during
@@ -46,7 +46,7 @@ void report_last_overrun(const char* function, Handle& handle) {
 // Returns -1 if the sid is invalid, 0 on any other error.
 template <class Body>
 int on_found_handle_together(const char* function, int sid, Body&& body) {
-  return on_found_handle(function, sid, -1, 0, [&](Handle& handle) {
+  return on_found_handle(function, sid, -1, 0, [&](SionHandle& handle) {
     const JobEnd end = handle.is_serial() ? JobEnd() : handle.comm()->job_end();
     return collective_call(end, function, [&] { return body(handle); });
   });
@@ -54,9 +54,9 @@ int on_found_handle_together(const char* function, int sid, Body&& body) {
 
 }  // namespace
 
-void close_handle(const char* function, int sid, Handle& opened) {
+void close_handle(const char* function, int sid, SionHandle& opened) {
   report_last_overrun(function, opened);
-  const std::unique_ptr<Handle> handle = remove_handle(sid);
+  const std::unique_ptr<SionHandle> handle = remove_handle(sid);
   const std::unique_ptr<FILE, int (*)(FILE*)> second(handle->second, std::fclose);
   if (handle->reads) return handle->reads->close();
   const int32_t nfiles = handle->facts().nfiles;
@@ -66,7 +66,7 @@ void close_handle(const char* function, int sid, Handle& opened) {
 }
 
 int close_parallel(const char* function, int sid, OpenedBy by) {
-  return on_found_handle_together(function, sid, [&](Handle& handle) {
+  return on_found_handle_together(function, sid, [&](SionHandle& handle) {
     if (by == OpenedBy::mapped && handle.opened_by != by && handle.opened_by != OpenedBy::duplicate)
       throw Error(Code::wrong_mode,
                   "the handle was not opened mapped; close it with the call that fits its open");
@@ -80,7 +80,7 @@ int close_parallel(const char* function, int sid, OpenedBy by) {
 }
 
 int reinit_parallel(const char* function, int sid, long long chunksize) {
-  return on_found_handle_together(function, sid, [&](Handle& handle) {
+  return on_found_handle_together(function, sid, [&](SionHandle& handle) {
     if (!handle.writes)
       throw Error(Code::wrong_mode, "only a multifile opened in parallel for writing can be laid out anew");
     settle_stream(function, handle);
@@ -90,7 +90,7 @@ int reinit_parallel(const char* function, int sid, long long chunksize) {
 }
 
 Comm* comm_of(int sid) {
-  Handle* h = find_handle(sid);
+  SionHandle* h = find_handle(sid);
   return h && !h->is_serial() ? h->comm() : nullptr;
 }
 

@@ -13,7 +13,7 @@ constexpr auto invalid = static_cast<size_t>(-1);
 
 // Validates the arguments and sets `bytes`. A task with invalid arguments takes part in the call with `bytes`
 // = 0, because the other tasks wait for it.
-std::optional<Error> check_request(Handle& handle, const void* data, size_t size, size_t nitems,
+std::optional<Error> check_request(SionHandle& handle, const void* data, size_t size, size_t nitems,
                                    size_t& bytes) {
   return attempt([&] {
     const size_t wanted = bytes_of(size, nitems);
@@ -26,10 +26,10 @@ std::optional<Error> check_request(Handle& handle, const void* data, size_t size
 }  // namespace
 
 size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid) {
-  Handle* h = find_handle(sid);
+  SionHandle* h = find_handle(sid);
   Writer* const writer = h ? h->writes.get() : nullptr;
   if (h && !(writer && writer->collective())) return sion_fwrite(data, size, nitems, sid);
-  return on_found_handle("sion_coll_fwrite", sid, invalid, size_t{0}, [&](Handle& handle) -> size_t {
+  return on_found_handle("sion_coll_fwrite", sid, invalid, size_t{0}, [&](SionHandle& handle) -> size_t {
     begin_call(handle);
     size_t bytes = 0;
     const auto problem = check_request(handle, data, size, nitems, bytes);
@@ -44,10 +44,10 @@ size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid) {
 }
 
 size_t sion_coll_fread(void* data, size_t size, size_t nitems, int sid) {
-  Handle* h = find_handle(sid);
+  SionHandle* h = find_handle(sid);
   Reader* const reader = h ? h->reads.get() : nullptr;
   if (h && !(reader && reader->collective())) return sion_fread(data, size, nitems, sid);
-  return on_found_handle("sion_coll_fread", sid, invalid, size_t{0}, [&](Handle& handle) -> size_t {
+  return on_found_handle("sion_coll_fread", sid, invalid, size_t{0}, [&](SionHandle& handle) -> size_t {
     begin_call(handle);
     size_t bytes = 0;
     size_t items = 0;

@@ -14,7 +14,7 @@ namespace {
 // Creates the reader of a duplicate. If `one` is true, the reader has access to task `rank` only. A rank that
 // is no task of the handle selects the current task, because programs with one task in each process may pass
 // any rank.
-std::unique_ptr<Reader> duplicate(Handle& handle, bool one, int64_t rank) {
+std::unique_ptr<Reader> duplicate(SionHandle& handle, bool one, int64_t rank) {
   const bool parallel = handle.opened_by == OpenedBy::parallel || handle.opened_by == OpenedBy::mapped;
   if (!handle.reads || !parallel)
     throw Error(Code::wrong_mode,
@@ -29,10 +29,10 @@ std::unique_ptr<Reader> duplicate(Handle& handle, bool one, int64_t rank) {
 }  // namespace
 
 int sion_dup(int sid, int mode, int rank, uint64_t key) {
-  return on_handle("sion_dup", sid, -1, [&](Handle& original) {
+  return on_handle("sion_dup", sid, -1, [&](SionHandle& original) {
     const bool one = mode == SION_DUP_RANK || mode == SION_DUP_RANK_KEY;
     const OpenMode how{.posix = original.posix, .stream = original.through_library};
-    auto copy = std::make_unique<Handle>(original.store, duplicate(original, one, rank), how);
+    auto copy = std::make_unique<SionHandle>(original.store, duplicate(original, one, rank), how);
     copy->opened_by = OpenedBy::duplicate;
     if (mode == SION_DUP_RANK_KEY) copy->only_key = key;
     if (original.keys) copy->keys = std::make_unique<KeyvalReader>(*original.keys, *copy->reader);
@@ -41,7 +41,7 @@ int sion_dup(int sid, int mode, int rank, uint64_t key) {
 }
 
 int sion_dedup(int sid) {
-  return on_found_handle("sion_dedup", sid, -1, SION_NOT_SUCCESS, [&](Handle& handle) {
+  return on_found_handle("sion_dedup", sid, -1, SION_NOT_SUCCESS, [&](SionHandle& handle) {
     if (handle.opened_by != OpenedBy::duplicate) throw Error(Code::wrong_mode, "the handle is no duplicate");
     close_handle("sion_dedup", sid, handle);
     return SION_SUCCESS;

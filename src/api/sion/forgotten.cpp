@@ -40,7 +40,7 @@ enum class End : uint8_t { closed, recorded, unrecorded, unnamed };
 
 struct Forgotten {
   int sid;
-  Handle* handle;
+  SionHandle* handle;
   std::string name;
   bool is_first;  // first task of its multifile, which warns
   End end = End::recorded;
@@ -49,14 +49,14 @@ struct Forgotten {
   bool failed() const { return problem.has_value(); }
 };
 
-Forgotten describe(int sid, Handle& handle) {
+Forgotten describe(int sid, SionHandle& handle) {
   Comm* const comm = handle.comm();
   const End end = handle.atomic ? End::unnamed : handle.keeps_journal ? End::recorded : End::unrecorded;
   return {sid, &handle, handle.atomic ? handle.atomic->temporary : handle.writes->base_name(),
           !comm || comm->rank() == 0, end};
 }
 
-bool is_forgotten(const Handle* handle) { return handle && handle->writes && handle->process == forks(); }
+bool is_forgotten(const SionHandle* handle) { return handle && handle->writes && handle->process == forks(); }
 
 bool any_forgotten() {
   for (int sid = 0; sid < max_handles; ++sid)
@@ -67,13 +67,13 @@ bool any_forgotten() {
 std::vector<Forgotten> find_forgotten() {
   std::vector<Forgotten> found;
   for (int sid = 0; sid < max_handles; ++sid)
-    if (Handle* const handle = find_handle(sid); is_forgotten(handle))
+    if (SionHandle* const handle = find_handle(sid); is_forgotten(handle))
       found.push_back(describe(sid, *handle));
   return found;
 }
 
 void commit(const char* where, Forgotten& one) {
-  Handle& handle = *one.handle;
+  SionHandle& handle = *one.handle;
   const CallScope scope;
   one.problem = attempt([&] {
     begin_call(handle);
@@ -158,37 +158,38 @@ void at_exit() {
 }
 
 // Handles of one multifile in this process: a single one, or those of all threads of a team.
-using Group = std::vector<Forgotten>;
+using ForgottenGroup = std::vector<Forgotten>;
 
-bool is_complete(const Group& group) {
+bool is_complete(const ForgottenGroup& group) {
   const auto team = group[0].handle->comm()->thread_team();
   return !team || std::ssize(group) == thread_team_size(*team);
 }
 
 // Returns the multifiles of tasks that can communicate until MPI ends; serial multifiles are excluded. The
 // order is the same on all tasks, so that tasks with several multifiles wait for them in the same order.
-std::vector<Group> parallel_groups() {
-  std::vector<Group> groups;
+std::vector<ForgottenGroup> parallel_groups() {
+  std::vector<ForgottenGroup> groups;
   for (Forgotten& one : find_forgotten()) {
     Comm* const comm = one.handle->comm();
     if (!comm || one.handle->is_serial() || one.handle->told_forgotten) continue;
     const auto team = comm->thread_team();
-    const auto known = std::ranges::find_if(
-        groups, [&](const Group& group) { return team && group[0].handle->comm()->thread_team() == team; });
+    const auto known = std::ranges::find_if(groups, [&](const ForgottenGroup& group) {
+      return team && group[0].handle->comm()->thread_team() == team;
+    });
     if (known == groups.end())
       groups.push_back({std::move(one)});
     else
       known->push_back(std::move(one));
   }
-  std::ranges::stable_sort(groups, {}, [](const Group& group) { return group[0].name; });
-  for (Group& group : groups)
+  std::ranges::stable_sort(groups, {}, [](const ForgottenGroup& group) { return group[0].name; });
+  for (ForgottenGroup& group : groups)
     std::ranges::sort(group, {}, [](const Forgotten& one) { return one.handle->comm()->rank(); });
   return groups;
 }
 
 // Closes the group, with one thread for each handle of a team. Returns true if all closes succeeded. Failures
 // are reported.
-bool close_group(const Group& group) {
+bool close_group(const ForgottenGroup& group) {
   std::vector<int> results(group.size(), 0);
   const auto close = [&](size_t i) { results[i] = close_parallel("MPI_Finalize", group[i].sid); };
   std::vector<std::thread> threads;
@@ -217,14 +218,14 @@ void end_with_mpi() {
   static constexpr const char* where = "MPI_Finalize";
   const auto until = std::chrono::steady_clock::now() + wait_for_others();
   std::vector<Forgotten> left;
-  for (Group& group : parallel_groups()) {
-    Handle& first = *group[0].handle;
+  for (ForgottenGroup& group : parallel_groups()) {
+    SionHandle& first = *group[0].handle;
     for (Forgotten& one : group) commit(where, one);
     const bool named = !first.atomic;
     const bool ready = named && is_complete(group) && std::ranges::none_of(group, &Forgotten::failed);
     const auto rest = std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now());
-    const Presence others = first.comm()->meet_within(ready, std::max(rest, min_wait));
-    if (others == Presence::untold) continue;  // until the process ends
+    const Presence others = first.comm()->wait_for_all(ready, std::max(rest, min_wait));
+    if (others == Presence::unknown) continue;  // until the process ends
     for (Forgotten& one : group) one.handle->told_forgotten = true;
     if (others == Presence::all) {
       for (Forgotten& one : group) one.end = End::closed;

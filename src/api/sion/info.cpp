@@ -25,7 +25,7 @@ std::vector<long long> column(int ntasks, Value&& value) {
 }
 
 // Fills the arrays of a file opened for reading. The arrays remain constant until the close.
-void tabulate(Handle& handle, const Multifile& m) {
+void tabulate(SionHandle& handle, const Multifile& m) {
   Tables& tables = handle.tables;
   if (!tables.chunk_sizes.empty()) return;
   const int n = handle.ntasks();
@@ -49,7 +49,7 @@ void tabulate(Handle& handle, const Multifile& m) {
   }
 }
 
-void tabulate(Handle& handle, Writer& writer) {
+void tabulate(SionHandle& handle, Writer& writer) {
   Tables& tables = handle.tables;
   const int n = handle.ntasks();
   tables.chunk_sizes = column(n, [&](int t) { return writer.tasks()[static_cast<size_t>(t)].geometry.size; });
@@ -67,8 +67,8 @@ void tabulate(Handle& handle, Writer& writer) {
 
 // whole() returns the metadata of a multifile open for reading, lone_writer() the writer of one open for
 // writing. Both return null unless this process has access to all tasks.
-const Multifile* whole(Handle& handle) { return handle.reads ? handle.reads->whole() : nullptr; }
-Writer* lone_writer(Handle& handle) {
+const Multifile* whole(SionHandle& handle) { return handle.reads ? handle.reads->whole() : nullptr; }
+Writer* lone_writer(SionHandle& handle) {
   return handle.writes && handle.writes->is_alone() ? handle.writes.get() : nullptr;
 }
 
@@ -78,7 +78,7 @@ int sion_get_locations(int sid, int* ntasks, int* maxblocks, sion_int64* globals
                        sion_int64* start_of_varheader, sion_int64** sion_chunksizes,
                        sion_int64** sion_globalranks, sion_int64** sion_blockcount,
                        sion_int64** sion_blocksizes) {
-  return succeeds_on_handle("sion_get_locations", sid, [&](Handle& handle) {
+  return succeeds_on_handle("sion_get_locations", sid, [&](SionHandle& handle) {
     sion_int64 skip = -1;
     sion_int64 varheader = -1;
     int blocks = -1;
@@ -109,7 +109,7 @@ int sion_get_locations(int sid, int* ntasks, int* maxblocks, sion_int64* globals
 
 int sion_get_current_location(int sid, int* currentblock, sion_int64* currentpos, int* maxchunks,
                               sion_int64** chunksizes) {
-  return succeeds_on_handle("sion_get_current_location", sid, [&](Handle& handle) {
+  return succeeds_on_handle("sion_get_current_location", sid, [&](SionHandle& handle) {
     if (handle.writer) handle.writer->flush();
     const int64_t block = handle.writer ? handle.writer->chunk() : handle.reader->block();
     const int64_t position = handle.writer ? handle.writer->position() : handle.reader->position();
@@ -127,7 +127,7 @@ int sion_get_current_location(int sid, int* currentblock, sion_int64* currentpos
 
 int sion_get_current_locations(int sid, int* ntasks, sion_int64** sion_currentpos,
                                sion_int64** sion_currentblocknr) {
-  return succeeds_on_handle("sion_get_current_locations", sid, [&](Handle& handle) {
+  return succeeds_on_handle("sion_get_current_locations", sid, [&](SionHandle& handle) {
     const int n = handle.ntasks();
     Tables& tables = handle.tables;
     if (const Multifile* const m = whole(handle)) {
@@ -154,7 +154,7 @@ int sion_get_current_locations(int sid, int* ntasks, sion_int64** sion_currentpo
 }
 
 int sion_get_mapping(int sid, int* mapping_size, sion_int32** mapping, int* numfiles) {
-  return succeeds_on_handle("sion_get_mapping", sid, [&](Handle& handle) {
+  return succeeds_on_handle("sion_get_mapping", sid, [&](SionHandle& handle) {
     give(numfiles, static_cast<int>(handle.facts().nfiles));
     give(mapping_size, -1);
     std::vector<layout::Placement> places;
@@ -176,23 +176,23 @@ int sion_get_mapping(int sid, int* mapping_size, sion_int32** mapping, int* numf
 }
 
 int sion_get_number_of_files(int sid) {
-  return on_handle("sion_get_number_of_files", sid, -1, [](Handle& h) { return int{h.facts().nfiles}; });
+  return on_handle("sion_get_number_of_files", sid, -1, [](SionHandle& h) { return int{h.facts().nfiles}; });
 }
 
 int sion_get_filenumber(int sid) {
-  return on_handle("sion_get_filenumber", sid, -1, [](Handle& h) { return int{h.facts().filenumber}; });
+  return on_handle("sion_get_filenumber", sid, -1, [](SionHandle& h) { return int{h.facts().filenumber}; });
 }
 
 int sion_is_serial_opened(int sid) {
-  return on_handle("sion_is_serial_opened", sid, -1, [](Handle& h) { return int{h.is_serial()}; });
+  return on_handle("sion_is_serial_opened", sid, -1, [](SionHandle& h) { return int{h.is_serial()}; });
 }
 
 int sion_using_hints(int sid) {
-  return on_handle("sion_using_hints", sid, -1, [](Handle& h) { return int{h.hints}; });
+  return on_handle("sion_using_hints", sid, -1, [](SionHandle& h) { return int{h.hints}; });
 }
 
 int sion_get_sizeof(int sid, int* numbytes, int* numfds) {
-  return on_handle("sion_get_sizeof", sid, -1, [&](Handle& h) {
+  return on_handle("sion_get_sizeof", sid, -1, [&](SionHandle& h) {
     int64_t held = sizeof h;
     held += h.writes ? h.writes->bytes_held() + h.writer->buffer_capacity() : h.reads->bytes_held();
     give(numbytes, static_cast<int>(std::min<int64_t>(held, INT32_MAX)));
@@ -213,7 +213,7 @@ int sion_is_thread_safe(void) { return 1; }
 
 int sion_get_keyval_mode(int sid) {
   return on_handle("sion_get_keyval_mode", sid, SION_KEYVAL_UNKNOWN,
-                   [](Handle& h) { return h.facts().keyval ? SION_KEYVAL_INLINE : SION_KEYVAL_NONE; });
+                   [](SionHandle& h) { return h.facts().keyval ? SION_KEYVAL_INLINE : SION_KEYVAL_NONE; });
 }
 
 char* sion_keyval_type_to_str(int type) {
@@ -227,12 +227,12 @@ int sion_get_endianness(void) { return native_order == ByteOrder::big; }
 
 int sion_get_file_endianness(int sid) {
   return on_handle("sion_get_file_endianness", sid, -1,
-                   [](Handle& h) { return int{h.facts().userdata_order == ByteOrder::big}; });
+                   [](SionHandle& h) { return int{h.facts().userdata_order == ByteOrder::big}; });
 }
 
 int sion_endianness_swap_needed(int sid) {
   return on_handle("sion_endianness_swap_needed", sid, 1,
-                   [](Handle& h) { return int{h.facts().userdata_order != native_order}; });
+                   [](SionHandle& h) { return int{h.facts().userdata_order != native_order}; });
 }
 
 void sion_swap(void* target, void* source, int size, int n, int do_swap) {

@@ -14,19 +14,19 @@ using namespace sheaf::api;
 
 namespace {
 
-struct Entry {
+struct IoInfoEntry {
   std::string name;
   size_t size;
   int role;
 };
 
-std::vector<Entry> entries_of(Handle& handle) {
+std::vector<IoInfoEntry> entries_of(SionHandle& handle) {
   const FileFacts facts = handle.facts();
   if (handle.reads)
     return {{handle.path(), static_cast<size_t>(handle.reader->sizes().total()), SION_ROLE_READER}};
   Writer* const writer = handle.writes.get();
   const auto own = static_cast<size_t>(writer->stream().bytes_written());
-  std::vector<Entry> entries{{handle.path(), own, SION_ROLE_WRITER}};
+  std::vector<IoInfoEntry> entries{{handle.path(), own, SION_ROLE_WRITER}};
   const std::string base = writer->base_name();
   for (int level = 0; level < handle.buddies; ++level) {
     const auto name = [&](int number) { return format::physical_name(buddy_name(base, level), number); };
@@ -40,10 +40,10 @@ std::vector<Entry> entries_of(Handle& handle) {
 
 // Returns a block of memory that holds the struct, the arrays and the names, so that one free() releases
 // everything.
-sion_io_stat_t* pack(std::vector<Entry> entries, int roles) {
-  std::erase_if(entries, [roles](const Entry& entry) { return (entry.role & roles) == 0; });
+sion_io_stat_t* pack(std::vector<IoInfoEntry> entries, int roles) {
+  std::erase_if(entries, [roles](const IoInfoEntry& entry) { return (entry.role & roles) == 0; });
   size_t bytes = sizeof(sion_io_stat_t);
-  for (const Entry& entry : entries)
+  for (const IoInfoEntry& entry : entries)
     bytes += sizeof(char*) + sizeof(size_t) + sizeof(int) + entry.name.size() + 1;
   auto* const info = static_cast<sion_io_stat_t*>(std::malloc(bytes));
   if (!info) throw std::bad_alloc();
@@ -64,7 +64,7 @@ sion_io_stat_t* pack(std::vector<Entry> entries, int roles) {
 }  // namespace
 
 sion_io_stat_t* sion_get_io_info_by_spec(int sid, int roles, int) {
-  return on_handle("sion_get_io_info", sid, static_cast<sion_io_stat_t*>(nullptr), [&](Handle& handle) {
+  return on_handle("sion_get_io_info", sid, static_cast<sion_io_stat_t*>(nullptr), [&](SionHandle& handle) {
     return handle.buddies > 0 ? pack(entries_of(handle), roles) : nullptr;
   });
 }

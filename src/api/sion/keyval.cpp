@@ -17,14 +17,14 @@ void require_keyval(bool keyval) {
 }
 
 // Returns the byte order of the current physical file. The files of a set may have different byte orders.
-ByteOrder metadata_order(Handle& handle) {
+ByteOrder metadata_order(SionHandle& handle) {
   if (const Multifile* const all = handle.reads->whole())
     return all->file_of(handle.reads->task()).header.metadata_order;
   return handle.facts().metadata_order;
 }
 
 // Returns the records of the current task of a handle.
-KeyvalIndex& find_index(Handle& handle) {
+KeyvalIndex& find_index(SionHandle& handle) {
   const int task = handle.task();
   if (!handle.keys) {
     ReadStream& stream = get_reader(handle);
@@ -37,7 +37,7 @@ KeyvalIndex& find_index(Handle& handle) {
   return handle.keys->add(task, metadata_order(handle));
 }
 
-KeyvalIndex& get_index(Handle& handle) {
+KeyvalIndex& get_index(SionHandle& handle) {
   if (!handle.current_keys) [[unlikely]]
     handle.current_keys = &find_index(handle);
   return *handle.current_keys;
@@ -47,10 +47,10 @@ KeyvalIndex& get_index(Handle& handle) {
 // another key.
 template <class Result, class Body>
 Result on_keys(const char* function, int sid, Result failure, Body&& body) {
-  Handle* const h = find_handle(sid);
+  SionHandle* const h = find_handle(sid);
   const auto task = [h] { return h ? h->task() : -1; };
   return guarded(function, task, failure, [&]() -> Result {
-    Handle& handle = h && !h->plain ? *h : get_handle(sid);
+    SionHandle& handle = h && !h->plain ? *h : get_handle(sid);
     const auto hides = [&handle](uint64_t key) { return handle.only_key && *handle.only_key != key; };
     return body(get_index(handle), hides);
   });
@@ -68,10 +68,10 @@ int succeeds_on_keys(const char* function, int sid, Body&& body) {
 [[gnu::noinline]] size_t write_key_slowly(const void* data, uint64_t key, size_t size, size_t nitems,
                                           int sid) {
   constexpr const char* function = "sion_fwrite_key";
-  Handle* const h = find_handle(sid);
+  SionHandle* const h = find_handle(sid);
   const size_t failure = h && size > 0 ? static_cast<size_t>(-1) : 0;
   return guarded(function, h ? h->task() : -1, failure, [&]() -> size_t {
-    Handle& handle = h ? *h : get_handle(sid);
+    SionHandle& handle = h ? *h : get_handle(sid);
     begin_call(handle);
     if (size == 0)
       throw Error(Code::invalid_argument,
@@ -99,7 +99,7 @@ int succeeds_on_keys(const char* function, int sid, Body&& body) {
 }  // namespace
 
 size_t sion_fwrite_key(const void* data, uint64_t key, size_t size, size_t nitems, int sid) {
-  if (Handle* h = find_handle(sid)) [[likely]] {
+  if (SionHandle* h = find_handle(sid)) [[likely]] {
     size_t bytes;
     if (size != 0 && data && !__builtin_mul_overflow(size, nitems, &bytes) &&
         put_record(*h->out_records, key, data, bytes)) [[likely]]

@@ -37,9 +37,9 @@ std::optional<Error> check_arguments(const MappedOpen& call, OpenMode& own) {
   });
 }
 
-std::unique_ptr<Handle> open_mapped_to_write(std::unique_ptr<Comm> comm, const MappedOpen& call,
-                                             const std::shared_ptr<Store>& store, const OpenMode& mode,
-                                             const Ownership* ownership) {
+std::unique_ptr<SionHandle> open_mapped_to_write(std::unique_ptr<Comm> comm, const MappedOpen& call,
+                                                 const std::shared_ptr<Store>& store, const OpenMode& mode,
+                                                 const Ownership* ownership) {
   std::vector<MappedWriteTask> tasks;
   const auto n = static_cast<size_t>(*call.nlocaltasks);
   for (size_t i = 0; i < n; ++i)
@@ -53,34 +53,34 @@ std::unique_ptr<Handle> open_mapped_to_write(std::unique_ptr<Comm> comm, const M
                                    call.name_of,
                                    call.fname};
   auto writer = std::make_unique<Writer>(*store, std::move(comm), request, mode);
-  auto handle = std::make_unique<Handle>(store, std::move(writer), mode);
+  auto handle = std::make_unique<SionHandle>(store, std::move(writer), mode);
   handle->atomic = std::move(atomic);
   return handle;
 }
 
 // Opens an existing multifile for reading or appending.
-std::unique_ptr<Handle> open_mapped_again(std::unique_ptr<Comm> comm, const MappedOpen& call,
-                                          const std::shared_ptr<Store>& store, const OpenMode& mode,
-                                          const Ownership* ownership) {
+std::unique_ptr<SionHandle> open_mapped_again(std::unique_ptr<Comm> comm, const MappedOpen& call,
+                                              const std::shared_ptr<Store>& store, const OpenMode& mode,
+                                              const Ownership* ownership) {
   MappedReadRequest request{call.fname, *call.nlocaltasks < 0, {}, call.name_of};
   std::vector<int64_t> tasks;
   for (int i = 0; i < *call.nlocaltasks; ++i) tasks.push_back((*call.globalranks)[i]);
   request.tasks = tasks;
   if (mode.append) {
     const MappedAppendRequest to_append{request, 0, ownership ? ownership->right() : nullptr};
-    return std::make_unique<Handle>(store, std::make_unique<Writer>(*store, std::move(comm), to_append, mode),
-                                    mode);
+    return std::make_unique<SionHandle>(
+        store, std::make_unique<Writer>(*store, std::move(comm), to_append, mode), mode);
   }
-  return std::make_unique<Handle>(store, std::make_unique<Reader>(*store, std::move(comm), request, mode),
-                                  mode);
+  return std::make_unique<SionHandle>(store, std::make_unique<Reader>(*store, std::move(comm), request, mode),
+                                      mode);
 }
 
-std::span<const OwnTask> tasks_of(Handle& handle) {
+std::span<const OwnTask> tasks_of(SionHandle& handle) {
   return handle.writes ? handle.writes->tasks() : handle.reads->tasks();
 }
 
-struct Results {
-  Results(const MappedOpen& call, std::span<const OwnTask> tasks)
+struct MappedResults {
+  MappedResults(const MappedOpen& call, std::span<const OwnTask> tasks)
       : ranks(call.globalranks, tasks.size()),
         sizes(call.chunksizes, tasks.size()),
         files(call.filenumbers, tasks.size()),
@@ -137,10 +137,10 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
     keep_ownership(*handle, std::move(ownership));
     if (process == 0 && !mode.writes())
       report_found(call.function, mode, *handle->reads, call.fname, process);
-    std::unique_ptr<Results> results;
-    Handle& opened = *handle;
-    const int sid = enter_opened(comm, true, std::move(handle), call.fileptr, [&](Handle&) {
-      if (!mode.creates()) results = std::make_unique<Results>(call, tasks_of(opened));
+    std::unique_ptr<MappedResults> results;
+    SionHandle& opened = *handle;
+    const int sid = enter_opened(comm, true, std::move(handle), call.fileptr, [&](SionHandle&) {
+      if (!mode.creates()) results = std::make_unique<MappedResults>(call, tasks_of(opened));
     });
     if (results) {
       results->give();

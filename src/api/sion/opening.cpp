@@ -90,13 +90,13 @@ std::shared_ptr<Ownership> take_ownership(const std::shared_ptr<Store>& store, c
   return Ownership::take(store, path, request);
 }
 
-void keep_ownership(Handle& handle, std::shared_ptr<Ownership> ownership) {
+void keep_ownership(SionHandle& handle, std::shared_ptr<Ownership> ownership) {
   if (!handle.writes) return;
   handle.writes->own(ownership);
   handle.ownership = std::move(ownership);
 }
 
-void give_stream(Handle& handle, FILE** fileptr) {
+void give_stream(SionHandle& handle, FILE** fileptr) {
   if (fileptr) *fileptr = handle.posix ? nullptr : handle.stream();
 }
 
@@ -119,9 +119,9 @@ std::optional<Error> check_arguments(const ParallelOpen& call, int task, OpenMod
   });
 }
 
-std::unique_ptr<Handle> open_parallel_to_write(std::unique_ptr<Comm> comm, const ParallelOpen& call,
-                                               const std::shared_ptr<Store>& store, const OpenMode& mode,
-                                               const Ownership* ownership) {
+std::unique_ptr<SionHandle> open_parallel_to_write(std::unique_ptr<Comm> comm, const ParallelOpen& call,
+                                                   const std::shared_ptr<Store>& store, const OpenMode& mode,
+                                                   const Ownership* ownership) {
   auto atomic = begin_atomic(*comm, mode, call.fname, *store, call.name_of != nullptr, ownership);
   ParallelWriteRequest request{.path = atomic ? std::string_view(atomic->temporary) : call.fname,
                                .stored_name = call.fname,
@@ -136,28 +136,28 @@ std::unique_ptr<Handle> open_parallel_to_write(std::unique_ptr<Comm> comm, const
     request.local = call.local(*comm);
   }
   auto writer = std::make_unique<Writer>(*store, std::move(comm), std::move(request), mode);
-  auto handle = std::make_unique<Handle>(store, std::move(writer), mode);
+  auto handle = std::make_unique<SionHandle>(store, std::move(writer), mode);
   handle->atomic = std::move(atomic);
   return handle;
 }
 
-std::unique_ptr<Handle> open_parallel_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call,
-                                              const std::shared_ptr<Store>& store, const OpenMode& mode,
-                                              const Ownership*) {
-  return std::make_unique<Handle>(
+std::unique_ptr<SionHandle> open_parallel_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call,
+                                                  const std::shared_ptr<Store>& store, const OpenMode& mode,
+                                                  const Ownership*) {
+  return std::make_unique<SionHandle>(
       store, std::make_unique<Reader>(*store, std::move(comm), call.fname, mode, call.name_of, call.means_of),
       mode);
 }
 
-std::unique_ptr<Handle> open_parallel_to_append(std::unique_ptr<Comm> comm, const ParallelOpen& call,
-                                                const std::shared_ptr<Store>& store, const OpenMode& mode,
-                                                const Ownership* ownership) {
+std::unique_ptr<SionHandle> open_parallel_to_append(std::unique_ptr<Comm> comm, const ParallelOpen& call,
+                                                    const std::shared_ptr<Store>& store, const OpenMode& mode,
+                                                    const Ownership* ownership) {
   const int64_t task = comm->rank();
   const MappedAppendRequest request{{call.fname, false, std::span(&task, 1), call.name_of},
                                     comm->size(),
                                     ownership ? ownership->right() : nullptr};
-  return std::make_unique<Handle>(store, std::make_unique<Writer>(*store, std::move(comm), request, mode),
-                                  mode);
+  return std::make_unique<SionHandle>(store, std::make_unique<Writer>(*store, std::move(comm), request, mode),
+                                      mode);
 }
 
 // Prints how a file is accessed collectively, if SION_COLLDEBUG requests it. The first task of the file
@@ -176,7 +176,7 @@ void report_collectors(Opened& opened, const std::string& path, const char* what
                  printable(path).c_str(), static_cast<int>(opened.task()), together->group().size());
 }
 
-void report_collectors(Handle& handle, int level) {
+void report_collectors(SionHandle& handle, int level) {
   if (handle.writes) report_collectors(*handle.writes, handle.path(), "writing", level);
   if (handle.reads) report_collectors(*handle.reads, handle.path(), "reading", level);
 }
@@ -189,9 +189,9 @@ std::shared_ptr<Store> store_for(const char* fname, bool named, bool shares) {
   return shares ? std::make_shared<SharedHandles>(std::move(store), *all) : std::move(store);
 }
 
-int enter_opened(Comm& comm, bool agrees, std::unique_ptr<Handle> handle, FILE** stream,
-                 const std::function<void(Handle&)>& more) {
-  Handle& opened = *handle;
+int enter_opened(Comm& comm, bool agrees, std::unique_ptr<SionHandle> handle, FILE** stream,
+                 const std::function<void(SionHandle&)>& more) {
+  SionHandle& opened = *handle;
   FILE* made = nullptr;
   int sid = -1;
   const auto problem = attempt([&] {
@@ -240,7 +240,7 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
                 .took_over = ownership && ownership->took_over(),
                 .is_local = ownership && ownership->is_local(),
                 .lease = ownership ? ownership->id() : 0};
-    reads = !problem && own.direction == Direction::read;
+    reads = !problem && own.direction == OpenDirection::read;
     OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "",
                                   same, problem, &any);
     const bool extras = any.has_extras || mode.term_flush;
@@ -260,7 +260,7 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     if (!mode.append) handle->buddies = mode.collective.buddies;
     report_collectors(*handle, mode.collective.debug);
     std::unique_ptr<char, void (*)(void*)> name(nullptr, std::free);
-    const int sid = enter_opened(comm, extras, std::move(handle), call.fileptr, [&](Handle& opened) {
+    const int sid = enter_opened(comm, extras, std::move(handle), call.fileptr, [&](SionHandle& opened) {
       if (!call.newfname) return;
       std::string path = opened.path();
       if (opened.atomic) path.replace(0, opened.atomic->temporary.size(), opened.atomic->path);

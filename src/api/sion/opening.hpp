@@ -25,7 +25,7 @@ void report_found(const char* function, const OpenMode& mode, const Reader& read
                   int task);
 
 // If `fileptr` is not null, sets *fileptr to the program's stream, or to NULL in posix mode.
-void give_stream(Handle& handle, FILE** fileptr);
+void give_stream(SionHandle& handle, FILE** fileptr);
 
 // Parses the open mode and adds the words of the environment. Only the first task calls it, so that the
 // environment of other tasks has no effect.
@@ -38,11 +38,11 @@ std::shared_ptr<Ownership> take_ownership(const std::shared_ptr<Store>& store, c
                                           const OpenMode& mode);
 // Stores the ownership in the handle until the close. `ownership` is null on all tasks but the first. No
 // effect on a handle open for reading.
-void keep_ownership(Handle& handle, std::shared_ptr<Ownership> ownership);
+void keep_ownership(SionHandle& handle, std::shared_ptr<Ownership> ownership);
 
 // Warns if the library has detected that the program wrote beyond the chunk of the current task through its
 // own stream (WriteStream::take_overrun). Warns once for each detection.
-void report_overrun(const char* function, Handle& handle);
+void report_overrun(const char* function, SionHandle& handle);
 
 // Arguments of a parallel open, as in the C interface (sion_mpi.h).
 struct ParallelOpen {
@@ -79,8 +79,8 @@ std::shared_ptr<Store> store_for(const char* fname, bool named, bool shares);
 // `more`, and adds the handle to the table. Returns the sid of the handle. On failure releases the handle and
 // throws. If `agrees` is true, the call is collective over `comm`, and a failure on one task makes it throw
 // on all tasks.
-int enter_opened(Comm& comm, bool agrees, std::unique_ptr<Handle> handle, FILE** stream,
-                 const std::function<void(Handle&)>& more);
+int enter_opened(Comm& comm, bool agrees, std::unique_ptr<SionHandle> handle, FILE** stream,
+                 const std::function<void(SionHandle&)>& more);
 
 // Opens a parallel multifile. Collective over `comm`. Returns a sid, or -1 on every task.
 SHEAF_EXPORT int open_parallel(std::unique_ptr<Comm> comm, const ParallelOpen& call);
@@ -90,7 +90,7 @@ SHEAF_EXPORT int open_parallel(std::unique_ptr<Comm> comm, const ParallelOpen& c
 SHEAF_EXPORT int close_parallel(const char* function, int sid, OpenedBy by = OpenedBy::parallel);
 // Performs the common part of every close, including streams and the handle table. Throws on error. The call
 // is collective if the open was collective.
-void close_handle(const char* function, int sid, Handle& handle);
+void close_handle(const char* function, int sid, SionHandle& handle);
 SHEAF_EXPORT int reinit_parallel(const char* function, int sid, long long chunksize);
 
 // Returns the Comm of all tasks of a parallel multifile, or null.

@@ -14,7 +14,7 @@ using namespace sheaf::api;
 namespace {
 
 int print(const char* function, int sid, const char* format, va_list arguments) {
-  return on_handle_to_write(function, sid, -1, [&](Handle& handle) {
+  return on_handle_to_write(function, sid, -1, [&](SionHandle& handle) {
     if (!format) throw Error(Code::invalid_argument, "the format is NULL");
     const auto text = formatted(format, arguments);
     if (!text) throw Error(Code::invalid_argument, "the format cannot be printed", errno);

@@ -18,14 +18,14 @@ namespace {
 
 OpenMode serial_mode(const char* function, const char* file_mode) {
   OpenMode mode = mode_with_environment(file_mode);
-  if (mode.direction == Direction::none) mode.direction = Direction::read;
+  if (mode.direction == OpenDirection::none) mode.direction = OpenDirection::read;
   report_unknown_words(function, mode, -1);
   return mode;
 }
 
-std::unique_ptr<Handle> open_to_write(const char* fname, OpenMode mode, const int* ntasks, int* nfiles,
-                                      sion_int64* const* chunksizes, sion_int32* fsblksize,
-                                      int* const* globalranks) {
+std::unique_ptr<SionHandle> open_to_write(const char* fname, OpenMode mode, const int* ntasks, int* nfiles,
+                                          sion_int64* const* chunksizes, sion_int32* fsblksize,
+                                          int* const* globalranks) {
   require(ntasks, "ntasks");
   require(fsblksize, "fsblksize");
   if (*ntasks < 0) throw Error(Code::invalid_argument, std::to_string(*ntasks) + " tasks");
@@ -49,14 +49,14 @@ std::unique_ptr<Handle> open_to_write(const char* fname, OpenMode mode, const in
   auto writer = std::make_unique<Writer>(*store, request, mode);
   *fsblksize = writer->facts().fsblksize;
   if (nfiles) *nfiles = writer->facts().nfiles;
-  auto handle = std::make_unique<Handle>(store, std::move(writer), mode);
+  auto handle = std::make_unique<SionHandle>(store, std::move(writer), mode);
   handle->atomic = std::move(atomic);
   keep_ownership(*handle, std::move(ownership));
   return handle;
 }
 
-std::unique_ptr<Handle> open_to_read(const char* fname, const OpenMode& mode, int* ntasks, int* nfiles,
-                                     sion_int64** chunksizes, sion_int32* fsblksize, int** globalranks) {
+std::unique_ptr<SionHandle> open_to_read(const char* fname, const OpenMode& mode, int* ntasks, int* nfiles,
+                                         sion_int64** chunksizes, sion_int32* fsblksize, int** globalranks) {
   const auto store = any_store_for(fname);
   auto reader = std::make_unique<Reader>(*store, fname, mode);
   const Multifile& m = reader->multifile();
@@ -75,11 +75,12 @@ std::unique_ptr<Handle> open_to_read(const char* fname, const OpenMode& mode, in
   }
   sizes.give();
   ranks.give();
-  return std::make_unique<Handle>(store, std::move(reader), mode);
+  return std::make_unique<SionHandle>(store, std::move(reader), mode);
 }
 
-std::unique_ptr<Handle> open_to_append(const char* fname, OpenMode mode, int* ntasks, int* nfiles,
-                                       sion_int64** chunksizes, sion_int32* fsblksize, int** globalranks) {
+std::unique_ptr<SionHandle> open_to_append(const char* fname, OpenMode mode, int* ntasks, int* nfiles,
+                                           sion_int64** chunksizes, sion_int32* fsblksize,
+                                           int** globalranks) {
   const auto store = any_store_for(fname);
   auto ownership = take_ownership(store, fname, mode);
   mode.is_local = ownership && ownership->is_local();
@@ -87,7 +88,7 @@ std::unique_ptr<Handle> open_to_append(const char* fname, OpenMode mode, int* nt
   open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
   const MappedAppendRequest request{{fname, true, {}}, 0, ownership ? ownership->right() : nullptr};
   auto handle =
-      std::make_unique<Handle>(store, std::make_unique<Writer>(*store, self_comm(), request, mode), mode);
+      std::make_unique<SionHandle>(store, std::make_unique<Writer>(*store, self_comm(), request, mode), mode);
   keep_ownership(*handle, std::move(ownership));
   return handle;
 }
@@ -124,7 +125,7 @@ int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, si
     report_found("sion_open_rank", mode, *reader, fname, *rank);
     if (chunksize) *chunksize = reader->stream().geometry().size;
     if (fsblksize) *fsblksize = reader->facts().fsblksize;
-    auto handle = std::make_unique<Handle>(store, std::move(reader), mode);
+    auto handle = std::make_unique<SionHandle>(store, std::move(reader), mode);
     handle->opened_by = OpenedBy::serial;
     give_stream(*handle, fileptr);
     return add_handle(handle);
@@ -132,7 +133,7 @@ int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, si
 }
 
 int sion_close(int sid) {
-  return on_found_handle("sion_close", sid, SION_NOT_SUCCESS, SION_NOT_SUCCESS, [&](Handle& handle) {
+  return on_found_handle("sion_close", sid, SION_NOT_SUCCESS, SION_NOT_SUCCESS, [&](SionHandle& handle) {
     if (!handle.is_serial())
       throw Error(Code::wrong_mode,
                   "the handle was opened in parallel; close it with the call that fits its open");

@@ -11,7 +11,7 @@ using namespace sheaf::api;
 namespace {
 
 // Returns the program's stream; throws in posix mode.
-StdioHandle& ansi_stream(Handle& handle) {
+StdioHandle& ansi_stream(SionHandle& handle) {
   if (handle.posix) throw Error(Code::wrong_mode, "there is no FILE* in posix mode");
   return handle.share();
 }
@@ -19,20 +19,20 @@ StdioHandle& ansi_stream(Handle& handle) {
 }  // namespace
 
 FILE* sion_get_fp(int sid) {
-  Handle* h = find_handle(sid);
+  SionHandle* h = find_handle(sid);
   if (h && h->posix) return nullptr;
   return on_handle("sion_get_fp", sid, static_cast<FILE*>(nullptr),
-                   [](Handle& handle) { return handle.second ? handle.second : handle.stream(); });
+                   [](SionHandle& handle) { return handle.second ? handle.second : handle.stream(); });
 }
 
 int sion_get_fd(int sid) {
-  Handle* h = find_handle(sid);
+  SionHandle* h = find_handle(sid);
   if (h && !h->posix && !h->facts().compressed) return -1;
-  return on_handle("sion_get_fd", sid, -1, [](Handle& handle) { return handle.share().descriptor(); });
+  return on_handle("sion_get_fd", sid, -1, [](SionHandle& handle) { return handle.share().descriptor(); });
 }
 
 int sion_set_fp_closed(int sid) {
-  return succeeds_on_handle("sion_set_fp_closed", sid, [](Handle& handle) {
+  return succeeds_on_handle("sion_set_fp_closed", sid, [](SionHandle& handle) {
     if (handle.plain) {
       handle.drop_stream();
       return;
@@ -48,7 +48,7 @@ int sion_set_fp_closed(int sid) {
 }
 
 int sion_set_second_fp(int sid, FILE* fp) {
-  return succeeds_on_handle("sion_set_second_fp", sid, [fp](Handle& handle) {
+  return succeeds_on_handle("sion_set_second_fp", sid, [fp](SionHandle& handle) {
     if (!fp) throw Error(Code::invalid_argument, "the second stream is NULL");
     if (handle.second) {
       warn("sion_set_second_fp", "a second stream is registered already, and stays", handle.task());
@@ -63,7 +63,7 @@ int sion_set_second_fp(int sid, FILE* fp) {
 }
 
 int sion_unset_second_fp(int sid) {
-  return succeeds_on_handle("sion_unset_second_fp", sid, [](Handle& handle) {
+  return succeeds_on_handle("sion_unset_second_fp", sid, [](SionHandle& handle) {
     if (!handle.second) {
       warn("sion_unset_second_fp", "no second stream is registered", handle.task());
       return;
@@ -76,7 +76,7 @@ int sion_unset_second_fp(int sid) {
 }
 
 int sion_optimize_fp_buffer(int sid) {
-  return succeeds_on_handle("sion_optimize_fp_buffer", sid, [](Handle& handle) {
+  return succeeds_on_handle("sion_optimize_fp_buffer", sid, [](SionHandle& handle) {
     if (handle.plain) return;  // uses the buffers of the library
     ansi_stream(handle).set_buffer(static_cast<size_t>(handle.facts().fsblksize));
   });

@@ -21,7 +21,7 @@ std::string rank_in_brackets(int rank) {
 }
 
 [[gnu::noinline]] size_t write_slowly(const void* data, size_t size, size_t nitems, int sid) {
-  return on_handle_to_write("sion_fwrite", sid, size_t{0}, [&](Handle& handle) -> size_t {
+  return on_handle_to_write("sion_fwrite", sid, size_t{0}, [&](SionHandle& handle) -> size_t {
     const size_t bytes = bytes_of(size, nitems);
     if (bytes == 0) return 0;
     if (!data) throw Error(Code::invalid_argument, "the data pointer is NULL");
@@ -32,7 +32,7 @@ std::string rank_in_brackets(int rank) {
 }
 
 [[gnu::noinline]] size_t read_slowly(void* data, size_t size, size_t nitems, int sid) {
-  return on_handle("sion_fread", sid, size_t{0}, [&](Handle& handle) -> size_t {
+  return on_handle("sion_fread", sid, size_t{0}, [&](SionHandle& handle) -> size_t {
     ReadStream& stream = get_reader(handle);
     const size_t bytes = bytes_of(size, nitems);
     if (bytes == 0 || !data) return 0;
@@ -56,8 +56,8 @@ inline void copy_record(void* to, const void* from, size_t bytes) {
 }  // namespace
 
 size_t sion_fwrite(const void* data, size_t size, size_t nitems, int sid) {
-  if (Handle* h = find_handle(sid)) [[likely]] {
-    Window& w = *h->out;
+  if (SionHandle* h = find_handle(sid)) [[likely]] {
+    StreamWindow& w = *h->out;
     size_t bytes;
     if (!__builtin_mul_overflow(size, nitems, &bytes) && bytes - 1 < static_cast<size_t>(w.end - w.at) &&
         data) [[likely]] {
@@ -70,8 +70,8 @@ size_t sion_fwrite(const void* data, size_t size, size_t nitems, int sid) {
 }
 
 size_t sion_fread(void* data, size_t size, size_t nitems, int sid) {
-  if (Handle* h = find_handle(sid)) [[likely]] {
-    Window& w = *h->in;
+  if (SionHandle* h = find_handle(sid)) [[likely]] {
+    StreamWindow& w = *h->in;
     size_t bytes;
     if (!__builtin_mul_overflow(size, nitems, &bytes) && bytes - 1 < static_cast<size_t>(w.end - w.at) &&
         data) [[likely]] {
@@ -84,7 +84,7 @@ size_t sion_fread(void* data, size_t size, size_t nitems, int sid) {
 }
 
 int sion_flush(int sid) {
-  return succeeds_on_handle("sion_flush", sid, [&](Handle& handle) {
+  return succeeds_on_handle("sion_flush", sid, [&](SionHandle& handle) {
     if (!handle.writer) return;
     handle.writes->commit();
     report_overrun("sion_flush", handle);
@@ -93,7 +93,7 @@ int sion_flush(int sid) {
 }
 
 int sion_ensure_free_space(int sid, sion_int64 bytes) {
-  return on_handle("sion_ensure_free_space", sid, SION_NOT_SUCCESS, [&](Handle& handle) {
+  return on_handle("sion_ensure_free_space", sid, SION_NOT_SUCCESS, [&](SionHandle& handle) {
     WriteStream& stream = get_writer(handle);
     const int64_t chunk_size = stream.geometry().size;
     if (bytes < 0 || bytes > chunk_size) {
@@ -113,11 +113,11 @@ int sion_ensure_free_space(int sid, sion_int64 bytes) {
 
 int sion_feof(int sid) {
   return on_handle("sion_feof", sid, -1,
-                   [&](Handle& handle) { return handle.reader ? handle.reader->at_end() : 1; });
+                   [&](SionHandle& handle) { return handle.reader ? handle.reader->at_end() : 1; });
 }
 
 sion_int64 sion_bytes_avail_in_block(int sid) {
-  return on_handle("sion_bytes_avail_in_block", sid, -1LL, [&](Handle& handle) -> sion_int64 {
+  return on_handle("sion_bytes_avail_in_block", sid, -1LL, [&](SionHandle& handle) -> sion_int64 {
     return handle.reader ? handle.reader->available_in_block() : 0;
   });
 }
@@ -125,7 +125,7 @@ sion_int64 sion_bytes_avail_in_block(int sid) {
 sion_int64 sion_bytes_avail_in_chunk(int sid) { return sion_bytes_avail_in_block(sid); }
 
 sion_int64 sion_get_position(int sid) {
-  return on_handle("sion_get_position", sid, -1LL, [&](Handle& handle) -> sion_int64 {
+  return on_handle("sion_get_position", sid, -1LL, [&](SionHandle& handle) -> sion_int64 {
     if (handle.reader) return handle.reader->file_position();
     handle.writer->flush();
     report_overrun("sion_get_position", handle);
@@ -134,7 +134,7 @@ sion_int64 sion_get_position(int sid) {
 }
 
 sion_int64 sion_get_bytes_written(int sid) {
-  return on_handle("sion_get_bytes_written", sid, -1LL, [&](Handle& handle) -> sion_int64 {
+  return on_handle("sion_get_bytes_written", sid, -1LL, [&](SionHandle& handle) -> sion_int64 {
     WriteStream& stream = get_writer(handle);
     stream.flush();
     report_overrun("sion_get_bytes_written", handle);
@@ -144,12 +144,12 @@ sion_int64 sion_get_bytes_written(int sid) {
 
 sion_int64 sion_get_bytes_read(int sid) {
   return on_handle("sion_get_bytes_read", sid, -1LL,
-                   [](Handle& handle) -> sion_int64 { return get_reader(handle).bytes_read(); });
+                   [](SionHandle& handle) -> sion_int64 { return get_reader(handle).bytes_read(); });
 }
 
 namespace {
 
-void seek_in_writing(const char* function, Handle& handle, int rank, int block, sion_int64 position) {
+void seek_in_writing(const char* function, SionHandle& handle, int rank, int block, sion_int64 position) {
   const int64_t before = handle.task();
   const int64_t wanted = rank == SION_CURRENT_RANK ? before : rank;
   const auto mark_as_failed = [&](const Error& why) {
@@ -193,7 +193,7 @@ void report_no_end_position(const char* function, const ReadStream& stream, sion
   report(function, Error(Code::out_of_range, why + ", aborting  ..."), Error::no_task, SION_NOT_SUCCESS);
 }
 
-void seek_in_reading(const char* function, Handle& handle, int rank, int block, sion_int64 position) {
+void seek_in_reading(const char* function, SionHandle& handle, int rank, int block, sion_int64 position) {
   const int64_t before = handle.task();
   const bool switches = rank != SION_CURRENT_RANK && rank != before;
   if (switches) handle.select(rank);
@@ -223,10 +223,10 @@ void seek_in_reading(const char* function, Handle& handle, int rank, int block, 
 int seek(const char* function, int sid, int rank, int block, sion_int64 position, FILE** fileptr) {
   // A serial program has no rank. Its messages therefore name no task, and SION_ERROR_MSG_RANK does not
   // filter them.
-  Handle* const h = find_handle(sid);
+  SionHandle* const h = find_handle(sid);
   const auto task = [h] { return h && !h->is_serial() ? h->task() : Error::no_task; };
   return guarded(function, task, SION_NOT_SUCCESS, [&] {
-    Handle& handle = get_handle(sid);
+    SionHandle& handle = get_handle(sid);
     (handle.writer ? seek_in_writing : seek_in_reading)(function, handle, rank, block, position);
     if (handle.plain) handle.plain->moved();
     if (fileptr) *fileptr = handle.posix ? nullptr : handle.stream();

@@ -15,12 +15,12 @@
 
 namespace sheaf {
 
-using Clock = std::chrono::steady_clock;
+using BeatClock = std::chrono::steady_clock;
 
-struct Heartbeat::Call {
+struct Heartbeat::HeartbeatCall {
   std::chrono::milliseconds interval{};
   std::function<void()> beat;
-  Clock::time_point due;
+  BeatClock::time_point due;
   bool at_work = false;
 };
 
@@ -33,7 +33,7 @@ constexpr std::chrono::milliseconds max_end{200};
 class Thread {
  public:
   // Adds a call. Returns false if the thread cannot be created.
-  bool add(const std::shared_ptr<Heartbeat::Call>& call) {
+  bool add(const std::shared_ptr<Heartbeat::HeartbeatCall>& call) {
     const std::lock_guard lock(mutex_);
     if (!begin()) return false;
     calls_.push_back(call);
@@ -41,7 +41,7 @@ class Thread {
     return true;
   }
 
-  void remove(const std::shared_ptr<Heartbeat::Call>& call) {
+  void remove(const std::shared_ptr<Heartbeat::HeartbeatCall>& call) {
     std::unique_lock lock(mutex_);
     calls_.remove(call);
     changed_.wait_for(lock, max_wait, [&] { return !call->at_work; });
@@ -94,7 +94,7 @@ class Thread {
       const auto next = std::ranges::min_element(calls_, {}, [](const auto& call) { return call->due; });
       if (next == calls_.end()) {
         changed_.wait(lock);
-      } else if (const Clock::time_point due = (*next)->due; due > Clock::now()) {
+      } else if (const BeatClock::time_point due = (*next)->due; due > BeatClock::now()) {
         changed_.wait_until(lock, due);  // `due` is a copy, because the call may be destroyed during the wait
       } else {
         make(*next, lock);
@@ -102,7 +102,7 @@ class Thread {
     }
   }
 
-  void make(std::shared_ptr<Heartbeat::Call> call, std::unique_lock<std::mutex>& lock) {
+  void make(std::shared_ptr<Heartbeat::HeartbeatCall> call, std::unique_lock<std::mutex>& lock) {
     call->at_work = true;
     lock.unlock();
     try {
@@ -112,13 +112,13 @@ class Thread {
     }
     lock.lock();
     call->at_work = false;
-    call->due = Clock::now() + call->interval;
+    call->due = BeatClock::now() + call->interval;
     changed_.notify_all();
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::list<std::shared_ptr<Heartbeat::Call>> calls_;
+  std::list<std::shared_ptr<Heartbeat::HeartbeatCall>> calls_;
   pthread_t thread_{};
   bool runs_ = false;
   bool ends_ = false;
@@ -152,8 +152,8 @@ std::unique_ptr<Heartbeat> Heartbeat::start(std::chrono::milliseconds first,
                                             std::chrono::milliseconds interval, std::function<void()> beat) {
   // Allocates the object before the thread gets the call. If the allocation failed afterwards, no destructor
   // would remove the call.
-  std::unique_ptr<Heartbeat> started(
-      new Heartbeat(std::make_shared<Call>(Call{interval, std::move(beat), Clock::now() + first})));
+  std::unique_ptr<Heartbeat> started(new Heartbeat(
+      std::make_shared<HeartbeatCall>(HeartbeatCall{interval, std::move(beat), BeatClock::now() + first})));
   if (!thread_of_process().add(started->call_)) return nullptr;
   return started;
 }

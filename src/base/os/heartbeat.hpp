@@ -22,11 +22,11 @@ class Heartbeat : private NonCopyable {
                                           std::function<void()> beat);
   ~Heartbeat();
 
-  struct Call;  // private to the implementation
+  struct HeartbeatCall;  // private to the implementation
 
  private:
-  explicit Heartbeat(std::shared_ptr<Call> call) : call_(std::move(call)) {}
-  std::shared_ptr<Call> call_;
+  explicit Heartbeat(std::shared_ptr<HeartbeatCall> call) : call_(std::move(call)) {}
+  std::shared_ptr<HeartbeatCall> call_;
 };
 
 }  // namespace sheaf

@@ -38,7 +38,7 @@ bool lock(int descriptor, short type, int command) {
 }  // namespace
 
 // Header at the start of the file.
-struct HostMemory::Head {
+struct HostMemory::HostMemoryHeader {
   std::atomic<uint32_t> ready;  // nonzero once the memory is filled
   uint32_t layout;
   std::atomic<uint64_t> reached;  // bytes allocated
@@ -62,7 +62,7 @@ bool HostMutex::lock() {
 
 HostMemory::HostMemory(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
 
-HostMemory::Head& HostMemory::head() { return as<Head>(0); }
+HostMemory::HostMemoryHeader& HostMemory::head() { return as<HostMemoryHeader>(0); }
 
 bool HostMemory::is_named() const {
   struct stat own;
@@ -99,7 +99,7 @@ bool HostMemory::fill_as_first(uint32_t layout, const std::function<void(HostMem
   if (!is_named()) return false;
   if (::ftruncate(descriptor_, 0) != 0 || ::fallocate(descriptor_, 0, 0, static_cast<off_t>(first_free)) != 0)
     throw os_error("cannot get shared memory", path_, errno);
-  Head* const made = ::new (at(0)) Head{};
+  HostMemoryHeader* const made = ::new (at(0)) HostMemoryHeader{};
   made->layout = layout;
   made->reached = first_free;
   try {

@@ -77,11 +77,11 @@ class SHEAF_EXPORT HostMemory : private NonCopyable {
   void in_child();
 
  private:
-  struct Head;
+  struct HostMemoryHeader;
 
   HostMemory(std::string path, int descriptor);
   std::byte* map(uint64_t number);
-  Head& head();
+  HostMemoryHeader& head();
   bool fill_as_first(uint32_t layout, const std::function<void(HostMemory&)>& fill);
   bool is_named() const;
 

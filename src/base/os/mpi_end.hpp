@@ -6,8 +6,8 @@
 
 namespace sheaf {
 
-// Sets the action of run_before_mpi_ends(). Called by the module that keeps the multifiles that programs leave
-// open. Any thread may call it.
+// Sets the action of run_before_mpi_ends(). Called by the module that keeps the multifiles that programs
+// leave open. Any thread may call it.
 void before_mpi_ends(void (*action)());
 
 // Runs the action, if one was set. Local, unless the action communicates.

@@ -73,8 +73,8 @@ void pass_on(const struct sigaction& before, int signal, siginfo_t* info, void* 
 
 void wait_for(const Catcher& c, uint64_t request) {
   const int64_t until = seconds() + term_timeout.count();
-  const timespec nap{0, 1'000'000};
-  while (c.answered.load() < request && seconds() < until) ::nanosleep(&nap, nullptr);
+  const timespec delay{0, 1'000'000};
+  while (c.answered.load() < request && seconds() < until) ::nanosleep(&delay, nullptr);
 }
 
 void handle(int signal, siginfo_t* info, void* context) {

@@ -23,7 +23,7 @@ constinit ReportHooks hooks;
 
 std::atomic<bool> printing{true};
 
-enum class Audience { everybody, readers_of_this_rank };
+enum class Audience { all_readers, readers_of_this_rank };
 
 // Returns the number in the environment variable, or -1 if it contains none.
 int64_t selected(const char* variable) { return quiet_number_setting(variable).value_or(-1); }
@@ -38,7 +38,7 @@ bool is_wanted(int task, int thread, Audience audience) {
     if (audience == Audience::readers_of_this_rank && rank < 0) return false;
     return !is_unwanted(rank, task) && !is_unwanted(selected("SION_ERROR_MSG_THREAD"), thread);
   } catch (const std::exception&) {  // no memory to read the variables
-    return audience == Audience::everybody;
+    return audience == Audience::all_readers;
   }
 }
 
@@ -71,13 +71,13 @@ void report(std::string_view function, const std::exception& error, int task, in
     last_facts = {Code::io, dynamic_cast<const std::bad_alloc*>(&error) ? ENOMEM : 0, task};
   last_error.set(function, error);
   const auto audience =
-      own != nullptr && own->is_reported_elsewhere() ? Audience::readers_of_this_rank : Audience::everybody;
+      own != nullptr && own->is_reported_elsewhere() ? Audience::readers_of_this_rank : Audience::all_readers;
   print("SION_ERROR_RETURN", last_error_text(), task, return_code, audience);
 }
 
 void warn(std::string_view function, std::string_view message, int task) {
   print("SION_ERROR_WARN", printable(std::string(function).append(": ").append(message)).c_str(), task, 0,
-        Audience::everybody);
+        Audience::all_readers);
 }
 
 bool warnings_wait() { return any_warnings(); }

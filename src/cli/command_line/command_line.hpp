@@ -119,14 +119,14 @@ CommandWith<Options> add(Command& above, int& status, int (*run)(const Options&)
   return made;
 }
 
-struct Flag {
+struct CommandFlag {
   const char* names;
   bool& value;
   const char* what;
 };
 
-inline void add_flags(Command& command, std::initializer_list<Flag> flags) {
-  for (const Flag& flag : flags) command.flag(flag.names, flag.value, flag.what);
+inline void add_flags(Command& command, std::initializer_list<CommandFlag> flags) {
+  for (const CommandFlag& flag : flags) command.flag(flag.names, flag.value, flag.what);
 }
 
 }  // namespace sheaf::cli

@@ -6,26 +6,26 @@ namespace sheaf::cli {
 
 namespace {
 
-using Printed = nlohmann::ordered_json;
+using ParsedJson = nlohmann::ordered_json;
 
-Json parsed(const Printed& printed) {
+Json parsed(const ParsedJson& printed) {
   switch (printed.type()) {
-    case Printed::value_t::boolean:
+    case ParsedJson::value_t::boolean:
       return printed.get<bool>();
-    case Printed::value_t::number_integer:
+    case ParsedJson::value_t::number_integer:
       return printed.get<int64_t>();
-    case Printed::value_t::number_unsigned:
+    case ParsedJson::value_t::number_unsigned:
       return printed.get<uint64_t>();
-    case Printed::value_t::number_float:
+    case ParsedJson::value_t::number_float:
       return printed.get<double>();
-    case Printed::value_t::string:
+    case ParsedJson::value_t::string:
       return printed.get_ref<const std::string&>();
-    case Printed::value_t::array: {
+    case ParsedJson::value_t::array: {
       Json made = Json::array();
-      for (const Printed& value : printed) made.push_back(parsed(value));
+      for (const ParsedJson& value : printed) made.push_back(parsed(value));
       return made;
     }
-    case Printed::value_t::object: {
+    case ParsedJson::value_t::object: {
       Json made = std::initializer_list<Json>{};
       for (const auto& [name, value] : printed.items()) made[name] = parsed(value);
       return made;
@@ -37,6 +37,6 @@ Json parsed(const Printed& printed) {
 
 }  // namespace
 
-Json Json::parse(const std::string& text) { return parsed(Printed::parse(text, nullptr, false)); }
+Json Json::parse(const std::string& text) { return parsed(ParsedJson::parse(text, nullptr, false)); }
 
 }  // namespace sheaf::cli

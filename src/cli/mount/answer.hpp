@@ -11,8 +11,8 @@
 
 namespace sheaf::cli {
 
-inline const FileSystem& file_system_of(fuse_req_t request) {
-  return *static_cast<const FileSystem*>(fuse_req_userdata(request));
+inline const MountedFileSystem& file_system_of(fuse_req_t request) {
+  return *static_cast<const MountedFileSystem*>(fuse_req_userdata(request));
 }
 
 // Returns the errno to be sent to the program: that of the error, or EIO if it has none, as for damaged data.
@@ -34,18 +34,18 @@ void answer(fuse_req_t request, Body&& body) noexcept {
 }
 
 // Returns the file or folder with this number in the tree; throws ENOENT.
-inline mount::Node node_at(const FileSystem& system, fuse_ino_t number) {
+inline mount::TreeNode node_at(const MountedFileSystem& system, fuse_ino_t number) {
   if (const auto node = system.tree.at(number)) return *node;
   throw Error(Code::not_found, "there is no file with number " + std::to_string(number), ENOENT);
 }
 
 // Returns the set to which new streams of this folder are written; null if the folder is read-only.
-inline mount::LiveSet* live_in(const FileSystem& system, fuse_ino_t folder) {
+inline mount::LiveSet* live_in(const MountedFileSystem& system, fuse_ino_t folder) {
   const bool is_there = system.live && (folder == mount::Tree::root || system.live->has(folder));
   return is_there ? system.live.get() : nullptr;
 }
 // Returns the set that this file or folder belongs to; null if it is read-only.
-inline mount::LiveSet* live_at(const FileSystem& system, fuse_ino_t number) {
+inline mount::LiveSet* live_at(const MountedFileSystem& system, fuse_ino_t number) {
   return system.live && system.live->has(number) ? system.live.get() : nullptr;
 }
 // Throws EROFS if `set` is null.
@@ -55,28 +55,28 @@ inline mount::LiveSet& writable(mount::LiveSet* set) {
 }
 
 // State of an open file or folder; stored in the fh field.
-struct Opened {
-  std::unique_ptr<mount::Reader> reader;            // a file of the tree
-  std::shared_ptr<ContainerStream> stream;          // a file of the live set
-  std::vector<mount::LiveSet::Listed> of_live_set;  // entries of an open folder after those of the tree
+struct FuseHandle {
+  std::unique_ptr<mount::ReadableStream> reader;          // a file of the tree
+  std::shared_ptr<ContainerStream> stream;                // a file of the live set
+  std::vector<mount::LiveSet::LiveSetEntry> of_live_set;  // entries of an open folder after those of the tree
 };
-inline Opened& opened(const fuse_file_info* info) { return *reinterpret_cast<Opened*>(info->fh); }
+inline FuseHandle& opened(const fuse_file_info* info) { return *reinterpret_cast<FuseHandle*>(info->fh); }
 
 // Replies to an open request. If the request was interrupted, the kernel sends no release, so the state is
 // freed here.
-inline void reply_opened(fuse_req_t request, std::unique_ptr<Opened> what, fuse_file_info* info) {
+inline void reply_opened(fuse_req_t request, std::unique_ptr<FuseHandle> what, fuse_file_info* info) {
   info->fh = reinterpret_cast<uint64_t>(what.get());
   if (fuse_reply_open(request, info) == 0) static_cast<void>(what.release());
 }
 
 // Returns the extended attributes of a file or folder. Their names lack the prefix "user.sheaf.".
-mount::Attributes extended_attributes(const FileSystem& system, fuse_ino_t number);
+mount::Attributes extended_attributes(const MountedFileSystem& system, fuse_ino_t number);
 
 // Return the attributes of a file or folder, of the tree or of a live set. The function for the tree throws
 // the errors of determining a stream's size.
-struct stat attributes_of(const FileSystem& system, const mount::Node& node);
-struct stat attributes_of(const FileSystem& system, const mount::LiveSet::Found& found);
-fuse_entry_param entry_of(const FileSystem& system, const mount::LiveSet::Found& found);
+struct stat attributes_of(const MountedFileSystem& system, const mount::TreeNode& node);
+struct stat attributes_of(const MountedFileSystem& system, const mount::LiveSet::LiveEntry& found);
+fuse_entry_param entry_of(const MountedFileSystem& system, const mount::LiveSet::LiveEntry& found);
 
 // Times in seconds for which the kernel may cache a reply: for_long if the content cannot change,
 // for_a_moment if other programs may change it.

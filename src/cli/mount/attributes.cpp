@@ -23,8 +23,8 @@ void reply(fuse_req_t request, const std::string& text, size_t room) {
 
 }  // namespace
 
-mount::Attributes extended_attributes(const FileSystem& system, fuse_ino_t number) {
-  const mount::Node node = node_at(system, number);
+mount::Attributes extended_attributes(const MountedFileSystem& system, fuse_ino_t number) {
+  const mount::TreeNode node = node_at(system, number);
   mount::Attributes all;
   if (!node.is_folder()) return node.streams->attributes(node.stream);
   if (node.streams) all = node.streams->attributes();
@@ -34,7 +34,7 @@ mount::Attributes extended_attributes(const FileSystem& system, fuse_ino_t numbe
 }
 
 void get_attribute(fuse_req_t request, fuse_ino_t number, const char* name, size_t size) {
-  answer(request, [&](const FileSystem& system) {
+  answer(request, [&](const MountedFileSystem& system) {
     const std::string_view wanted(name);
     if (wanted.starts_with(prefix))
       for (const auto& [own, value] : extended_attributes(system, number))
@@ -44,7 +44,7 @@ void get_attribute(fuse_req_t request, fuse_ino_t number, const char* name, size
 }
 
 void list_attributes(fuse_req_t request, fuse_ino_t number, size_t size) {
-  answer(request, [&](const FileSystem& system) {
+  answer(request, [&](const MountedFileSystem& system) {
     std::string names;
     for (const auto& [name, value] : extended_attributes(system, number))
       names.append(prefix).append(name).push_back('\0');

@@ -40,7 +40,7 @@ struct stat attributes_of_image() {
 }
 
 void look_up(fuse_req_t request, fuse_ino_t folder, const char* name) {
-  answer(request, [&](const FileSystem& system) {
+  answer(request, [&](const MountedFileSystem& system) {
     fuse_entry_param entry{};
     mount::LiveSet* const live = live_in(system, folder);
     if (system.front && system.front->shows(request, name)) {
@@ -65,7 +65,7 @@ void look_up(fuse_req_t request, fuse_ino_t folder, const char* name) {
 }
 
 void get_attributes(fuse_req_t request, fuse_ino_t number, fuse_file_info*) {
-  answer(request, [&](const FileSystem& system) {
+  answer(request, [&](const MountedFileSystem& system) {
     mount::LiveSet* const live = live_at(system, number);
     const struct stat attributes = number == Front::image_number ? attributes_of_image()
                                    : live                        ? attributes_of(system, live->at(number))
@@ -80,12 +80,12 @@ void forget(fuse_req_t request, fuse_ino_t number, uint64_t times) {
 }
 
 void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
-  answer(request, [&](const FileSystem& system) {
+  answer(request, [&](const MountedFileSystem& system) {
     // An open with O_TRUNC must truncate the file itself, because the kernel sends no separate request for
     // that.
     const bool truncate = info->flags & O_TRUNC;
     const bool write = truncate || (info->flags & O_ACCMODE) != O_RDONLY;
-    auto what = std::make_unique<Opened>();
+    auto what = std::make_unique<FuseHandle>();
     if (number == Front::image_number) {
       what->reader = std::make_unique<Image>(system);
       info->direct_io = 1;  // not cached here, because the kernel caches the files of the image
@@ -93,7 +93,7 @@ void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
       what->stream = live->open(number, write, truncate);
     } else {
       if (write) writable(nullptr);
-      const mount::Node node = node_at(system, number);
+      const mount::TreeNode node = node_at(system, number);
       what->reader = node.streams->open(node.stream);
       info->keep_cache = 1;
     }
@@ -102,15 +102,15 @@ void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
 }
 
 void read_file(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, fuse_file_info* info) {
-  const FileSystem& system = file_system_of(request);  // the request is invalid after the reply
+  const MountedFileSystem& system = file_system_of(request);  // the request is invalid after the reply
   bool is_read = false;
-  answer(request, [&](const FileSystem&) {
+  answer(request, [&](const MountedFileSystem&) {
     static constinit ThreadValue<LineBytes> buffers;
     LineBytes* const buffer = buffers.get();
     if (!buffer) throw std::bad_alloc();
     if (buffer->size() < size) buffer->resize(size);
     const auto out = std::span(*buffer).first(size);
-    const Opened& what = opened(info);
+    const FuseHandle& what = opened(info);
     const size_t bytes = what.stream ? what.stream->read(out, offset) : what.reader->read_at(out, offset);
     is_read = true;
     fuse_reply_buf(request, reinterpret_cast<const char*>(buffer->data()), bytes);
@@ -120,7 +120,7 @@ void read_file(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset,
 
 // Reports the size of the content and, if the mount is writable, the free space.
 void tell_room(fuse_req_t request, fuse_ino_t) {
-  answer(request, [&](const FileSystem& system) {
+  answer(request, [&](const MountedFileSystem& system) {
     struct statvfs room {};
     if (system.live) {
       if (statvfs(system.beside.c_str(), &room) != 0) throw os_error("cannot look at", system.beside, errno);
@@ -140,7 +140,7 @@ timespec time_of(int64_t nanoseconds) {
   return {(nanoseconds - rest) / second, rest};
 }
 
-struct stat attributes_of(const Look& look, uint64_t number, bool is_folder) {
+struct stat attributes_of(const MountAttributes& look, uint64_t number, bool is_folder) {
   struct stat attributes {};
   attributes.st_ino = number;
   attributes.st_uid = look.owner;
@@ -159,7 +159,7 @@ void set_size(struct stat& attributes, int64_t size) {
 
 }  // namespace
 
-Look look_of(const std::string& path) {
+MountAttributes look_of(const std::string& path) {
   struct stat of_file {};
   if (path.starts_with("sfio:")) return {getuid(), getgid(), 0444, 0555, {}};
   if (stat(path.c_str(), &of_file) != 0) throw os_error("cannot look at", path, errno);
@@ -167,22 +167,22 @@ Look look_of(const std::string& path) {
   return {of_file.st_uid, of_file.st_gid, readable, readable | readable >> 2, of_file.st_mtim};
 }
 
-struct stat attributes_of(const FileSystem& system, const mount::Node& node) {
+struct stat attributes_of(const MountedFileSystem& system, const mount::TreeNode& node) {
   const bool is_live = live_in(system, node.number) != nullptr;
-  const Look& look = is_live ? system.live_look : system.looks[node.multifile];
+  const MountAttributes& look = is_live ? system.live_look : system.looks[node.multifile];
   struct stat attributes = attributes_of(look, node.number, node.is_folder());
   if (node.is_folder()) {
     attributes.st_nlink += static_cast<nlink_t>(system.tree.subfolders(node.number));
     return attributes;
   }
-  const mount::Facts facts = node.streams->facts(node.stream);
+  const mount::StreamFacts facts = node.streams->facts(node.stream);
   set_size(attributes, facts.size);
   if (facts.mode != 0) attributes.st_mode = S_IFREG | (facts.mode & look.folder_mode);
   if (facts.modified != 0) attributes.st_mtim = attributes.st_ctim = time_of(facts.modified);
   return attributes;
 }
 
-struct stat attributes_of(const FileSystem& system, const mount::LiveSet::Found& found) {
+struct stat attributes_of(const MountedFileSystem& system, const mount::LiveSet::LiveEntry& found) {
   struct stat attributes = attributes_of(system.live_look, found.number, found.is_folder);
   if (found.is_folder) return attributes;
   set_size(attributes, found.status.size);
@@ -193,7 +193,7 @@ struct stat attributes_of(const FileSystem& system, const mount::LiveSet::Found&
   return attributes;
 }
 
-fuse_entry_param entry_of(const FileSystem& system, const mount::LiveSet::Found& found) {
+fuse_entry_param entry_of(const MountedFileSystem& system, const mount::LiveSet::LiveEntry& found) {
   fuse_entry_param entry{};
   entry.ino = found.number;
   entry.attr = attributes_of(system, found);

@@ -20,7 +20,7 @@
 namespace sheaf::cli {
 
 // Attributes of the files of a multifile in the mount.
-struct Look {
+struct MountAttributes {
   uid_t owner = 0;
   gid_t group = 0;
   mode_t file_mode = 0444;
@@ -30,21 +30,21 @@ struct Look {
 
 // Returns the attributes of the file `path`, without write permissions, for the files of its multifile.
 // Throws the errors of stat(2).
-Look look_of(const std::string& path);
+MountAttributes look_of(const std::string& path);
 
-struct FileSystem {
+struct MountedFileSystem {
   mount::Tree tree;
-  std::vector<Look> looks;               // one per multifile of the tree
+  std::vector<MountAttributes> looks;    // one per multifile of the tree
   std::unique_ptr<mount::LiveSet> live;  // writable streams at the root; null: read-only
-  Look live_look;                        // look of the live set, and of a root without a tree
+  MountAttributes live_look;             // look of the live set, and of a root without a tree
   std::string beside;                    // path on the file system that stores new streams
   bool foreground = false;               // report problems on stderr
   bool for_all = false;                  // accessible to all users
   std::unique_ptr<Front> front;          // null: not used
 };
 
-// Returns the request handlers for a session with a FileSystem as its userdata. With `writable`, includes the
-// handlers that change a live set.
+// Returns the request handlers for a session with a MountedFileSystem as its userdata. With `writable`,
+// includes the handlers that change a live set.
 fuse_lowlevel_ops operations(bool writable);
 
 }  // namespace sheaf::cli

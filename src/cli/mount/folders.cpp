@@ -11,35 +11,36 @@ namespace {
 constexpr off_t dots = 2;                 // number of entries before those of the tree: "." and ".."
 constexpr ino_t any_number = 0xffffffff;  // number of an entry that the kernel has not looked up yet
 
-struct Item {
+struct FolderItem {
   std::string name;
   bool is_folder = false;
   uint64_t number = any_number;
-  std::optional<mount::Node> node;  // for entries of the tree
+  std::optional<mount::TreeNode> node;  // for entries of the tree
 };
 
-std::optional<Item> dot_at(const FileSystem& system, fuse_ino_t folder, off_t position) {
-  if (position == 0) return Item{".", true, folder, {}};
-  return Item{"..", true, live_at(system, folder) ? mount::Tree::root : system.tree.parent(folder), {}};
+std::optional<FolderItem> dot_at(const MountedFileSystem& system, fuse_ino_t folder, off_t position) {
+  if (position == 0) return FolderItem{".", true, folder, {}};
+  return FolderItem{"..", true, live_at(system, folder) ? mount::Tree::root : system.tree.parent(folder), {}};
 }
 
 // Returns the entry of a folder at `position`; nullopt after the last one. The entries are ".", "..", those
 // of the tree, and then those of the live set in `what`.
-std::optional<Item> item_at(const FileSystem& system, fuse_ino_t folder, const Opened& what, off_t position) {
+std::optional<FolderItem> item_at(const MountedFileSystem& system, fuse_ino_t folder, const FuseHandle& what,
+                                  off_t position) {
   if (position < dots) return dot_at(system, folder, position);
   position -= dots;
   const off_t in_tree = live_at(system, folder) ? 0 : system.tree.entries(folder);
   if (position < in_tree) {
     const auto entry = system.tree.entry(folder, position);
-    return Item{entry->name, entry->node.is_folder(), entry->node.number, entry->node};
+    return FolderItem{entry->name, entry->node.is_folder(), entry->node.number, entry->node};
   }
   position -= in_tree;
   if (position >= std::ssize(what.of_live_set)) return {};
   const auto& listed = what.of_live_set[static_cast<size_t>(position)];
-  return Item{listed.name, listed.is_folder, any_number, {}};
+  return FolderItem{listed.name, listed.is_folder, any_number, {}};
 }
 
-struct stat type_of(const Item& item) {
+struct stat type_of(const FolderItem& item) {
   struct stat attributes {};
   attributes.st_ino = item.number;
   attributes.st_mode = item.is_folder ? S_IFDIR : S_IFREG;
@@ -48,7 +49,7 @@ struct stat type_of(const Item& item) {
 
 // Returns an entry for a listing with attributes. An entry with number 0 has only a name and a type; the
 // kernel looks up its attributes on demand.
-fuse_entry_param entry_of(const FileSystem& system, const Item& item) {
+fuse_entry_param entry_of(const MountedFileSystem& system, const FolderItem& item) {
   fuse_entry_param entry{};
   entry.attr = type_of(item);
   if (!item.node || !(item.is_folder || item.node->streams->knows_sizes())) return entry;
@@ -63,7 +64,7 @@ fuse_entry_param entry_of(const FileSystem& system, const Item& item) {
 template <class Add>
 void fill(fuse_req_t request, fuse_ino_t folder, size_t size, off_t offset, const fuse_file_info* info,
           Add&& add) {
-  answer(request, [&](const FileSystem& system) {
+  answer(request, [&](const MountedFileSystem& system) {
     std::vector<char> buffer(size);
     size_t used = 0;
     for (off_t position = offset; const auto item = item_at(system, folder, opened(info), position);
@@ -79,8 +80,8 @@ void fill(fuse_req_t request, fuse_ino_t folder, size_t size, off_t offset, cons
 }  // namespace
 
 void open_folder(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
-  answer(request, [&](const FileSystem& system) {
-    auto what = std::make_unique<Opened>();
+  answer(request, [&](const MountedFileSystem& system) {
+    auto what = std::make_unique<FuseHandle>();
     if (mount::LiveSet* const live = live_in(system, number))
       what->of_live_set = live->list(number);
     else if (node_at(system, number).is_folder())
@@ -93,7 +94,7 @@ void open_folder(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
 
 void read_folder(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, fuse_file_info* info) {
   fill(request, number, size, offset, info,
-       [&](const FileSystem&, char* at, size_t room, const Item& item, off_t position) {
+       [&](const MountedFileSystem&, char* at, size_t room, const FolderItem& item, off_t position) {
          const struct stat type = type_of(item);
          return fuse_add_direntry(request, at, room, item.name.c_str(), &type, position + 1);
        });
@@ -102,7 +103,7 @@ void read_folder(fuse_req_t request, fuse_ino_t number, size_t size, off_t offse
 void read_folder_plus(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset,
                       fuse_file_info* info) {
   fill(request, number, size, offset, info,
-       [&](const FileSystem& system, char* at, size_t room, const Item& item, off_t position) {
+       [&](const MountedFileSystem& system, char* at, size_t room, const FolderItem& item, off_t position) {
          const fuse_entry_param entry = entry_of(system, item);
          return fuse_add_direntry_plus(request, at, room, item.name.c_str(), &entry, position + 1);
        });

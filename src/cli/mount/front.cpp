@@ -98,7 +98,7 @@ void read_ahead_far(const std::string& device) {
   std::ofstream(std::string(devices) + "/" + device + "/read_ahead_kb") << 1024;
 }
 
-bool Front::pays(const FileSystem& system) {
+bool Front::pays(const MountedFileSystem& system) {
   return geteuid() == 0 && !system.live && system.tree.knows_sizes() &&
          system.tree.bytes() / large_stream >= system.tree.files();
 }

@@ -18,7 +18,7 @@
 
 namespace sheaf::cli {
 
-struct FileSystem;
+struct MountedFileSystem;
 
 // Raises the kernel's read-ahead for `device`, a name in class/bdi of sysfs(5), to the maximum size of a
 // request. Requires root; has no effect for other users.
@@ -29,7 +29,7 @@ class Front {
   static constexpr fuse_ino_t image_number = fuse_ino_t{1} << 61;  // not used by the tree or live sets
 
   // Returns whether the image can be mounted and would make repeated reads faster.
-  static bool pays(const FileSystem& system);
+  static bool pays(const MountedFileSystem& system);
 
   explicit Front(std::string directory);  // throws `io`
   Front(const Front&) = delete;

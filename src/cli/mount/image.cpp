@@ -19,7 +19,7 @@ constexpr size_t max_readers = 64;  // maximum number of open streams; each keep
 
 }  // namespace
 
-Image::Image(const FileSystem& system) : system_(system) {
+Image::Image(const MountedFileSystem& system) : system_(system) {
   items_.push_back({node_at(system, mount::Tree::root), 0, 0});
   parents_.push_back(0);
   for (size_t i = 0; i < items_.size(); ++i) {
@@ -31,7 +31,7 @@ Image::Image(const FileSystem& system) : system_(system) {
   inodes_at_ = 1 + std::ssize(folders_) / block_size;
   data_at_ = blocks_ = inodes_at_ + std::ssize(items_) * inode_blocks;
   for (const size_t f : files_) {
-    Item& file = items_[f];
+    ImageItem& file = items_[f];
     file.at = blocks_;
     file.size = file.node.streams->facts(file.node.stream).size;
     blocks_ += must_fit(align_up(file.size, block_size), "a stream") / block_size;
@@ -40,7 +40,7 @@ Image::Image(const FileSystem& system) : system_(system) {
 }
 
 void Image::add_folder(size_t item) {
-  const mount::Node folder = items_[item].node;
+  const mount::TreeNode folder = items_[item].node;
   std::vector<erofs::Child> children{{".", item, true}, {"..", parents_[item], true}};
   for (int64_t position = 0; auto entry = system_.tree.entry(folder.number, position); ++position) {
     children.push_back({std::move(entry->name), items_.size(), entry->node.is_folder()});
@@ -78,7 +78,7 @@ size_t Image::read_metadata(std::span<std::byte> out, int64_t offset) const {
     begin = 1;
     found = folders_;
   } else {
-    const Item& item = items_[static_cast<size_t>((block - inodes_at_) / inode_blocks)];
+    const ImageItem& item = items_[static_cast<size_t>((block - inodes_at_) / inode_blocks)];
     begin = block;
     if ((block - inodes_at_) % inode_blocks == 0)
       put_inode(made, item);
@@ -91,7 +91,7 @@ size_t Image::read_metadata(std::span<std::byte> out, int64_t offset) const {
   return found.size();
 }
 
-void Image::put_inode(std::span<std::byte> block, const Item& item) const {
+void Image::put_inode(std::span<std::byte> block, const ImageItem& item) const {
   struct stat status = attributes_of(system_, item.node);
   status.st_size = item.size;
   if (item.node.number == mount::Tree::root && !system_.for_all) {  // only the mounting user, as with FUSE
@@ -116,11 +116,11 @@ size_t Image::read_data(std::span<std::byte> out, int64_t offset) {
   return zeros.size();
 }
 
-std::shared_ptr<mount::Reader> Image::reader(size_t file) {
+std::shared_ptr<mount::ReadableStream> Image::reader(size_t file) {
   const std::lock_guard lock(mutex_);
   if (const auto found = readers_.find(file); found != readers_.end()) return found->second;
   if (readers_.size() == max_readers) readers_.clear();
-  const mount::Node& node = items_[file].node;
+  const mount::TreeNode& node = items_[file].node;
   return readers_[file] = node.streams->open(node.stream);
 }
 

@@ -15,29 +15,29 @@
 
 namespace sheaf::cli {
 
-class Image final : public mount::Reader {
+class Image final : public mount::ReadableStream {
  public:
   // `system` must outlive the image and know all sizes without reading. Throws `unsupported` if the image
   // would have too many blocks.
-  explicit Image(const FileSystem& system);
+  explicit Image(const MountedFileSystem& system);
 
   int64_t size() const override { return blocks_ * erofs::block_size; }
   size_t read_at(std::span<std::byte> out, int64_t offset) override;
 
  private:
-  struct Item {  // the index of an item is its inode number
-    mount::Node node;
+  struct ImageItem {  // the index of an item is its inode number
+    mount::TreeNode node;
     int64_t at = 0;    // block number of its data
     int64_t size = 0;  // bytes
   };
   void add_folder(size_t item);
   size_t read_metadata(std::span<std::byte> out, int64_t offset) const;
   size_t read_data(std::span<std::byte> out, int64_t offset);
-  void put_inode(std::span<std::byte> block, const Item& item) const;
-  std::shared_ptr<mount::Reader> reader(size_t file);
+  void put_inode(std::span<std::byte> block, const ImageItem& item) const;
+  std::shared_ptr<mount::ReadableStream> reader(size_t file);
 
-  const FileSystem& system_;
-  std::vector<Item> items_;
+  const MountedFileSystem& system_;
+  std::vector<ImageItem> items_;
   std::vector<size_t> parents_;     // of each item
   std::vector<size_t> files_;       // indices of items, sorted by block
   std::vector<std::byte> folders_;  // starting with block 1
@@ -45,7 +45,7 @@ class Image final : public mount::Reader {
   int64_t data_at_ = 0;
   int64_t blocks_ = 0;
   std::mutex mutex_;  // guards the following member
-  std::unordered_map<size_t, std::shared_ptr<mount::Reader>> readers_;
+  std::unordered_map<size_t, std::shared_ptr<mount::ReadableStream>> readers_;
 };
 
 }  // namespace sheaf::cli

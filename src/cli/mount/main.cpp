@@ -36,7 +36,7 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-int serve(FileSystem& system, const MountWords& words, const std::string& directory,
+int serve(MountedFileSystem& system, const MountWords& words, const std::string& directory,
           const std::string& source) {
   Arguments arguments;
   arguments.add("subtype=sheaf,default_permissions,fsname=" + escaped(source));
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
     cli::raise_descriptor_limit();
     const cli::MountWords words = cli::mount_words(argv[1]);
     const std::vector<std::string> paths(argv + 3, argv + argc);
-    cli::FileSystem system = cli::open_multifiles(paths, words);
+    cli::MountedFileSystem system = cli::open_multifiles(paths, words);
     if (cli::Front::pays(system)) system.front = std::make_unique<cli::Front>(argv[2]);
     return cli::serve(system, words, argv[2], paths.front());
   } catch (const Error& error) {

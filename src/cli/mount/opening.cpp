@@ -21,11 +21,12 @@ void tell(const std::string& path, const std::string& what) {
   std::fprintf(stderr, "'%s': %s\n", printable(path).c_str(), printable(what).c_str());
 }
 
-FileSystem open_to_write(const std::string& path, const MountWords& words) {
+MountedFileSystem open_to_write(const std::string& path, const MountWords& words) {
   if (path.starts_with("sfio:") || set_of_container(path))
     throw Error(Code::invalid_argument,
                 "'" + path + "': streams are written beside a multifile that is a plain file, or none yet");
-  FileSystem system{mount::Tree({}), {}, nullptr, {}, {}, words.foreground, words.allow_other, nullptr};
+  MountedFileSystem system{mount::Tree({}),   {},     nullptr, {}, {}, words.foreground,
+                           words.allow_other, nullptr};
   if (any_store().status(path).exists) {
     const auto sources = mount::sources_of(any_store(), path, words.checking, false, tell);
     system.looks.resize(sources.size(), look_of(path));
@@ -54,10 +55,10 @@ MountWords mount_words(const std::string& text) {
           has("ignore-checksums") ? Checking::off : Checking::on};
 }
 
-FileSystem open_multifiles(const std::vector<std::string>& paths, const MountWords& words) {
+MountedFileSystem open_multifiles(const std::vector<std::string>& paths, const MountWords& words) {
   if (words.write) return open_to_write(paths.front(), words);
-  std::vector<mount::Source> all;
-  std::vector<Look> looks;
+  std::vector<mount::StreamSource> all;
+  std::vector<MountAttributes> looks;
   for (const std::string& path : paths) {
     const auto sources = mount::sources_of(any_store(), path, words.checking, true, tell);
     all.insert(all.end(), sources.begin(), sources.end());

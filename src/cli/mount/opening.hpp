@@ -20,6 +20,6 @@ MountWords mount_words(const std::string& text);
 
 // Opens `paths` as one file system. The paths must be absolute; if words.write is set, there must be exactly
 // one. Reports unclosed multifiles and unreadable content on stderr. Throws the errors of opening.
-FileSystem open_multifiles(const std::vector<std::string>& paths, const MountWords& words);
+MountedFileSystem open_multifiles(const std::vector<std::string>& paths, const MountWords& words);
 
 }  // namespace sheaf::cli

@@ -13,8 +13,8 @@ namespace {
 void reply_done(fuse_req_t request) { fuse_reply_err(request, 0); }
 
 void create_file(fuse_req_t request, fuse_ino_t folder, const char* name, mode_t mode, fuse_file_info* info) {
-  answer(request, [&](const FileSystem& system) {
-    auto what = std::make_unique<Opened>();
+  answer(request, [&](const MountedFileSystem& system) {
+    auto what = std::make_unique<FuseHandle>();
     const auto created = writable(live_in(system, folder))
                              .create(folder, name, mode & 0777, info->flags & O_EXCL, info->flags & O_TRUNC);
     what->stream = created.stream;
@@ -26,7 +26,7 @@ void create_file(fuse_req_t request, fuse_ino_t folder, const char* name, mode_t
 
 void write_file(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off_t offset,
                 fuse_file_info* info) {
-  answer(request, [&](const FileSystem&) {
+  answer(request, [&](const MountedFileSystem&) {
     const auto bytes = std::as_bytes(std::span(data, size));
     ContainerStream& stream = *opened(info).stream;
     const int64_t written = info->flags & O_APPEND ? stream.append(bytes).bytes : stream.write(bytes, offset);
@@ -37,21 +37,21 @@ void write_file(fuse_req_t request, fuse_ino_t, const char* data, size_t size, o
 // Handles the close of a descriptor. Publishes all bytes, so that programs on other hosts that open the
 // stream later can read them.
 void flush_file(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
-  answer(request, [&](const FileSystem&) {
+  answer(request, [&](const MountedFileSystem&) {
     if (opened(info).stream) opened(info).stream->flush();
     reply_done(request);
   });
 }
 
 void sync_file(fuse_req_t request, fuse_ino_t, int, fuse_file_info* info) {
-  answer(request, [&](const FileSystem&) {
+  answer(request, [&](const MountedFileSystem&) {
     if (opened(info).stream) opened(info).stream->sync();
     reply_done(request);
   });
 }
 
 void allocate(fuse_req_t request, fuse_ino_t, int mode, off_t offset, off_t length, fuse_file_info* info) {
-  answer(request, [&](const FileSystem&) {
+  answer(request, [&](const MountedFileSystem&) {
     const auto what = allocation_of(mode);
     if (!what) throw Error(Code::unsupported, "bytes of a range cannot be moved", EOPNOTSUPP);
     opened(info).stream->allocate(offset, length, extends(mode), *what);
@@ -71,9 +71,9 @@ int64_t now() {
 // mount. Ignores access times, which sets do not store.
 void set_attributes(fuse_req_t request, fuse_ino_t number, struct stat* wanted, int which,
                     fuse_file_info* info) {
-  answer(request, [&](const FileSystem& system) {
+  answer(request, [&](const MountedFileSystem& system) {
     mount::LiveSet& live = writable(live_at(system, number));
-    const Look& look = system.live_look;
+    const MountAttributes& look = system.live_look;
     if (((which & FUSE_SET_ATTR_UID) && wanted->st_uid != look.owner) ||
         ((which & FUSE_SET_ATTR_GID) && wanted->st_gid != look.group))
       throw Error(Code::permission, "files in a mount belong to who has mounted", EPERM);
@@ -90,7 +90,7 @@ void set_attributes(fuse_req_t request, fuse_ino_t number, struct stat* wanted, 
 }
 
 void make_folder(fuse_req_t request, fuse_ino_t folder, const char* name, mode_t) {
-  answer(request, [&](const FileSystem& system) {
+  answer(request, [&](const MountedFileSystem& system) {
     const fuse_entry_param entry =
         entry_of(system, writable(live_in(system, folder)).make_folder(folder, name));
     fuse_reply_entry(request, &entry);
@@ -98,19 +98,19 @@ void make_folder(fuse_req_t request, fuse_ino_t folder, const char* name, mode_t
 }
 
 // Returns the live set for a change of `name`. Throws EROFS for entries of the tree, which are read-only.
-mount::LiveSet& with_entry(const FileSystem& system, fuse_ino_t folder, const char* name) {
+mount::LiveSet& with_entry(const MountedFileSystem& system, fuse_ino_t folder, const char* name) {
   return writable(system.tree.find(folder, name) ? nullptr : live_in(system, folder));
 }
 
 void remove_file(fuse_req_t request, fuse_ino_t folder, const char* name) {
-  answer(request, [&](const FileSystem& system) {
+  answer(request, [&](const MountedFileSystem& system) {
     with_entry(system, folder, name).remove(folder, name);
     reply_done(request);
   });
 }
 
 void remove_folder(fuse_req_t request, fuse_ino_t folder, const char* name) {
-  answer(request, [&](const FileSystem& system) {
+  answer(request, [&](const MountedFileSystem& system) {
     with_entry(system, folder, name).remove_folder(folder, name);
     reply_done(request);
   });
@@ -118,7 +118,7 @@ void remove_folder(fuse_req_t request, fuse_ino_t folder, const char* name) {
 
 void rename_file(fuse_req_t request, fuse_ino_t folder, const char* name, fuse_ino_t to_folder,
                  const char* to, unsigned flags) {
-  answer(request, [&](const FileSystem& system) {
+  answer(request, [&](const MountedFileSystem& system) {
     if ((flags & ~unsigned{RENAME_NOREPLACE}) != 0)
       throw Error(Code::unsupported, "names cannot be exchanged", EINVAL);
     with_entry(system, to_folder, to);

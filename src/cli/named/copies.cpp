@@ -27,9 +27,9 @@ constexpr int64_t read_at_once = 1 << 20;  // bytes
 
 Checking checking_of(bool ignore_checksums) { return ignore_checksums ? Checking::off : Checking::on; }
 
-enum class Holes { read, leave_out };
+enum class Holes { read, skipped };
 
-// Calls take(bytes, offset) for all bytes of a stream. With Holes::leave_out, skips holes larger than a read
+// Calls take(bytes, offset) for all bytes of a stream. With Holes::skipped, skips holes larger than a read
 // request.
 template <class Take>
 void read_stream(const NamedStreams& streams, size_t number, Holes holes, Take take) {
@@ -47,7 +47,7 @@ void read_stream(const NamedStreams& streams, size_t number, Holes holes, Take t
 }
 
 void copy_stream_to(const NamedStreams& streams, size_t number, File& file) {
-  read_stream(streams, number, Holes::leave_out,
+  read_stream(streams, number, Holes::skipped,
               [&](std::span<const std::byte> bytes, int64_t at) { write_data(file, bytes, at); });
   close_output(file, streams.streams()[number].size);
 }
@@ -113,7 +113,7 @@ int cat_named(const CatOptions& options) {
     return 0;
   }
   OutputSet outputs(posix_store(),
-                    options.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+                    options.replace ? OutputSet::Existing::replaced : OutputSet::Existing::refused);
   catch_signals();
   const auto file = outputs.add(options.output);
   copy_stream_to(*streams, *number, *file);
@@ -129,7 +129,7 @@ int split_by_names(const SplitOptions& options) {
     names.push_back(output_name(options.request.prefix, stream.name));
   refuse_same_files(streams->streams(), names);
   OutputSet outputs(posix_store(),
-                    options.request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse,
+                    options.request.replace ? OutputSet::Existing::replaced : OutputSet::Existing::refused,
                     OutputSet::Naming::derived);
   catch_signals();
   for (const std::string& name : names) {

@@ -19,7 +19,7 @@ void line(const char* format, Arguments... arguments) {
 // Returns "open=0.01s, write=0.02s, close=0.01s" for the steps of a phase, preceded by the creation steps if
 // `created` is set.
 std::string steps(const double (&t)[step_count], bool writes, bool created, int digits) {
-  const auto one = [&](const char* name, Step step) {
+  const auto one = [&](const char* name, PhaseStep step) {
     return fmt::format("{}={:.{}f}s", name, t[step], digits);
   };
   std::string text;
@@ -58,7 +58,8 @@ class ClassicLines : public Report {
   }
 
  private:
-  void four_lines(long long number, const char* set, const std::vector<Record>& tasks, const Phase& p) {
+  void four_lines(long long number, const char* set, const std::vector<TaskMeasurements>& tasks,
+                  const Phase& p) {
     const Totals t = totals_of(tasks);
     const char* const operation = p.writes ? "WRITE" : "READ";
     const double seconds = t.all_steps();
@@ -83,7 +84,7 @@ class ClassicLines : public Report {
     const double with_barrier = t.time[transfer_step];
     const double megabytes = static_cast<double>(t.bytes) / 1e6;
     if (options.verbose)
-      for (const Record& r : p.tasks)
+      for (const TaskMeasurements& r : p.tasks)
         line("partest result: %s %10.4f MB %s %s\n", did, static_cast<double>(r.bytes) / 1e6,
              p.writes ? "to" : "from", options.filename.c_str());
     line(

@@ -55,7 +55,7 @@ class JsonReport : public Report {
     one.set_all(set_of(totals_of(p.tasks), created));
     if (options.verbose) {
       one["each_task"] = Json::array();
-      for (const Record& r : p.tasks) {
+      for (const TaskMeasurements& r : p.tasks) {
         Json task = set_of(totals_of({r}), created);
         task.remove("tasks");
         task.remove("spread_seconds");

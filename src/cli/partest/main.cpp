@@ -69,7 +69,7 @@ int run_threads(const std::string& program, const Options& options) {
     const bool master = omp_get_thread_num() == 0;
     int mine = 1;
     const auto failed = attempt([&] {
-      std::unique_ptr<Comm> threads = api::meet_team();
+      std::unique_ptr<Comm> threads = api::start_team();
       if (threads->size() != options.threads)
         throw Error(Code::mismatch, "OpenMP gives " + std::to_string(threads->size()) +
                                         " threads instead of " + std::to_string(options.threads));

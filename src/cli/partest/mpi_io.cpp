@@ -11,16 +11,16 @@ namespace sheaf::partest {
 
 namespace {
 
-class SharedFile : public Target {
+class MpiIoTarget : public Target {
  public:
-  SharedFile(bool w, const Options& o, Comm& c) : Target(w, o, c) {
+  MpiIoTarget(bool w, const Options& o, Comm& c) : Target(w, o, c) {
     MPI_Info_create(&info_);
     if (options.iotasks > 0) hint("sheaf_iotasks", std::to_string(options.iotasks));
     if (options.hintlargeblock >= 0) hint("IBM_largeblock_io", options.hintlargeblock ? "true" : "false");
     if (options.hintiobufsize >= 0) hint("IBM_io_buffer_size", std::to_string(options.hintiobufsize) + "KB");
     if (options.hintsparseaccess >= 0) hint("IBM_sparse_access", options.hintsparseaccess ? "true" : "false");
   }
-  ~SharedFile() override {
+  ~MpiIoTarget() override {
     if (fh_ != MPI_FILE_NULL) MPI_File_close(&fh_);
     if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
   }
@@ -81,7 +81,7 @@ class SharedFile : public Target {
 }  // namespace
 
 std::unique_ptr<Target> make_mpi_io(bool writes, const Options& options, Comm& comm) {
-  return std::make_unique<SharedFile>(writes, options, comm);
+  return std::make_unique<MpiIoTarget>(writes, options, comm);
 }
 
 }  // namespace sheaf::partest

@@ -20,10 +20,10 @@ namespace {
 
 [[noreturn]] void fail() { throw Error(Code::io, sheaf_last_error()); }
 
-class Multifile : public Target {
+class MultifileTarget : public Target {
  public:
   // Called by all threads of a process, of which only the master thread may call MPI.
-  Multifile(int type, bool w, const Options& o, Comm& c)
+  MultifileTarget(int type, bool w, const Options& o, Comm& c)
       : Target(w, o, c), alone_(o.threads > 0 && type >= mpi_io), independent_(!w && type % 2 == 1) {
     if (alone_ || c.rank() % threads_ != 0) return;
     if (!writes && !independent_ && shift() != 0)
@@ -36,7 +36,7 @@ class Multifile : public Target {
     }
   }
 
-  ~Multifile() override {
+  ~MultifileTarget() override {
     try {
       if (sid_ >= 0) close();
     } catch (const Error&) {  // the phase has already failed
@@ -167,7 +167,7 @@ class Multifile : public Target {
 }  // namespace
 
 std::unique_ptr<Target> make_multifile(int type, bool writes, const Options& options, Comm& comm) {
-  return std::make_unique<Multifile>(type, writes, options, comm);
+  return std::make_unique<MultifileTarget>(type, writes, options, comm);
 }
 
 }  // namespace sheaf::partest

@@ -30,9 +30,9 @@ struct Totals {
   // Returns the sum of the times of open, transfer and close.
   double all_steps() const { return time[open_step] + time[transfer_step] + time[close_step]; }
 };
-Totals totals_of(const std::vector<Record>& tasks);
+Totals totals_of(const std::vector<TaskMeasurements>& tasks);
 // Returns the records of the tasks of one physical file.
-std::vector<Record> of_file(const Phase& phase, int64_t file);
+std::vector<TaskMeasurements> of_file(const Phase& phase, int64_t file);
 
 // Returns the rate in MiB per second; 0 if `bytes` or `seconds` is 0.
 double mebibytes_per_second(int64_t bytes, double seconds);

@@ -72,7 +72,7 @@ class PhaseRun {
   // Runs one timed step between two barriers: every task starts after all tasks have ended the preceding
   // step.
   template <class Part>
-  void step(Step which, Part part) {
+  void step(PhaseStep which, Part part) {
     comm_.barrier();
     const int64_t begin = clock_.now();
     const std::optional<Error> problem = attempt(part);
@@ -137,7 +137,7 @@ class PhaseRun {
   Phase collected() {
     Phase phase{type_, writes_, target_->files, {}};
     const Gathered all = comm_.gather(std::as_bytes(std::span(&record_, 1)), 0);
-    phase.tasks.resize(all.bytes.size() / sizeof(Record));
+    phase.tasks.resize(all.bytes.size() / sizeof(TaskMeasurements));
     if (!all.bytes.empty()) std::memcpy(phase.tasks.data(), all.bytes.data(), all.bytes.size());
     return phase;
   }
@@ -150,7 +150,7 @@ class PhaseRun {
   std::unique_ptr<Target> target_;
   int64_t piece_ = 0;  // maximum bytes per call
   int64_t calls_ = 0;  // number of calls; if they are collective, the maximum over all tasks
-  Record record_;
+  TaskMeasurements record_;
   int64_t checking_ = 0;  // nanoseconds of the current step that were spent on verification
   std::optional<Pattern> pattern_;
   std::vector<std::byte> memory_;

@@ -12,10 +12,10 @@
 
 namespace sheaf::partest {
 
-enum Step { create_step, create_close_step, open_step, transfer_step, close_step, step_count };
+enum PhaseStep { create_step, create_close_step, open_step, transfer_step, close_step, step_count };
 
 // Measurements of one task in one phase, in nanoseconds; `begin` refers to the shared clock.
-struct Record {
+struct TaskMeasurements {
   int64_t bytes = 0;
   int64_t chunks = 0;
   int64_t file = 0;
@@ -29,7 +29,7 @@ struct Phase {
   int type;
   bool writes;  // otherwise reads
   int files;
-  std::vector<Record> tasks;  // indexed by task; only on task 0
+  std::vector<TaskMeasurements> tasks;  // indexed by task; only on task 0
 };
 
 // Runs all requested phases, ordered by test type. Collective. If a step fails, all open files are closed,

@@ -19,7 +19,7 @@ void row(const std::string& name, const char* operation, const Totals& t, const 
              mebibytes_per_second(t.bytes, t.all_steps()), files);
 }
 
-class Table : public Report {
+class TableReport : public Report {
  public:
   using Report::Report;
 
@@ -68,7 +68,7 @@ class Table : public Report {
 }  // namespace
 
 std::unique_ptr<Report> make_table(const Setting& setting, const Options& options) {
-  return std::make_unique<Table>(setting, options);
+  return std::make_unique<TableReport>(setting, options);
 }
 
 }  // namespace sheaf::partest

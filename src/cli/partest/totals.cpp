@@ -4,9 +4,9 @@
 
 namespace sheaf::partest {
 
-Totals totals_of(const std::vector<Record>& tasks) {
+Totals totals_of(const std::vector<TaskMeasurements>& tasks) {
   Totals totals{.tasks = std::ssize(tasks)};
-  for (const Record& r : tasks) {
+  for (const TaskMeasurements& r : tasks) {
     totals.bytes += r.bytes;
     totals.chunks += r.chunks;
   }
@@ -16,7 +16,7 @@ Totals totals_of(const std::vector<Record>& tasks) {
     int64_t first_end = INT64_MAX;
     int64_t last_end = INT64_MIN;
     int64_t wait = 0;
-    for (const Record& r : tasks) {
+    for (const TaskMeasurements& r : tasks) {
       begin = std::min(begin, r.begin[s]);
       first_end = std::min(first_end, r.begin[s] + r.time[s]);
       last_end = std::max(last_end, r.begin[s] + r.time[s]);
@@ -29,10 +29,10 @@ Totals totals_of(const std::vector<Record>& tasks) {
   return totals;
 }
 
-std::vector<Record> of_file(const Phase& phase, int64_t file) {
-  std::vector<Record> tasks;
+std::vector<TaskMeasurements> of_file(const Phase& phase, int64_t file) {
+  std::vector<TaskMeasurements> tasks;
   std::copy_if(phase.tasks.begin(), phase.tasks.end(), std::back_inserter(tasks),
-               [file](const Record& r) { return r.file == file; });
+               [file](const TaskMeasurements& r) { return r.file == file; });
   return tasks;
 }
 

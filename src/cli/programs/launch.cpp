@@ -62,7 +62,7 @@ class PassedSignals : private NonCopyable {
     sigemptyset(&held);
     for (const int signal : {SIGTERM, SIGHUP}) sigaddset(&held, signal);
     sigprocmask(SIG_BLOCK, &held, &mask_);
-    for (Kept& kept : kept_) {
+    for (SavedSignalAction& kept : kept_) {
       struct sigaction action {};
       action.sa_handler = kept.signal == SIGINT || kept.signal == SIGQUIT ? SIG_IGN : pass_on;
       sigaction(kept.signal, nullptr, &kept.before);
@@ -77,17 +77,17 @@ class PassedSignals : private NonCopyable {
     sigprocmask(SIG_SETMASK, &mask_, nullptr);
   }
   void undo() {
-    for (const Kept& kept : kept_) sigaction(kept.signal, &kept.before, nullptr);
+    for (const SavedSignalAction& kept : kept_) sigaction(kept.signal, &kept.before, nullptr);
     program = 0;
     sigprocmask(SIG_SETMASK, &mask_, nullptr);
   }
 
  private:
-  struct Kept {
+  struct SavedSignalAction {
     int signal;
     struct sigaction before;
   };
-  Kept kept_[4] = {{SIGTERM, {}}, {SIGHUP, {}}, {SIGINT, {}}, {SIGQUIT, {}}};
+  SavedSignalAction kept_[4] = {{SIGTERM, {}}, {SIGHUP, {}}, {SIGINT, {}}, {SIGQUIT, {}}};
   sigset_t mask_;
 };
 

@@ -63,7 +63,7 @@ class ViewDirectories : private NonCopyable {
       fmt::print(stderr, "sheaf run: '{}': {}\n", printable(path), printable(what));
     };
     for (const auto& [directory, files] : files_) {
-      std::vector<mount::Source> all;
+      std::vector<mount::StreamSource> all;
       for (const std::string& file : files) {
         const auto sources = mount::sources_of(posix_store(), file, Checking::on, true, tell);
         all.insert(all.end(), sources.begin(), sources.end());

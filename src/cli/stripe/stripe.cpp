@@ -37,8 +37,8 @@ struct StripeOptions {
 
 constexpr int64_t buffer_bytes = 4 << 20;
 
-struct Place {
-  explicit Place(const StripeOptions& options)
+struct StripeTarget {
+  explicit StripeTarget(const StripeOptions& options)
       : link(direct_link(posix_store(), options.root, host_name())), name(parse_stripe_name(options.name)) {}
   std::shared_ptr<Link> link;
   StripeName name;
@@ -78,7 +78,7 @@ const char* state_of(const FoundSubfile& f) {
 }
 
 int stripe_ls(const StripeOptions& options) {
-  Place place(options);
+  StripeTarget place(options);
   const auto found = look(*place.link, place.name);
   const StripeReport report = check_striped(place.name, found);
   if (options.json) {
@@ -105,8 +105,8 @@ int stripe_ls(const StripeOptions& options) {
 }
 
 int stripe_cat(const StripeOptions& options) {
-  Place place(options);
-  const auto file = StripedFile::open(place.link, place.name, sfio::OpenMode::read);
+  StripeTarget place(options);
+  const auto file = StripedFile::open(place.link, place.name, sfio::SubfileOpenMode::read);
   read_through(*file, options.offset.value_or(0),
                options.length.value_or(INT64_MAX - options.offset.value_or(0)),
                [](std::span<const std::byte> bytes, int64_t) {
@@ -154,7 +154,7 @@ void copy_in(File& source, StripedFile& file, const std::string& path) {
 // Imports to a temporary name and renames the complete file. An interrupted import therefore leaves no
 // partial file under the final name, and does not damage a file that it would replace.
 int stripe_import(const StripeOptions& options) {
-  Place place(options);
+  StripeTarget place(options);
   if (options.unit) place.name.unit = *options.unit;
   const FileStatus found = posix_store().status(options.file);
   if (found.is_directory || found.is_special)
@@ -166,7 +166,7 @@ int stripe_import(const StripeOptions& options) {
     require_own(*place.link, place.name);
     remove_striped(*place.link, made);  // remove what a killed import may have left
   }
-  const auto file = StripedFile::open(place.link, made, sfio::OpenMode::fresh);
+  const auto file = StripedFile::open(place.link, made, sfio::SubfileOpenMode::fresh);
   try {
     catch_signals();
     copy_in(*source, *file, options.file);
@@ -181,10 +181,10 @@ int stripe_import(const StripeOptions& options) {
 }
 
 int stripe_export(const StripeOptions& options) {
-  Place place(options);
-  const auto file = StripedFile::open(place.link, place.name, sfio::OpenMode::read);
+  StripeTarget place(options);
+  const auto file = StripedFile::open(place.link, place.name, sfio::SubfileOpenMode::read);
   OutputSet outputs(posix_store(),
-                    options.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+                    options.replace ? OutputSet::Existing::replaced : OutputSet::Existing::refused);
   catch_signals();
   const auto target = outputs.add(options.file);
   const int64_t size = file->status().size;
@@ -199,7 +199,7 @@ int stripe_export(const StripeOptions& options) {
 }
 
 int stripe_check(const StripeOptions& options) {
-  Place place(options);
+  StripeTarget place(options);
   const StripeReport report = check_striped(place.name, look(*place.link, place.name));
   const auto place_of = [&](const StripeFinding& finding) {
     const SubfilePlace& where = place.name.subfiles[static_cast<size_t>(finding.subfile)];
@@ -228,7 +228,7 @@ int stripe_check(const StripeOptions& options) {
 }
 
 int stripe_rm(const StripeOptions& options) {
-  Place place(options);
+  StripeTarget place(options);
   if (!remove_striped(*place.link, place.name))
     throw Error(Code::not_found, "there is no striped file '" + options.name + "'", ENOENT);
   return 0;

@@ -36,12 +36,12 @@ inline constexpr int reductions_worth_hosts = 16;
 
 // Maximum number of cached duplicates of a communicator. If all are in use, an open duplicates the
 // communicator and frees the duplicate when the file is closed.
-inline constexpr size_t max_spares = 8;
+inline constexpr size_t max_cached = 8;
 
 // Maximum number of the caller's values that the first reduction of a group includes; agree() passes the
-// most. One contribution to the barrier in shared memory holds them together with the flags of the max_spares
+// most. One contribution to the barrier in shared memory holds them together with the flags of the max_cached
 // duplicates, a flag for MPI_COMM_WORLD's cache, and the topology.
-inline constexpr size_t max_on_first_meeting = comm_constants::max_agreed_values + 1;
-static_assert((max_spares + 2 + max_on_first_meeting) * sizeof(int64_t) <= ShmBarrier::max_bytes);
+inline constexpr size_t max_on_first_barrier = comm_constants::max_agreed_values + 1;
+static_assert((max_cached + 2 + max_on_first_barrier) * sizeof(int64_t) <= ShmBarrier::max_bytes);
 
 }  // namespace sheaf::mpi

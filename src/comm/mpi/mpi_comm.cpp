@@ -21,21 +21,21 @@ namespace sheaf {
 namespace {
 
 using mpi::check;
-using mpi::patiently;
+using mpi::with_retries;
 
 // State that a Comm shares with the groups split from it on the same task.
 struct Family : private NonCopyable {
   Family(MPI_Comm program_comm, int largest_message)
       : program(program_comm),
-        spares(mpi::CommCache::of(program)),
+        cache(mpi::CommCache::of(program)),
         number(mpi::rank_in(program)),
         largest(largest_message) {}
   ~Family() {
-    if (spare.comm != MPI_COMM_NULL) spares->give_back(spare);
+    if (spare.comm != MPI_COMM_NULL) cache->give_back(spare);
   }
 
   const MPI_Comm program;  // passed to mpi_comm()
-  std::shared_ptr<mpi::CommCache> spares;
+  std::shared_ptr<mpi::CommCache> cache;
   mpi::CommCache::Spare spare;  // communicator of the first group; null before its first collective call
   const int number;             // rank in `program`
   const int largest;            // maximum bytes per message
@@ -81,52 +81,53 @@ class MpiComm final : public Comm, private NonCopyable {
   int size() const override { return size_; }
 
   void barrier() override {
-    if (mpi::Meeting* tasks = meeting()) return tasks->barrier();
-    patiently("MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(comm(), request); });
+    if (mpi::MpiBarrier* tasks = host_barrier()) return tasks->barrier();
+    with_retries("MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(comm(), request); });
   }
 
   void broadcast(std::span<std::byte> data, int root) override {
     check_root(root, size_);
-    if (mpi::Meeting* tasks = meeting(); tasks && tasks->broadcast(data, root)) return;
+    if (mpi::MpiBarrier* tasks = host_barrier(); tasks && tasks->broadcast(data, root)) return;
     mpi::in_parts(data, largest(), [&](std::span<std::byte> part) {
-      patiently("MPI_Ibcast", [&](MPI_Request* request) {
+      with_retries("MPI_Ibcast", [&](MPI_Request* request) {
         return MPI_Ibcast(part.data(), static_cast<int>(part.size()), MPI_BYTE, root, comm(), request);
       });
     });
   }
 
   void reduce(Reduction how, std::span<int64_t> values) override {
-    if (how == Reduction::max && comm_ == MPI_COMM_NULL && values.size() <= mpi::max_on_first_meeting)
-      return meet_first(values);
-    if (mpi::Meeting* tasks = meeting(); tasks && tasks->reduce(how, values)) return;
-    if (mpi::HostsMeeting* hosts = first_ ? family_->spare.hosts.get() : nullptr;
+    if (how == Reduction::max && comm_ == MPI_COMM_NULL && values.size() <= mpi::max_on_first_barrier)
+      return first_reduction(values);
+    if (mpi::MpiBarrier* tasks = host_barrier(); tasks && tasks->reduce(how, values)) return;
+    if (mpi::HostsReduction* hosts = first_ ? family_->spare.hosts.get() : nullptr;
         hosts && hosts->reduce(how, values))
       return;
     mpi::reduce_by_messages(comm(), how, values, largest());
   }
 
   void prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) override {
-    if (mpi::Meeting* tasks = meeting(); tasks && tasks->prefix_sum_and_total(values, totals)) return;
+    if (mpi::MpiBarrier* tasks = host_barrier(); tasks && tasks->prefix_sum_and_total(values, totals)) return;
     Comm::prefix_sum_and_total(values, totals);
   }
 
   Gathered gather(std::span<const std::byte> mine, int root) override {
     check_root(root, size_);
     Gathered result;
-    if (mpi::Meeting* tasks = meeting(); tasks && tasks->gather(mine, result, root)) return result;
+    if (mpi::MpiBarrier* tasks = host_barrier(); tasks && tasks->gather(mine, result, root)) return result;
     if (rank_ == root) result.sizes.resize(static_cast<size_t>(size_));
     const int64_t length = std::ssize(mine);
-    patiently("MPI_Igather", [&](MPI_Request* request) {
+    with_retries("MPI_Igather", [&](MPI_Request* request) {
       return MPI_Igather(&length, 1, MPI_INT64_T, result.sizes.data(), 1, MPI_INT64_T, root, comm(), request);
     });
     result.bytes.resize(static_cast<size_t>(result.offsets().back()));
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
     if (rank_ != root) add_messages(outgoing, root, mine);
-    const auto rooms = result.rooms();
-    for (size_t task = 0; task < rooms.size(); ++task)
-      if (static_cast<int>(task) != root) add_messages(incoming, static_cast<int>(task), rooms[task]);
-    if (rank_ == root) std::ranges::copy(mine, rooms[static_cast<size_t>(root)].begin());
+    const auto receive_buffers = result.receive_buffers();
+    for (size_t task = 0; task < receive_buffers.size(); ++task)
+      if (static_cast<int>(task) != root)
+        add_messages(incoming, static_cast<int>(task), receive_buffers[task]);
+    if (rank_ == root) std::ranges::copy(mine, receive_buffers[static_cast<size_t>(root)].begin());
     move_pieces(outgoing, incoming);
     return result;
   }
@@ -141,10 +142,10 @@ class MpiComm final : public Comm, private NonCopyable {
     const Gathered& given = refusal.sizes.empty() ? pieces : refusal;
     int64_t length = 0;
     std::vector<std::byte> mine;
-    mpi::Meeting* const tasks = meeting();
+    mpi::MpiBarrier* const tasks = host_barrier();
     const bool met = tasks && tasks->scatter(given, length, mine, root);
     if (!met)
-      patiently("MPI_Iscatter", [&](MPI_Request* request) {
+      with_retries("MPI_Iscatter", [&](MPI_Request* request) {
         return MPI_Iscatter(is_root ? given.sizes.data() : nullptr, 1, MPI_INT64_T, &length, 1, MPI_INT64_T,
                             root, comm(), request);
       });
@@ -168,17 +169,17 @@ class MpiComm final : public Comm, private NonCopyable {
   void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
     check_root(root, size_);
     if (rank_ == root) check_equal_pieces(pieces.size(), mine.size(), size_);
-    if (mpi::Meeting* tasks = meeting(); tasks && tasks->scatter_equal(pieces, mine, root)) return;
+    if (mpi::MpiBarrier* tasks = host_barrier(); tasks && tasks->scatter_equal(pieces, mine, root)) return;
     if (mine.size() > INT_MAX) throw Error(Code::invalid_argument, "equal pieces may have 2 GiB at most");
     const auto length = static_cast<int>(mine.size());
-    patiently("MPI_Iscatter", [&](MPI_Request* request) {
+    with_retries("MPI_Iscatter", [&](MPI_Request* request) {
       return MPI_Iscatter(pieces.data(), length, MPI_BYTE, mine.data(), length, MPI_BYTE, root, comm(),
                           request);
     });
   }
 
-  Presence meet_within(bool ready, std::chrono::milliseconds patience) override {
-    return comm_ == MPI_COMM_NULL ? Presence::untold : mpi::meet_within(comm_, ready, patience);
+  Presence wait_for_all(bool ready, std::chrono::milliseconds timeout) override {
+    return comm_ == MPI_COMM_NULL ? Presence::unknown : mpi::wait_for_all(comm_, ready, timeout);
   }
 
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
@@ -196,7 +197,7 @@ class MpiComm final : public Comm, private NonCopyable {
   std::unique_ptr<Comm> split_by_node() override {
     if (const int per_node = tasks_per_node_by_hand())
       return part({mpi::SplitCommCache::How::split, family_->number / per_node, rank_}, true);
-    return part({mpi::SplitCommCache::How::by_memory, 0, rank_}, true);
+    return part({mpi::SplitCommCache::How::shared_memory, 0, rank_}, true);
   }
 
   JobEnd job_end() const override { return job_end_of(rank_, size_); }
@@ -205,7 +206,7 @@ class MpiComm final : public Comm, private NonCopyable {
     if (on_node_) return 1;
     if (!first_) return Comm::node_count();
     if (const int per_node = tasks_per_node_by_hand()) return (size_ + per_node - 1) / per_node;
-    return family_->spares->nodes;
+    return family_->cache->nodes;
   }
 
   // Shares memory only within one host. Groups defined by SHEAF_TOPOLOGY=node=K stand for several hosts, so
@@ -225,19 +226,19 @@ class MpiComm final : public Comm, private NonCopyable {
  private:
   // Returns the communicator of this group.
   MPI_Comm comm() {
-    meet_once();
+    reduce_once();
     return comm_;
   }
 
   // Returns the barrier for small contributions, or null if they must be sent as messages.
-  mpi::Meeting* meeting() {
+  mpi::MpiBarrier* host_barrier() {
     if (!first_) return nullptr;
-    meet_once();
-    return family_->spare.meeting.get();
+    reduce_once();
+    return family_->spare.barrier.get();
   }
 
-  void meet_once() {
-    if (comm_ == MPI_COMM_NULL) meet_first({});
+  void reduce_once() {
+    if (comm_ == MPI_COMM_NULL) first_reduction({});
   }
 
   size_t largest() const { return static_cast<size_t>(family_->largest); }
@@ -263,37 +264,37 @@ class MpiComm final : public Comm, private NonCopyable {
   // Makes the only collective call on the program's communicator, one reduction. It determines which
   // duplicates are free on all tasks, whether all tasks can use the cache of MPI_COMM_WORLD, and the topology
   // set on rank 0. The same reduction computes the maxima of `values` for the caller.
-  void meet_first(std::span<int64_t> values) {
-    constexpr size_t offered = mpi::max_spares;
+  void first_reduction(std::span<int64_t> values) {
+    constexpr size_t offered = mpi::max_cached;
     constexpr size_t own = offered + 2;
-    const auto world = family_->spares->in_use() ? nullptr : mpi::CommCache::of_world(family_->program);
-    std::array<int64_t, own + mpi::max_on_first_meeting> all;
-    std::ranges::copy((world ? world : family_->spares)->offer(), all.begin());
+    const auto world = family_->cache->in_use() ? nullptr : mpi::CommCache::of_world(family_->program);
+    std::array<int64_t, own + mpi::max_on_first_barrier> all;
+    std::ranges::copy((world ? world : family_->cache)->offer(), all.begin());
     all[offered] = !world;
     all[offered + 1] = rank_ == 0 ? topology_by_hand() : INT64_MIN;
     std::ranges::copy(values, all.begin() + own);
     const auto used = std::span(all).first(own + values.size());
-    mpi::Meeting* const tasks = family_->spares->meeting.get();
+    mpi::MpiBarrier* const tasks = family_->cache->barrier.get();
     if (!tasks || !tasks->reduce(Reduction::max, used))
       mpi::reduce_by_messages(family_->program, Reduction::max, used, largest());
     std::ranges::copy_n(all.begin() + own, std::ssize(values), values.begin());
     family_->per_node = static_cast<int>(all[offered + 1]);
     if (all[offered] == 0) {
       mpi::CommCache::join(family_->program, world);
-      family_->spares = world;
+      family_->cache = world;
     } else if (world) {
       std::fill_n(all.begin(), offered,
                   1);  // no duplicate matches: some tasks offered those of MPI_COMM_WORLD
     }
-    family_->spare = family_->spares->take(family_->program, std::span(all).first<offered>());
+    family_->spare = family_->cache->take(family_->program, std::span(all).first<offered>());
     comm_ = family_->spare.comm;
-    if (family_->spares->nodes == 0) family_->spares->nodes = count_nodes();
+    if (family_->cache->nodes == 0) family_->cache->nodes = count_nodes();
   }
 
   // Counts the hosts by shared memory, regardless of SHEAF_TOPOLOGY.
   int count_nodes() {
-    if (size_ == 1 || family_->spares->meeting) return 1;
-    const auto node = part({mpi::SplitCommCache::How::by_memory, 0, rank_}, true);
+    if (size_ == 1 || family_->cache->barrier) return 1;
+    const auto node = part({mpi::SplitCommCache::How::shared_memory, 0, rank_}, true);
     if (node->size() == size_) return 1;
     int64_t first = node->rank() == 0;
     all_sum(std::span(&first, 1));
@@ -306,14 +307,14 @@ class MpiComm final : public Comm, private NonCopyable {
     return from_ ? &from_->of(part_) : nullptr;
   }
 
-  // Returns the group that `wish` describes: a cached one of an earlier open, or a new one.
-  std::unique_ptr<Comm> part(const mpi::SplitCommCache::SplitRequest& wish, bool on_node = false) {
+  // Returns the group that `request` describes: a cached one of an earlier open, or a new one.
+  std::unique_ptr<Comm> part(const mpi::SplitCommCache::SplitCommRequest& request, bool on_node = false) {
     const MPI_Comm own = comm();
     mpi::SplitCommCache* const kept = parts();
     mpi::SplitCommCache::Offer offer{};
     int number = -1;
     if (kept && !kept->empty()) {
-      offer = kept->offer(wish);
+      offer = kept->offer(request);
       all_max(offer);
       number = kept->take(offer);
     }
@@ -321,8 +322,8 @@ class MpiComm final : public Comm, private NonCopyable {
     if (number >= 0) {
       found = kept->comm(number);
     } else {
-      found = mpi::SplitCommCache::make(own, wish);
-      if (kept) number = kept->keep(wish, found, offer);
+      found = mpi::SplitCommCache::make(own, request);
+      if (kept) number = kept->keep(request, found, offer);
     }
     if (found == MPI_COMM_NULL) return nullptr;
     return std::make_unique<MpiComm>(found, family_, kept, number, on_node);
@@ -337,7 +338,7 @@ class MpiComm final : public Comm, private NonCopyable {
   }
 
   int tasks_per_node_by_hand() {
-    meet_once();
+    reduce_once();
     if (family_->per_node < 0)
       throw Error(Code::invalid_argument, "SHEAF_TOPOLOGY: the tasks per node must be a number > 0");
     return family_->per_node;

@@ -8,10 +8,10 @@ namespace sheaf::mpi {
 
 namespace {
 
-using Holder = std::shared_ptr<CommCache>;
+using CommCachePointer = std::shared_ptr<CommCache>;
 
 int on_free(MPI_Comm comm, int, void* value, void*) {
-  const std::unique_ptr<Holder> holder(static_cast<Holder*>(value));
+  const std::unique_ptr<CommCachePointer> holder(static_cast<CommCachePointer*>(value));
   (*holder)->retire(comm);
   return MPI_SUCCESS;
 }
@@ -33,11 +33,11 @@ int attribute() {
 }
 
 // Returns the attribute of the communicator, which holds its cache; null if it has none yet.
-Holder* holder_of(MPI_Comm comm) {
+CommCachePointer* holder_of(MPI_Comm comm) {
   void* value = nullptr;
   int found = 0;
   check(MPI_Comm_get_attr(comm, attribute(), &value, &found), "MPI_Comm_get_attr");
-  return found ? static_cast<Holder*>(value) : nullptr;
+  return found ? static_cast<CommCachePointer*>(value) : nullptr;
 }
 
 void free_spare(const CommCache::Spare& spare) {
@@ -52,8 +52,8 @@ std::mutex attributes;  // guards the attributes
 
 std::shared_ptr<CommCache> CommCache::of(MPI_Comm comm) {
   const std::lock_guard lock(attributes);
-  if (const Holder* const known = holder_of(comm)) return *known;
-  auto holder = std::make_unique<Holder>(std::make_shared<CommCache>(comm));
+  if (const CommCachePointer* const known = holder_of(comm)) return *known;
+  auto holder = std::make_unique<CommCachePointer>(std::make_shared<CommCache>(comm));
   check(MPI_Comm_set_attr(comm, attribute(), holder.get()), "MPI_Comm_set_attr");
   return *holder.release();
 }
@@ -71,19 +71,19 @@ std::shared_ptr<CommCache> CommCache::of_world(MPI_Comm comm) {
 
 void CommCache::join(MPI_Comm comm, const std::shared_ptr<CommCache>& world) {
   const std::lock_guard lock(attributes);
-  if (Holder* const known = holder_of(comm)) *known = world;
+  if (CommCachePointer* const known = holder_of(comm)) *known = world;
 }
 
-std::array<int64_t, max_spares> CommCache::offer() {
+std::array<int64_t, max_cached> CommCache::offer() {
   const std::lock_guard lock(mutex_);
-  std::array<int64_t, max_spares> taken;
+  std::array<int64_t, max_cached> taken;
   for (size_t i = 0; i < free_.size(); ++i) taken[i] = !free_[i];
   return taken;
 }
 
 // Threads with other multifiles may return duplicates between offer() and take(). So only the duplicates that
 // all tasks have offered may be taken.
-CommCache::Spare CommCache::take(MPI_Comm comm, std::span<const int64_t, max_spares> largest) {
+CommCache::Spare CommCache::take(MPI_Comm comm, std::span<const int64_t, max_cached> largest) {
   for (size_t i = 0; i < free_.size(); ++i) {
     if (largest[i] != 0) continue;
     const std::lock_guard lock(mutex_);
@@ -92,17 +92,17 @@ CommCache::Spare CommCache::take(MPI_Comm comm, std::span<const int64_t, max_spa
   }
   const size_t number = duplicates_.size();
   Spare made{duplicate_of(comm)};
-  if (number == max_spares) return made;
+  if (number == max_cached) return made;
   made.number = static_cast<int>(number);
   made.parts = std::make_shared<SplitCommCache>();
   if (number == 0) {
-    const auto meetings = Meeting::several(made.comm, 2, made.comm);
-    meeting = meetings.front();
-    made.meeting = meetings.back();
-  } else if (meeting) {
-    made.meeting = Meeting::several(made.comm, 1, made.comm).front();
+    const auto barriers = MpiBarrier::several(made.comm, 2, made.comm);
+    barrier = barriers.front();
+    made.barrier = barriers.back();
+  } else if (barrier) {
+    made.barrier = MpiBarrier::several(made.comm, 1, made.comm).front();
   }
-  if (!meeting && size_of(made.comm) > 1) made.hosts = std::make_shared<HostsMeeting>(made.comm);
+  if (!barrier && size_of(made.comm) > 1) made.hosts = std::make_shared<HostsReduction>(made.comm);
   const std::lock_guard lock(mutex_);
   return duplicates_.emplace_back(made);
 }

@@ -43,8 +43,8 @@ class CommCache {
   struct Spare {
     MPI_Comm comm = MPI_COMM_NULL;
     int number = -1;  // index in the cache; -1: not cached, since the cache is full
-    std::shared_ptr<Meeting> meeting = nullptr;       // barrier of the tasks of `comm`; may be null
-    std::shared_ptr<HostsMeeting> hosts = nullptr;    // per-host barriers if the tasks are on several hosts
+    std::shared_ptr<MpiBarrier> barrier = nullptr;    // barrier of the tasks of `comm`; may be null
+    std::shared_ptr<HostsReduction> hosts = nullptr;  // per-host barriers if the tasks are on several hosts
     std::shared_ptr<SharedMemory> memory = nullptr;   // shared memory of an earlier open
     std::shared_ptr<SplitCommCache> parts = nullptr;  // groups split from `comm`; null if not cached
   };
@@ -52,9 +52,9 @@ class CommCache {
   // offer() and take() together acquire a duplicate, collectively over the communicator of this cache. The
   // caller computes the maximum of the offer() results over all tasks, element by element, and passes it to
   // take(). The same reduction may include other numbers of the caller.
-  std::array<int64_t, max_spares> offer();
+  std::array<int64_t, max_cached> offer();
   // Returns a duplicate that is not in use on any task. Duplicates `comm` if all duplicates are in use.
-  Spare take(MPI_Comm comm, std::span<const int64_t, max_spares> largest);
+  Spare take(MPI_Comm comm, std::span<const int64_t, max_cached> largest);
 
   // Local. Returns a duplicate to the cache. Frees the duplicate instead if it is not cached, or if the
   // program has freed the communicator of this cache in the meantime.
@@ -66,7 +66,7 @@ class CommCache {
 
   // Barrier of the tasks of the program's communicator, used to acquire a duplicate. Null until the first
   // duplicate is made, and if the tasks cannot share memory.
-  std::shared_ptr<Meeting> meeting;
+  std::shared_ptr<MpiBarrier> barrier;
 
   // Number of groups of tasks that share memory; 0 until the first open with this cache has counted them.
   int nodes = 0;
@@ -75,7 +75,7 @@ class CommCache {
   const MPI_Comm owner_;  // the communicator with this cache as an attribute
   std::mutex mutex_;
   std::vector<Spare> duplicates_;        // in order of creation, which is the same on all tasks
-  std::array<bool, max_spares> free_{};  // whether each duplicate is unused on this task
+  std::array<bool, max_cached> free_{};  // whether each duplicate is unused on this task
   bool retired_ = false;
 };
 

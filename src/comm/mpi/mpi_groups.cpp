@@ -14,25 +14,25 @@
 namespace sheaf {
 namespace {
 
-class Group : private NonCopyable {
+class MpiGroup : private NonCopyable {
  public:
-  explicit Group(MPI_Comm comm) { MPI_Comm_group(comm, &group_); }
-  ~Group() { MPI_Group_free(&group_); }
+  explicit MpiGroup(MPI_Comm comm) { MPI_Comm_group(comm, &group_); }
+  ~MpiGroup() { MPI_Group_free(&group_); }
   operator MPI_Group() const { return group_; }
 
  private:
   MPI_Group group_ = MPI_GROUP_NULL;
 };
 
-struct Members {
+struct MembersDigest {
   int64_t hash = 0;     // hash of the ranks in `whole`; 40 bits, so that a million can be added
   int64_t outside = 0;  // members that are not in `whole`
 };
 
-Members members_of(MPI_Comm part, MPI_Comm whole, int size) {
-  const Group group(part);
-  const Group all(whole);
-  Members found;
+MembersDigest members_of(MPI_Comm part, MPI_Comm whole, int size) {
+  const MpiGroup group(part);
+  const MpiGroup all(whole);
+  MembersDigest found;
   uint64_t hash = 0;
   std::array<int, 1024> ranks;
   std::array<int, 1024> translated;
@@ -57,7 +57,7 @@ void check_partition(Comm& comm, MPI_Comm whole, MPI_Comm part) {
     int rank = 0, size = 0;
     MPI_Comm_rank(part, &rank);
     MPI_Comm_size(part, &size);
-    const Members mine = members_of(part, whole, size);
+    const MembersDigest mine = members_of(part, whole, size);
     sums = {mine.hash - (rank == 0 ? size * mine.hash : 0), mine.outside > 0};
   }
   comm.all_sum(sums);

@@ -13,9 +13,9 @@
 namespace sheaf::mpi {
 
 void reduce_by_messages(MPI_Comm comm, Reduction how, std::span<int64_t> values, size_t largest) {
-  const bool before = how == Reduction::sum_before;
+  const bool before = how == Reduction::exclusive_scan;
   in_parts(values, std::max<size_t>(1, largest / sizeof(int64_t)), [&](std::span<int64_t> part) {
-    patiently(before ? "MPI_Iexscan" : "MPI_Iallreduce", [&](MPI_Request* request) {
+    with_retries(before ? "MPI_Iexscan" : "MPI_Iallreduce", [&](MPI_Request* request) {
       return (before ? MPI_Iexscan : MPI_Iallreduce)(MPI_IN_PLACE, part.data(), static_cast<int>(part.size()),
                                                      MPI_INT64_T, how == Reduction::max ? MPI_MAX : MPI_SUM,
                                                      comm, request);
@@ -24,34 +24,34 @@ void reduce_by_messages(MPI_Comm comm, Reduction how, std::span<int64_t> values,
   if (before && rank_in(comm) == 0) std::ranges::fill(values, 0);  // undefined after MPI_Exscan
 }
 
-void HostsMeeting::free() { free_own(firsts_); }
+void HostsReduction::free() { free_own(firsts_); }
 
-void HostsMeeting::find_hosts() {
+void HostsReduction::find_hosts() {
   const int rank = rank_in(comm_);
-  const auto how = host_ < 0 ? SplitCommCache::How::by_memory : SplitCommCache::How::split;
+  const auto how = host_ < 0 ? SplitCommCache::How::shared_memory : SplitCommCache::How::split;
   const MPI_Comm host = SplitCommCache::make(comm_, {how, std::max(host_, 0), rank});
   firsts_ = SplitCommCache::make(comm_, {SplitCommCache::How::split, rank_in(host) == 0 ? 0 : -1, rank});
-  meeting_ = Meeting::several(host, 1, comm_).front();
+  barrier_ = MpiBarrier::several(host, 1, comm_).front();
   const bool alone = size_of(host) == 1;
-  std::array<int64_t, 2> found{!alone, !alone && !meeting_};
+  std::array<int64_t, 2> found{!alone, !alone && !barrier_};
   reduce_by_messages(comm_, Reduction::max, found);
   meets_ = found[0] != 0 && found[1] == 0;
   free_own(host);
 }
 
-bool HostsMeeting::reduce(Reduction how, std::span<int64_t> values) {
+bool HostsReduction::reduce(Reduction how, std::span<int64_t> values) {
   std::array<int64_t, ShmBarrier::max_bytes / sizeof(int64_t)> told;  // the values and a failure flag
-  if (values.size() >= told.size() || how == Reduction::sum_before) return false;
+  if (values.size() >= told.size() || how == Reduction::exclusive_scan) return false;
   if (calls_ < reductions_worth_hosts && ++calls_ == reductions_worth_hosts) find_hosts();
   if (!meets_) return false;
-  if (meeting_) meeting_->reduce(how, values);
+  if (barrier_) barrier_->reduce(how, values);
   std::optional<Error> problem;
   if (firsts_ != MPI_COMM_NULL) problem = attempt([&] { reduce_by_messages(firsts_, how, values); });
-  if (meeting_) {
+  if (barrier_) {
     const auto all = std::span(told).first(values.size() + 1);
     std::ranges::copy(values, all.begin());
     all.back() = problem.has_value();
-    meeting_->broadcast(std::as_writable_bytes(all), 0);
+    barrier_->broadcast(std::as_writable_bytes(all), 0);
     if (all.back() != 0 && !problem)
       problem = Error(Code::io, "a reduction failed; the first task of this host tells why");
     std::ranges::copy(all.first(values.size()), values.begin());

@@ -24,9 +24,9 @@ std::unique_lock<std::recursive_mutex> one_at_a_time() {
 }
 
 // The datatype of a message, based at MPI_BOTTOM. A single block needs no derived type.
-class Shape : private NonCopyable {
+class MessageDatatype : private NonCopyable {
  public:
-  explicit Shape(std::span<const MemoryRun> runs) {
+  explicit MessageDatatype(std::span<const MemoryRun> runs) {
     if (bytes_of(runs) > INT_MAX) throw Error(Code::invalid_argument, "a message of 2 GiB or more");
     if (runs.empty()) return;
     if (runs.size() == 1 && runs[0].count == 1) {
@@ -62,7 +62,7 @@ class Shape : private NonCopyable {
     check(MPI_Type_commit(&type_), "MPI_Type_commit");
     count_ = 1;
   }
-  ~Shape() {
+  ~MessageDatatype() {
     if (type_ != MPI_BYTE) MPI_Type_free(&type_);  // MPI keeps the type while a message uses it
   }
 
@@ -151,7 +151,7 @@ class MessagesOnComm final : public MpiMessages, private NonCopyable {
 
   // Backs off like mpi_timeout, so that a waiting task leaves the processor to tasks with work. A long
   // message needs several calls on both sides, so sleeps stay short while a long message may be in flight.
-  void rest(double idle) override {
+  void back_off(double idle) override {
     if (idle < 1e-3) {
       sched_yield();
     } else {
@@ -162,7 +162,7 @@ class MessagesOnComm final : public MpiMessages, private NonCopyable {
  private:
   std::unique_ptr<Transfer> start(bool sends, int peer, int tag, std::span<const MemoryRun> runs) {
     const auto calling = one_at_a_time();
-    const Shape shape(runs);
+    const MessageDatatype shape(runs);
     auto transfer = std::make_unique<MpiTransfer>(sends);
     MPI_Request* const request = transfer->request();
     check(sends ? MPI_Isend(shape.at(), shape.count(), shape.type(), peer, tag, comm_, request)

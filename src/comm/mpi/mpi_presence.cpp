@@ -14,10 +14,10 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-enum Word : int { not_ready, present, staying, stay, go, all_there, word_count };
+enum Word : int { not_ready, present, prepared, prepare, cancel, commit, word_count };
 
 // Static storage for the words, which must outlive the messages in flight.
-constexpr std::array<int, word_count> words{not_ready, present, staying, stay, go, all_there};
+constexpr std::array<int, word_count> words{not_ready, present, prepared, prepare, cancel, commit};
 
 void say(MPI_Comm comm, int to, Word word) {
   MPI_Request request = MPI_REQUEST_NULL;
@@ -45,7 +45,7 @@ bool hear(MPI_Comm comm, int from, clock::time_point until, int& word, int& send
 // Runs on task 0. Returns true if all tasks send `wanted` in time. Marks every sender in `others`.
 bool hear_all(MPI_Comm comm, Word wanted, clock::time_point until, std::vector<bool>& others) {
   for (int left = size_of(comm) - 1; left > 0;) {
-    int word = go;
+    int word = cancel;
     int sender = 0;
     if (!hear(comm, MPI_ANY_SOURCE, until, word, sender)) return false;
     others[static_cast<size_t>(sender)] = true;
@@ -60,35 +60,35 @@ void say_to(MPI_Comm comm, const std::vector<bool>& others, Word word) {
     if (others[task]) say(comm, static_cast<int>(task), word);
 }
 
-Presence decide(MPI_Comm comm, bool ready, std::chrono::milliseconds patience) {
+Presence decide(MPI_Comm comm, bool ready, std::chrono::milliseconds timeout) {
   std::vector<bool> others(static_cast<size_t>(size_of(comm)));
-  bool all = ready && hear_all(comm, present, clock::now() + patience, others);
+  bool all = ready && hear_all(comm, present, clock::now() + timeout, others);
   if (all) {
-    say_to(comm, others, stay);
-    all = hear_all(comm, staying, clock::now() + patience, others);
+    say_to(comm, others, prepare);
+    all = hear_all(comm, prepared, clock::now() + timeout, others);
   }
   // Late tasks get no answer and leave after their timeout.
-  say_to(comm, others, all ? all_there : go);
+  say_to(comm, others, all ? commit : cancel);
   return all ? Presence::all : Presence::missing;
 }
 
-// Runs on all tasks except task 0. After `stay`, waits as long as task 0 may wait for the other tasks; task 0
-// started that wait no later.
-Presence follow(MPI_Comm comm, bool ready, std::chrono::milliseconds patience) {
+// Runs on all tasks except task 0. After `prepare`, waits as long as task 0 may wait for the other tasks;
+// task 0 started that wait no later.
+Presence follow(MPI_Comm comm, bool ready, std::chrono::milliseconds timeout) {
   say(comm, 0, ready ? present : not_ready);
   if (!ready) return Presence::missing;
-  int word = go;
+  int word = cancel;
   int sender = 0;
-  if (!hear(comm, 0, clock::now() + patience, word, sender) || word != stay) return Presence::missing;
-  say(comm, 0, staying);
-  if (!hear(comm, 0, clock::now() + 2 * patience, word, sender)) return Presence::missing;
-  return word == all_there ? Presence::all : Presence::missing;
+  if (!hear(comm, 0, clock::now() + timeout, word, sender) || word != prepare) return Presence::missing;
+  say(comm, 0, prepared);
+  if (!hear(comm, 0, clock::now() + 2 * timeout, word, sender)) return Presence::missing;
+  return word == commit ? Presence::all : Presence::missing;
 }
 
 }  // namespace
 
-Presence meet_within(MPI_Comm comm, bool ready, std::chrono::milliseconds patience) {
-  return rank_in(comm) == 0 ? decide(comm, ready, patience) : follow(comm, ready, patience);
+Presence wait_for_all(MPI_Comm comm, bool ready, std::chrono::milliseconds timeout) {
+  return rank_in(comm) == 0 ? decide(comm, ready, timeout) : follow(comm, ready, timeout);
 }
 
 }  // namespace sheaf::mpi

@@ -20,7 +20,7 @@
 
 namespace sheaf::mpi {
 
-// Implements Comm::meet_within() on a communicator owned by Sheaf.
-Presence meet_within(MPI_Comm comm, bool ready, std::chrono::milliseconds patience);
+// Implements Comm::wait_for_all() on a communicator owned by Sheaf.
+Presence wait_for_all(MPI_Comm comm, bool ready, std::chrono::milliseconds timeout);
 
 }  // namespace sheaf::mpi

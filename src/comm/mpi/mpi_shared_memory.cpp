@@ -16,10 +16,10 @@ namespace sheaf::mpi {
 
 namespace {
 
-using Name = std::array<char, 64>;
+using ShmName = std::array<char, 64>;
 
 // Maps the shared memory `name`. If `make`, creates it with `bytes` zeros. Returns null on failure.
-std::unique_ptr<LendableMemory> map(const Name& name, size_t bytes, bool make) {
+std::unique_ptr<LendableMemory> map(const ShmName& name, size_t bytes, bool make) {
   return LendableMemory::over(shm_open(name.data(), O_RDWR | O_CLOEXEC | (make ? O_CREAT | O_EXCL : 0), 0600),
                               bytes, make);
 }
@@ -39,19 +39,19 @@ class Mapped final : public SharedMemory {
 
 std::shared_ptr<SharedMemory> share_memory(MPI_Comm comm, size_t bytes) {
   const int rank = rank_in(comm);
-  Name name{};
+  ShmName name{};
   std::unique_ptr<LendableMemory> memory;
   if (rank == 0) {
     std::snprintf(name.data(), name.size(), "/sheaf.%ld.%016llx", static_cast<long>(getpid()),
                   static_cast<unsigned long long>(random_number()));
     memory = map(name, bytes, true);
   }
-  patiently("MPI_Ibcast", [&](MPI_Request* request) {
+  with_retries("MPI_Ibcast", [&](MPI_Request* request) {
     return MPI_Ibcast(name.data(), static_cast<int>(name.size()), MPI_BYTE, 0, comm, request);
   });
   if (rank != 0) memory = map(name, bytes, false);
   int everywhere = memory != nullptr;
-  patiently("MPI_Iallreduce", [&](MPI_Request* request) {
+  with_retries("MPI_Iallreduce", [&](MPI_Request* request) {
     return MPI_Iallreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_MIN, comm, request);
   });
   if (rank == 0) shm_unlink(name.data());

@@ -8,17 +8,17 @@
 
 namespace sheaf::mpi {
 
-MPI_Comm SplitCommCache::make(MPI_Comm from, const SplitRequest& wish) {
+MPI_Comm SplitCommCache::make(MPI_Comm from, const SplitCommRequest& request) {
   MPI_Comm made = MPI_COMM_NULL;
   // The calls below are blocking, so all tasks must have arrived before they start.
-  patiently("MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(from, request); });
-  switch (wish.how) {
+  with_retries("MPI_Ibarrier", [&](MPI_Request* pending) { return MPI_Ibarrier(from, pending); });
+  switch (request.how) {
     case How::split:
-      check(MPI_Comm_split(from, wish.color < 0 ? MPI_UNDEFINED : wish.color, wish.key, &made),
+      check(MPI_Comm_split(from, request.color < 0 ? MPI_UNDEFINED : request.color, request.key, &made),
             "MPI_Comm_split");
       break;
-    case How::by_memory:
-      check(MPI_Comm_split_type(from, MPI_COMM_TYPE_SHARED, wish.key, MPI_INFO_NULL, &made),
+    case How::shared_memory:
+      check(MPI_Comm_split_type(from, MPI_COMM_TYPE_SHARED, request.key, MPI_INFO_NULL, &made),
             "MPI_Comm_split_type");
       break;
     case How::duplicate:
@@ -31,11 +31,11 @@ MPI_Comm SplitCommCache::make(MPI_Comm from, const SplitRequest& wish) {
 }
 
 // Sets two flags per part: whether it does not match, and whether it or a part made from it is in use.
-SplitCommCache::Offer SplitCommCache::offer(const SplitRequest& wish) {
+SplitCommCache::Offer SplitCommCache::offer(const SplitCommRequest& request) {
   const std::lock_guard lock(mutex_);
   Offer offered{};
   for (size_t i = 0; i < count_; ++i) {
-    offered[i] = kept_[i].used || kept_[i].wish != wish;
+    offered[i] = kept_[i].used || kept_[i].request != request;
     offered[most + i] = kept_[i].used || kept_[i].parts->any_in_use();
   }
   return offered;
@@ -44,7 +44,7 @@ SplitCommCache::Offer SplitCommCache::offer(const SplitRequest& wish) {
 bool SplitCommCache::any_in_use() {
   const std::lock_guard lock(mutex_);
   return std::any_of(kept_.begin(), kept_.begin() + static_cast<ptrdiff_t>(count_),
-                     [](const Part& part) { return part.used || part.parts->any_in_use(); });
+                     [](const CachedSplit& part) { return part.used || part.parts->any_in_use(); });
 }
 
 int SplitCommCache::take(const Offer& largest) {
@@ -57,7 +57,7 @@ int SplitCommCache::take(const Offer& largest) {
   return -1;
 }
 
-int SplitCommCache::keep(const SplitRequest& wish, MPI_Comm made, const Offer& largest) {
+int SplitCommCache::keep(const SplitCommRequest& request, MPI_Comm made, const Offer& largest) {
   const std::lock_guard lock(mutex_);
   size_t place = count_;
   if (count_ < most) {
@@ -70,7 +70,7 @@ int SplitCommCache::keep(const SplitRequest& wish, MPI_Comm made, const Offer& l
     kept_[place].parts->free();
     free_own(kept_[place].comm);
   }
-  kept_[place] = {wish, made, made != MPI_COMM_NULL, std::make_unique<SplitCommCache>()};
+  kept_[place] = {request, made, made != MPI_COMM_NULL, std::make_unique<SplitCommCache>()};
   return static_cast<int>(place);
 }
 
@@ -81,7 +81,7 @@ void SplitCommCache::give_back(int number) {
 
 void SplitCommCache::free() {
   for (; count_ > 0; --count_) {
-    Part& part = kept_[count_ - 1];
+    CachedSplit& part = kept_[count_ - 1];
     part.parts->free();
     free_own(part.comm);
   }

@@ -17,17 +17,17 @@ namespace sheaf::mpi {
 
 class SplitCommCache {
  public:
-  enum class How : uint8_t { split, by_memory, duplicate };
-  struct SplitRequest {
+  enum class How : uint8_t { split, shared_memory, duplicate };
+  struct SplitCommRequest {
     How how = How::split;
     int color = 0;  // color of a split; negative: this task is in no part
     int key = 0;
-    bool operator==(const SplitRequest&) const = default;
+    bool operator==(const SplitCommRequest&) const = default;
   };
 
-  // Creates a new communicator from `from` as `wish` describes. Collective over `from`. Returns MPI_COMM_NULL
-  // on a task that is in no part.
-  static MPI_Comm make(MPI_Comm from, const SplitRequest& wish);
+  // Creates a new communicator from `from` as `request` describes. Collective over `from`. Returns
+  // MPI_COMM_NULL on a task that is in no part.
+  static MPI_Comm make(MPI_Comm from, const SplitCommRequest& request);
 
   // Returns true if no part is cached; the same on all tasks.
   bool empty() const { return count_ == 0; }
@@ -38,13 +38,13 @@ class SplitCommCache {
   // communicator from which the parts were made.
   static constexpr size_t most = 6;
   using Offer = std::array<int64_t, 2 * most>;
-  Offer offer(const SplitRequest& wish);
+  Offer offer(const SplitCommRequest& request);
   int take(const Offer& largest);
 
   // Caches the new part `made` and marks it as in use. If the cache is full, first frees an old part that is
   // in use on no task. Returns the number of the new part, or -1 if all cached parts are in use. `largest` is
   // the argument of take(), or {} if the cache was empty. Collective like take().
-  int keep(const SplitRequest& wish, MPI_Comm made, const Offer& largest);
+  int keep(const SplitCommRequest& request, MPI_Comm made, const Offer& largest);
 
   MPI_Comm comm(int number) const { return kept_[static_cast<size_t>(number)].comm; }
   // Returns the cache of communicators that were made from part `number`.
@@ -57,8 +57,8 @@ class SplitCommCache {
   void free();
 
  private:
-  struct Part {
-    SplitRequest wish;
+  struct CachedSplit {
+    SplitCommRequest request;
     MPI_Comm comm = MPI_COMM_NULL;
     bool used = false;
     std::unique_ptr<SplitCommCache> parts;
@@ -66,8 +66,8 @@ class SplitCommCache {
 
   bool any_in_use();
 
-  std::mutex mutex_;             // guards the `used` flags
-  std::array<Part, most> kept_;  // the first `count_` are valid; same index on all tasks
+  std::mutex mutex_;                    // guards the `used` flags
+  std::array<CachedSplit, most> kept_;  // the first `count_` are valid; same index on all tasks
   size_t count_ = 0;
   size_t oldest_ = 0;
 };

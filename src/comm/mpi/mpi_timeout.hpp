@@ -16,7 +16,7 @@ void wait(MPI_Request& request, const char* call, MPI_Status* status = MPI_STATU
 
 // Starts a nonblocking MPI call by start(MPI_Request*), and returns when the call has completed.
 template <class Start>
-void patiently(const char* call, Start start) {
+void with_retries(const char* call, Start start) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(start(&request), call);
   wait(request, call);

@@ -20,28 +20,38 @@ namespace sheaf {
 namespace {
 
 // Steps of a round that can fail. Tasks exchange them as numbers.
-enum class Part : int64_t { none, barrier, bcastr, gatherr, scatterr, create, allgather, size, answer };
+enum class CallbackStep : int64_t {
+  none,
+  barrier,
+  bcastr,
+  gatherr,
+  scatterr,
+  create,
+  allgather,
+  size,
+  answer
+};
 
-struct Failure {
-  Part part = Part::none;
+struct CallbackFailure {
+  CallbackStep part = CallbackStep::none;
   int64_t result = 0;
 
   std::string text() const {
     static constexpr const char* names[] = {
         "", "barrier", "bcastr", "gatherr", "scatterr", "create_local_commgroup", "allgather"};
-    if (part == Part::size) return "messages of more than 2 GiB do not fit through the callbacks";
-    if (part == Part::answer)
+    if (part == CallbackStep::size) return "messages of more than 2 GiB do not fit through the callbacks";
+    if (part == CallbackStep::answer)
       return "the callbacks brought other messages than were sent, or there is no memory for them";
     return std::string("the ") + names[static_cast<size_t>(part)] + " callback returned " +
            std::to_string(result);
   }
 };
 
-class CallbackHub final : public RootRelay {
+class CallbackRelay final : public RootRelay {
  public:
-  CallbackHub(const CommCallbacks& callbacks, void* group, int rank, int size)
+  CallbackRelay(const CommCallbacks& callbacks, void* group, int rank, int size)
       : call_(callbacks), group_(group), rank_(rank), size_(size) {}
-  ~CallbackHub() override {
+  ~CallbackRelay() override {
     if (local_made_) call_.free_group(local_);
   }
 
@@ -53,13 +63,13 @@ class CallbackHub final : public RootRelay {
     return per_node_of_task_0_ >= 0 ? per_node_of_task_0_ : topology_by_hand();
   }
 
-  std::vector<std::byte> round(std::span<const std::byte> mine, const Answer& answer) override {
+  std::vector<std::byte> round(std::span<const std::byte> mine, const AnswerFunction& answer) override {
     if (dead_) throw *dead_;
     if (size_ == 1) return answer({{mine.begin(), mine.end()}, {std::ssize(mine)}}).bytes;
     const Gathered calls = collect(mine);
     Gathered replies;
-    if (has_all() && failure_.part == Part::none && attempt([&] { replies = answer(calls); }))
-      note(Part::answer, 0);
+    if (has_all() && failure_.part == CallbackStep::none && attempt([&] { replies = answer(calls); }))
+      note(CallbackStep::answer, 0);
     std::vector<std::byte> reply = hand_out(replies);
     agree_on_failures();
     return reply;
@@ -67,11 +77,11 @@ class CallbackHub final : public RootRelay {
 
   void make_local(const LocalGroup& local) override {
     if (dead_) throw *dead_;
-    note(Part::create, call_.create_group(&local_, group_, rank_, size_, local.rank, local.size,
-                                          local.filenumber, local.numfiles));
-    local_made_ = failure_.part != Part::create;
+    note(CallbackStep::create, call_.create_group(&local_, group_, rank_, size_, local.rank, local.size,
+                                                  local.filenumber, local.numfiles));
+    local_made_ = failure_.part != CallbackStep::create;
     if (size_ == 1 && !local_made_) throw *(dead_ = Error(Code::io, failure_.text()));
-    if (size_ > 1 && !call_.allgather) note(Part::barrier, call_.barrier(group_));
+    if (size_ > 1 && !call_.allgather) note(CallbackStep::barrier, call_.barrier(group_));
     // The next round reports a failure of create_group or barrier to all tasks.
   }
 
@@ -86,18 +96,19 @@ class CallbackHub final : public RootRelay {
   size_t places() const { return has_all() ? static_cast<size_t>(size_) : 0; }
 
   // Collective. Collects `mine` of each task on all tasks that get all contributions.
-  void bring(void* mine, void* all, int64_t words) {
+  void gather_all(void* mine, void* all, int64_t words) {
     if (call_.allgather) {
-      note(Part::allgather, call_.allgather(mine, all, group_, 8 * words));
+      note(CallbackStep::allgather, call_.allgather(mine, all, group_, 8 * words));
     } else {
-      note(Part::gatherr, call_.gatherr(mine, all, group_, CommCallbacks::int64, static_cast<int>(words), 0));
+      note(CallbackStep::gatherr,
+           call_.gatherr(mine, all, group_, CommCallbacks::int64, static_cast<int>(words), 0));
     }
   }
 
   // Records a failed step, unless an earlier failure is recorded that has not been reported yet.
-  void note(Part part, int result) {
-    const bool failed = part == Part::answer || part == Part::size || result != 0;
-    if (failed && failure_.part == Part::none) failure_ = {part, result};
+  void note(CallbackStep part, int result) {
+    const bool failed = part == CallbackStep::answer || part == CallbackStep::size || result != 0;
+    if (failed && failure_.part == CallbackStep::none) failure_ = {part, result};
   }
 
   // Describes a message. Tasks exchange it before the message itself.
@@ -151,9 +162,9 @@ class CallbackHub final : public RootRelay {
     const std::optional<int64_t> found = largest_of(notes);
     if (call_.allgather) return found;
     int64_t largest = found.value_or(0);
-    note(Part::bcastr, call_.bcastr(&largest, group_, CommCallbacks::int64, 1, 0));
+    note(CallbackStep::bcastr, call_.bcastr(&largest, group_, CommCallbacks::int64, 1, 0));
     if (found && largest >= 0 && largest <= INT_MAX) return largest;
-    note(Part::size, 0);
+    note(CallbackStep::size, 0);
     return std::nullopt;
   }
 
@@ -175,7 +186,7 @@ class CallbackHub final : public RootRelay {
     Envelope own{note_of(mine), call_.allgather ? tasks_per_node() : 0, {}};
     std::memcpy(own.first.data(), mine.data(), static_cast<size_t>(std::min(std::ssize(mine), ahead)));
     std::vector<int64_t> envelopes(places() * words);
-    bring(&own, envelopes.data(), static_cast<int64_t>(words));
+    gather_all(&own, envelopes.data(), static_cast<int64_t>(words));
     if (call_.allgather) per_node_of_task_0_ = static_cast<int>(envelopes[head - 1]);
     std::vector<Note> notes;
     for (size_t at = 0; at < envelopes.size(); at += words)
@@ -184,23 +195,23 @@ class CallbackHub final : public RootRelay {
     Gathered calls;
     for (const Note& n : notes) calls.sizes.push_back(largest ? n.length : 0);
     calls.bytes.resize(static_cast<size_t>(calls.offsets().back()));
-    const auto rooms = calls.rooms();
-    for (size_t r = 0; r < rooms.size(); ++r)
-      std::memcpy(rooms[r].data(), &envelopes[r * words + head],
-                  static_cast<size_t>(std::min(std::ssize(rooms[r]), ahead)));
+    const auto receive_buffers = calls.receive_buffers();
+    for (size_t r = 0; r < receive_buffers.size(); ++r)
+      std::memcpy(receive_buffers[r].data(), &envelopes[r * words + head],
+                  static_cast<size_t>(std::min(std::ssize(receive_buffers[r]), ahead)));
     const Rounds rounds = rounds_for(std::max<int64_t>(largest.value_or(0) - ahead, 0));
     std::vector<std::byte> part(static_cast<size_t>(rounds.window));
-    std::vector<std::byte> all(rooms.size() * part.size());
+    std::vector<std::byte> all(receive_buffers.size() * part.size());
     for (int64_t round = 0; round < rounds.count; ++round) {
       std::ranges::copy(part_of(mine, rounds, round, ahead), part.begin());
-      bring(part.data(), all.data(), rounds.window / 8);
-      for (size_t r = 0; r < rooms.size(); ++r) {
-        const auto to = part_of(rooms[r], rounds, round, ahead);
+      gather_all(part.data(), all.data(), rounds.window / 8);
+      for (size_t r = 0; r < receive_buffers.size(); ++r) {
+        const auto to = part_of(receive_buffers[r], rounds, round, ahead);
         std::memcpy(to.data(), all.data() + r * part.size(), to.size());
       }
     }
-    for (size_t r = 0; r < rooms.size(); ++r)
-      if (note_of(rooms[r]).sum != notes[r].sum) note(Part::answer, 0);
+    for (size_t r = 0; r < receive_buffers.size(); ++r)
+      if (note_of(receive_buffers[r]).sum != notes[r].sum) note(CallbackStep::answer, 0);
     return calls;
   }
 
@@ -216,7 +227,8 @@ class CallbackHub final : public RootRelay {
     std::vector<Note> notes;
     for (const auto piece : pieces) notes.push_back(note_of(piece));
     Note own;
-    note(Part::scatterr, call_.scatterr(notes.data(), &own, group_, CommCallbacks::int64, words_of<Note>, 0));
+    note(CallbackStep::scatterr,
+         call_.scatterr(notes.data(), &own, group_, CommCallbacks::int64, words_of<Note>, 0));
     const Rounds rounds = rounds_for(agree_on_largest(notes).value_or(0));
     std::vector<std::byte> part(static_cast<size_t>(rounds.window));
     std::vector<std::byte> joined(pieces.size() * part.size());
@@ -225,13 +237,13 @@ class CallbackHub final : public RootRelay {
       for (size_t r = 0; r < pieces.size(); ++r)
         std::ranges::copy(part_of(pieces[r], rounds, round),
                           joined.begin() + static_cast<ptrdiff_t>(r * part.size()));
-      note(Part::scatterr, call_.scatterr(joined.data(), part.data(), group_, CommCallbacks::int64,
-                                          static_cast<int>(rounds.window / 8), 0));
+      note(CallbackStep::scatterr, call_.scatterr(joined.data(), part.data(), group_, CommCallbacks::int64,
+                                                  static_cast<int>(rounds.window / 8), 0));
       reply.insert(reply.end(), part.begin(), part.end());
     }
     // A reply that is missing or damaged becomes a failure of the round, so that all tasks throw.
     if (own.length >= 0 && own.length <= std::ssize(reply)) reply.resize(static_cast<size_t>(own.length));
-    if (note_of(reply).sum != own.sum || std::ssize(reply) != own.length) note(Part::answer, 0);
+    if (note_of(reply).sum != own.sum || std::ssize(reply) != own.length) note(CallbackStep::answer, 0);
     return reply;
   }
 
@@ -252,7 +264,7 @@ class CallbackHub final : public RootRelay {
   void agree_on_failures() {
     Told told = own_failure();
     std::vector<Told> all(places());
-    bring(told.data(), all.data(), words_of<Told>);
+    gather_all(told.data(), all.data(), words_of<Told>);
     Verdict verdict{untold};
     if (has_all()) {
       // A failed callback delivers nothing, so this task sets its own entry. If task 0 alone decides, the
@@ -261,21 +273,23 @@ class CallbackHub final : public RootRelay {
       verdict = first_failure(all);
     }
     if (!call_.allgather)
-      note(Part::bcastr, call_.bcastr(verdict.data(), group_, CommCallbacks::int64, words_of<Verdict>, 0));
+      note(CallbackStep::bcastr,
+           call_.bcastr(verdict.data(), group_, CommCallbacks::int64, words_of<Verdict>, 0));
     judge(verdict);
   }
 
   void judge(const Verdict& verdict) {
     if (verdict[0] == nobody) return;  // a failure noted since is reported in the next round
-    if (verdict[0] == untold || failure_.part != Part::none) {
-      dead_ = Error(Code::io, failure_.part == Part::none ? "the bcastr callback has brought nothing"
-                                                          : failure_.text());
+    if (verdict[0] == untold || failure_.part != CallbackStep::none) {
+      dead_ = Error(Code::io, failure_.part == CallbackStep::none ? "the bcastr callback has brought nothing"
+                                                                  : failure_.text());
     } else {
-      const auto part =
-          static_cast<Part>(std::clamp<int64_t>(verdict[1], 0, static_cast<int64_t>(Part::answer)));
+      const auto part = static_cast<CallbackStep>(
+          std::clamp<int64_t>(verdict[1], 0, static_cast<int64_t>(CallbackStep::answer)));
       const auto task = static_cast<int>(verdict[0]);
       dead_ =
-          Error(Code::io, "task " + std::to_string(task) + ": " + Failure{part, verdict[2]}.text(), 0, task);
+          Error(Code::io, "task " + std::to_string(task) + ": " + CallbackFailure{part, verdict[2]}.text(), 0,
+                task);
     }
     throw *dead_;
   }
@@ -291,7 +305,7 @@ class CallbackHub final : public RootRelay {
   int per_node_of_task_0_ = -1;  // value of task 0, received in a round; negative: not yet
   void* local_ = nullptr;
   bool local_made_ = false;
-  Failure failure_;            // not reported yet
+  CallbackFailure failure_;    // not reported yet
   std::optional<Error> dead_;  // known to all tasks
 };
 
@@ -301,7 +315,7 @@ std::unique_ptr<Comm> callback_comm(const CommCallbacks& callbacks, void* group,
   if (size < 1 || rank < 0 || rank >= size)
     throw Error(Code::invalid_argument,
                 "rank " + std::to_string(rank) + " is not in a group of " + std::to_string(size));
-  return star_comm(std::make_shared<CallbackHub>(callbacks, group, rank, size));
+  return star_comm(std::make_shared<CallbackRelay>(callbacks, group, rank, size));
 }
 
 void RootRelay::make_local(const LocalGroup&) {
@@ -309,11 +323,11 @@ void RootRelay::make_local(const LocalGroup&) {
 }
 
 void make_local_group(Comm& comm, const LocalGroup& local) {
-  if (!comm.hub()) throw Error(Code::wrong_mode, "the tasks do not talk through callbacks");
-  comm.hub()->make_local(local);
+  if (!comm.relay()) throw Error(Code::wrong_mode, "the tasks do not talk through callbacks");
+  comm.relay()->make_local(local);
   comm.barrier();
 }
 
-void* local_group_of(const Comm& comm) { return comm.hub() ? comm.hub()->local() : nullptr; }
+void* local_group_of(const Comm& comm) { return comm.relay() ? comm.relay()->local() : nullptr; }
 
 }  // namespace sheaf

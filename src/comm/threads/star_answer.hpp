@@ -20,7 +20,7 @@ enum class Op : int32_t {
 };
 
 // Header of a task's message: the collective call it makes. The contribution follows.
-struct Call {
+struct CollectiveCall {
   Op op = Op::barrier;
   int32_t root = 0;
   int64_t group = 0;   // 0: all tasks of the hub
@@ -33,19 +33,19 @@ struct Call {
 
 // Header of an answer. The result follows: the bytes, or the text of an error.
 struct Reply {
-  enum class State : int32_t { wait, done, error };
-  State state = State::wait;
+  enum class ReplyState : int32_t { pending, done, error };
+  ReplyState state = ReplyState::pending;
   int32_t code = 0;  // of an error
 };
 
 // Result of a split; group 0: the task is in no group.
-struct Place {
+struct GroupMembership {
   int64_t group = 0;
   int32_t rank = 0;
   int32_t size = 0;
 };
 
-// Answers one round at task 0. Throws damaged if a contribution does not start with a valid Call.
-Gathered answer(const Gathered& calls, RootRelay& hub);
+// Answers one round at task 0. Throws damaged if a contribution does not start with a valid CollectiveCall.
+Gathered answer(const Gathered& calls, RootRelay& relay);
 
 }  // namespace sheaf::star

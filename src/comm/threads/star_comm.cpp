@@ -17,12 +17,13 @@ using namespace star;
 
 class StarComm final : public Comm {
  public:
-  StarComm(std::shared_ptr<RootRelay> hub, const Place& place) : hub_(std::move(hub)), place_(place) {}
+  StarComm(std::shared_ptr<RootRelay> relay, const GroupMembership& place)
+      : relay_(std::move(relay)), place_(place) {}
 
   int rank() const override { return place_.rank; }
   int size() const override { return place_.size; }
   // No group of a split communicates independently, because every round needs all tasks of the hub.
-  int grain() const override { return hub_->size(); }
+  int grain() const override { return relay_->size(); }
   JobEnd job_end() const override { return process_job_end(rank(), size()); }
 
   void barrier() override { call({.op = Op::barrier}, {}); }
@@ -58,10 +59,10 @@ class StarComm final : public Comm {
     return split_off({.op = Op::split, .color = color, .key = key});
   }
   std::unique_ptr<Comm> split_by_node() override {
-    return split_off({.op = Op::split_by_node, .color = hub_->node()});
+    return split_off({.op = Op::split_by_node, .color = relay_->node()});
   }
 
-  RootRelay* hub() const override { return hub_.get(); }
+  RootRelay* relay() const override { return relay_.get(); }
 
  private:
   static void fill(std::span<std::byte> to, std::span<const std::byte> from) {
@@ -71,37 +72,38 @@ class StarComm final : public Comm {
   }
 
   // Takes part in rounds until task 0 has answered this call, and returns the result.
-  std::vector<std::byte> call(Call mine, std::span<const std::byte> contribution) {
+  std::vector<std::byte> call(CollectiveCall mine, std::span<const std::byte> contribution) {
     mine.group = place_.group;
     mine.rank = rank();
     mine.size = size();
     const std::vector<std::byte> message = joined({value_bytes(mine), contribution});
     for (;;) {
-      const auto found = hub_->round(message, [this](const Gathered& calls) { return answer(calls, *hub_); });
+      const auto found =
+          relay_->round(message, [this](const Gathered& calls) { return answer(calls, *relay_); });
       std::span<const std::byte> rest = found;
       const auto reply = take<Reply>(rest);
-      if (reply.state == Reply::State::wait) continue;
-      if (reply.state == Reply::State::done) return {rest.begin(), rest.end()};
+      if (reply.state == Reply::ReplyState::pending) continue;
+      if (reply.state == Reply::ReplyState::done) return {rest.begin(), rest.end()};
       throw Error(static_cast<Code>(reply.code),
                   std::string(reinterpret_cast<const char*>(rest.data()), rest.size()));
     }
   }
 
-  std::unique_ptr<Comm> split_off(const Call& wanted) {
-    Place place;
+  std::unique_ptr<Comm> split_off(const CollectiveCall& wanted) {
+    GroupMembership place;
     fill(std::as_writable_bytes(std::span(&place, 1)), call(wanted, {}));
-    return place.group == 0 ? nullptr : std::make_unique<StarComm>(hub_, place);
+    return place.group == 0 ? nullptr : std::make_unique<StarComm>(relay_, place);
   }
 
-  std::shared_ptr<RootRelay> hub_;
-  Place place_;
+  std::shared_ptr<RootRelay> relay_;
+  GroupMembership place_;
 };
 
 }  // namespace
 
-std::unique_ptr<Comm> star_comm(std::shared_ptr<RootRelay> hub) {
-  const Place place{0, hub->rank(), hub->size()};
-  return std::make_unique<StarComm>(std::move(hub), place);
+std::unique_ptr<Comm> star_comm(std::shared_ptr<RootRelay> relay) {
+  const GroupMembership place{0, relay->rank(), relay->size()};
+  return std::make_unique<StarComm>(std::move(relay), place);
 }
 
 }  // namespace sheaf

@@ -25,7 +25,7 @@ struct LocalGroup;
 // One task's handle of the transport that performs the rounds. The Comms that use it own it jointly.
 class RootRelay {
  public:
-  using Answer = std::function<Gathered(const Gathered&)>;
+  using AnswerFunction = std::function<Gathered(const Gathered&)>;
 
   virtual ~RootRelay() = default;
   virtual int rank() const = 0;
@@ -33,7 +33,7 @@ class RootRelay {
 
   // Collective. Task 0 gets `mine` of all tasks and runs `answer`; every task gets its piece of the result.
   // Errors of the transport and of `answer` are thrown on all tasks, as far as the transport can report them.
-  virtual std::vector<std::byte> round(std::span<const std::byte> mine, const Answer& answer) = 0;
+  virtual std::vector<std::byte> round(std::span<const std::byte> mine, const AnswerFunction& answer) = 0;
 
   // Returns a number for the host of this task: equal on tasks that share memory, different on all other
   // tasks.
@@ -49,6 +49,6 @@ class RootRelay {
 };
 
 // Local. Creates the group of all tasks of the hub. Must be called once per hub on each task.
-SHEAF_EXPORT std::unique_ptr<Comm> star_comm(std::shared_ptr<RootRelay> hub);
+SHEAF_EXPORT std::unique_ptr<Comm> star_comm(std::shared_ptr<RootRelay> relay);
 
 }  // namespace sheaf

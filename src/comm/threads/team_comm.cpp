@@ -38,7 +38,7 @@ std::unique_ptr<Comm> TeamComm::of_processes(Membership own, std::unique_ptr<Com
   auto comm = std::make_unique<TeamComm>(std::move(own), 0);
   comm->is_hybrid_ = true;
   comm->processes_ = std::move(processes);
-  comm->meet({.call = "hybrid_comm", .result = comm.get()}, [&](Offers all) {
+  comm->run_together({.call = "hybrid_comm", .result = comm.get()}, [&](Offers all) {
     Comm& between = *comm->processes_;
     int64_t sizes[2] = {comm->threads(), -comm->threads()};
     between.all_max(sizes);
@@ -57,7 +57,7 @@ std::unique_ptr<Comm> TeamComm::of_processes(Membership own, std::unique_ptr<Com
 
 void TeamComm::barrier() {
   if (star_) return star_->barrier();
-  meet({.call = "barrier"}, [&](Offers) {
+  run_together({.call = "barrier"}, [&](Offers) {
     if (processes_) processes_->barrier();
   });
 }
@@ -65,44 +65,45 @@ void TeamComm::barrier() {
 void TeamComm::broadcast(std::span<std::byte> data, int root) {
   if (star_) return star_->broadcast(data, root);
   check_root(root, size());
-  meet({.call = "broadcast", .root = root, .length = data.size(), .data = data.data()}, [&](Offers all) {
-    const Offer& from = all[is_here(root) ? thread_of(root) : 0];
-    if (processes_) processes_->broadcast({from.data, from.length}, process_of(root));
-    for (const Offer& to : all)
-      if (&to != &from && to.length > 0) std::memcpy(to.data, from.data, to.length);
-  });
+  run_together({.call = "broadcast", .root = root, .length = data.size(), .data = data.data()},
+               [&](Offers all) {
+                 const Offer& from = all[is_here(root) ? thread_of(root) : 0];
+                 if (processes_) processes_->broadcast({from.data, from.length}, process_of(root));
+                 for (const Offer& to : all)
+                   if (&to != &from && to.length > 0) std::memcpy(to.data, from.data, to.length);
+               });
 }
 
 void TeamComm::reduce(Reduction how, std::span<int64_t> values) {
   if (star_) return star_->reduce(how, values);
   static constexpr const char* names[] = {"all_max", "all_sum", "prefix_sum"};
-  const bool before = how == Reduction::sum_before;
+  const bool before = how == Reduction::exclusive_scan;
   const auto bytes = std::as_writable_bytes(values);
-  meet({.call = names[static_cast<size_t>(how)], .length = bytes.size(), .data = bytes.data()},
-       [&](Offers all) {
-         std::vector<int64_t> result(values.size(), how == Reduction::max ? INT64_MIN : 0);
-         for (const Offer& one : all)
-           for (size_t i = 0; i < result.size(); ++i) {
-             int64_t& own = values_of(one)[i];
-             const int64_t known = result[i];
-             result[i] = how == Reduction::max ? std::max(known, own) : known + own;
-             if (before) own = known;
-           }
-         if (processes_) processes_->reduce(how, result);
-         if (before && !processes_) return;
-         for (const Offer& one : all)
-           for (size_t i = 0; i < result.size(); ++i) {
-             int64_t& own = values_of(one)[i];
-             own = result[i] + (before ? own : 0);
-           }
-       });
+  run_together({.call = names[static_cast<size_t>(how)], .length = bytes.size(), .data = bytes.data()},
+               [&](Offers all) {
+                 std::vector<int64_t> result(values.size(), how == Reduction::max ? INT64_MIN : 0);
+                 for (const Offer& one : all)
+                   for (size_t i = 0; i < result.size(); ++i) {
+                     int64_t& own = values_of(one)[i];
+                     const int64_t known = result[i];
+                     result[i] = how == Reduction::max ? std::max(known, own) : known + own;
+                     if (before) own = known;
+                   }
+                 if (processes_) processes_->reduce(how, result);
+                 if (before && !processes_) return;
+                 for (const Offer& one : all)
+                   for (size_t i = 0; i < result.size(); ++i) {
+                     int64_t& own = values_of(one)[i];
+                     own = result[i] + (before ? own : 0);
+                   }
+               });
 }
 
 Gathered TeamComm::gather(std::span<const std::byte> mine, int root) {
   if (star_) return star_->gather(mine, root);
   check_root(root, size());
   Gathered result;
-  meet({.call = "gather", .root = root, .source = &mine, .result = &result}, [&](Offers all) {
+  run_together({.call = "gather", .root = root, .source = &mine, .result = &result}, [&](Offers all) {
     Gathered joined;
     for (const Offer& one : all) joined.add(*static_cast<const std::span<const std::byte>*>(one.source));
     if (processes_) {
@@ -122,7 +123,7 @@ std::vector<std::byte> TeamComm::scatter(const Gathered& pieces, int root) {
   if (star_) return star_->scatter(pieces, root);
   check_root(root, size());
   std::vector<std::byte> piece;
-  meet({.call = "scatter", .root = root, .source = &pieces, .result = &piece}, [&](Offers all) {
+  run_together({.call = "scatter", .root = root, .source = &pieces, .result = &piece}, [&](Offers all) {
     const Gathered nothing;
     const Gathered* joined =
         is_here(root) ? static_cast<const Gathered*>(all[thread_of(root)].source) : &nothing;
@@ -147,7 +148,7 @@ class TeamComm::TeamExchange final : public Exchange {
       : comm_(comm), lists_{std::move(outgoing), std::move(incoming), {}} {}
 
   std::vector<int64_t> finish() override {
-    comm_.meet({.call = "exchange", .result = &lists_}, [&](Offers all) {
+    comm_.run_together({.call = "exchange", .result = &lists_}, [&](Offers all) {
       std::vector<ExchangeLists*> lists;
       for (const Offer& one : all) lists.push_back(static_cast<ExchangeLists*>(one.result));
       if (comm_.processes_) {

@@ -45,8 +45,8 @@ class TeamComm final : public Comm {
   std::unique_ptr<Comm> split_by_node() override;
   std::shared_ptr<SharedMemory> share_memory(size_t bytes) override;
   // Called on thread 0 alone, for all threads of its process.
-  Presence meet_within(bool ready, std::chrono::milliseconds patience) override {
-    return processes_ ? processes_->meet_within(ready, patience) : Presence::untold;
+  Presence wait_for_all(bool ready, std::chrono::milliseconds timeout) override {
+    return processes_ ? processes_->wait_for_all(ready, timeout) : Presence::unknown;
   }
   std::shared_ptr<ThreadTeam> thread_team() const override { return team_; }
   JobEnd job_end() const override { return process_job_end(rank(), size()); }
@@ -55,11 +55,11 @@ class TeamComm final : public Comm {
   class TeamExchange;
 
   // Kind of groups that a split creates: whole processes in rank order, each within one process, or neither.
-  enum class Shape { whole_processes, within_processes, irregular };
+  enum class SplitShape { whole_processes, single_process, irregular };
   // Result of a split for one thread.
-  struct Part {
+  struct SplitResult {
     Membership own;
-    Shape shape = Shape::within_processes;
+    SplitShape shape = SplitShape::single_process;
   };
 
   int threads() const { return team_->size(); }
@@ -68,11 +68,11 @@ class TeamComm final : public Comm {
   size_t thread_of(int task) const { return static_cast<size_t>(task % threads()); }
 
   template <class Act>
-  void meet(const Offer& mine, Act&& act) {
-    team_->meet(thread_, is_hybrid_ ? ThreadTeam::Actor::first : ThreadTeam::Actor::last, mine, act);
+  void run_together(const Offer& mine, Act&& act) {
+    team_->run_together(thread_, is_hybrid_ ? ThreadTeam::Actor::first : ThreadTeam::Actor::last, mine, act);
   }
   void exchange_between(std::span<ExchangeLists* const> threads);
-  Shape shape_of(Offers all, std::unique_ptr<Comm>& processes);
+  SplitShape shape_of(Offers all, std::unique_ptr<Comm>& processes);
   bool cut_through(Offers all);
 
   const std::shared_ptr<ThreadTeam> team_;

@@ -33,10 +33,10 @@ std::vector<T> values_of(std::span<const std::byte> bytes) {
 }
 
 // Performs the rounds of groups that span parts of processes, in collective calls of the group of all tasks.
-class TeamHub final : public RootRelay {
+class TeamRelay final : public RootRelay {
  public:
   // Collective over `group`.
-  explicit TeamHub(std::unique_ptr<Comm> group) : group_(std::move(group)) {
+  explicit TeamRelay(std::unique_ptr<Comm> group) : group_(std::move(group)) {
     const auto node = group_->split_by_node();
     node_ = group_->rank();
     node->broadcast(std::as_writable_bytes(std::span(&node_, 1)), 0);
@@ -46,7 +46,7 @@ class TeamHub final : public RootRelay {
   int size() const override { return group_->size(); }
   int64_t node() override { return node_; }
 
-  std::vector<std::byte> round(std::span<const std::byte> mine, const Answer& answer) override {
+  std::vector<std::byte> round(std::span<const std::byte> mine, const AnswerFunction& answer) override {
     return answered_by_task_0(*group_, mine, answer);
   }
 
@@ -71,12 +71,12 @@ bool TeamComm::cut_through(Offers all) {
 }
 
 // Runs on thread 0. Sets `processes` to the group of processes if the new group consists of whole processes.
-TeamComm::Shape TeamComm::shape_of(Offers all, std::unique_ptr<Comm>& processes) {
+TeamComm::SplitShape TeamComm::shape_of(Offers all, std::unique_ptr<Comm>& processes) {
   const auto has_other_color = [&](const Offer& one) { return one.color != all[0].color; };
   int64_t divided =
       !std::ranges::is_sorted(all, {}, &Offer::key) || std::ranges::any_of(all, has_other_color);
   processes_->all_max(std::span(&divided, 1));
-  if (divided) return cut_through(all) ? Shape::irregular : Shape::within_processes;
+  if (divided) return cut_through(all) ? SplitShape::irregular : SplitShape::single_process;
   processes = processes_->split(all[0].color, all[0].key);
   // The threads of whole processes are in rank order if the processes' ranges of keys do not overlap. Equal
   // keys are ordered by process.
@@ -88,40 +88,41 @@ TeamComm::Shape TeamComm::shape_of(Offers all, std::unique_ptr<Comm>& processes)
       if (rows[r - 2] > rows[r] || (rows[r - 2] == rows[r] && rows[r - 1] > rows[r + 2])) overlap = 1;
   }
   processes_->all_max(std::span(&overlap, 1));
-  return overlap ? Shape::irregular : Shape::whole_processes;
+  return overlap ? SplitShape::irregular : SplitShape::whole_processes;
 }
 
 std::unique_ptr<Comm> TeamComm::split(int color, int key) {
   if (star_) return star_->split(color, key);
-  Part part;
+  SplitResult part;
   std::unique_ptr<Comm> processes;
-  meet({.call = "split", .result = &part, .color = color, .key = key}, [&](Offers all) {
-    const Shape shape = processes_ ? shape_of(all, processes) : Shape::within_processes;
-    for (const Offer& one : all) static_cast<Part*>(one.result)->shape = shape;
-    if (shape != Shape::irregular)
-      divide(all, [](Offer& one) -> Membership& { return static_cast<Part*>(one.result)->own; });
+  run_together({.call = "split", .result = &part, .color = color, .key = key}, [&](Offers all) {
+    const SplitShape shape = processes_ ? shape_of(all, processes) : SplitShape::single_process;
+    for (const Offer& one : all) static_cast<SplitResult*>(one.result)->shape = shape;
+    if (shape != SplitShape::irregular)
+      divide(all, [](Offer& one) -> Membership& { return static_cast<SplitResult*>(one.result)->own; });
   });
-  if (part.shape == Shape::irregular) {
-    star_ = star_comm(std::make_shared<TeamHub>(split(0, rank())));
+  if (part.shape == SplitShape::irregular) {
+    star_ = star_comm(std::make_shared<TeamRelay>(split(0, rank())));
     return star_->split(color, key);
   }
   if (!part.own.team) return nullptr;
-  if (part.shape == Shape::whole_processes) return of_processes(std::move(part.own), std::move(processes));
+  if (part.shape == SplitShape::whole_processes)
+    return of_processes(std::move(part.own), std::move(processes));
   return std::make_unique<TeamComm>(std::move(part.own), number_);
 }
 
 std::unique_ptr<Comm> TeamComm::split_by_node() {
   if (star_) return star_->split_by_node();
-  Part part;
+  SplitResult part;
   std::unique_ptr<Comm> processes;
-  meet({.call = "split_by_node", .result = &part, .key = number_}, [&](Offers all) {
+  run_together({.call = "split_by_node", .result = &part, .key = number_}, [&](Offers all) {
     if (processes_) processes = processes_->split_by_node();
     const int per_node = processes_ ? 0 : topology_by_hand();
     for (Offer& one : all) {
       one.color = per_node > 0 ? one.key / per_node : 0;
       one.key = 0;
     }
-    divide(all, [](Offer& one) -> Membership& { return static_cast<Part*>(one.result)->own; });
+    divide(all, [](Offer& one) -> Membership& { return static_cast<SplitResult*>(one.result)->own; });
   });
   if (is_hybrid_) return of_processes(std::move(part.own), std::move(processes));
   return std::make_unique<TeamComm>(std::move(part.own), number_);

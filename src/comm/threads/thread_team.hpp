@@ -46,11 +46,11 @@ class ThreadTeam {
   // Every member must pass the same `actor`. Throws on all members what act() threw, or mismatch if the
   // members make different calls.
   template <class Act>
-  void meet(int rank, Actor actor, const Offer& mine, Act&& act) {
+  void run_together(int rank, Actor actor, const Offer& mine, Act&& act) {
     offers_[static_cast<size_t>(rank)] = mine;
     if (size() == 1) return act(Offers(offers_));
-    const uint32_t meeting = meetings_.load(std::memory_order_relaxed);
-    std::optional<Error>& outcome = outcomes_[meeting % 2];
+    const uint32_t barrier = barriers_.load(std::memory_order_relaxed);
+    std::optional<Error>& outcome = outcomes_[barrier % 2];
     if (comes_as_actor(rank, actor)) {
       outcome = attempt([&] {
         check_calls();
@@ -58,13 +58,13 @@ class ThreadTeam {
       });
       const std::optional<Error> mine_too = outcome;  // the slot may be reused once others continue
       arrived_.store(0, std::memory_order_relaxed);
-      meetings_.store(meeting + 1, std::memory_order_release);
-      meetings_.notify_all();
+      barriers_.store(barrier + 1, std::memory_order_release);
+      barriers_.notify_all();
       if (mine_too) throw *mine_too;
       return;
     }
-    while (meetings_.load(std::memory_order_acquire) == meeting)
-      meetings_.wait(meeting, std::memory_order_acquire);
+    while (barriers_.load(std::memory_order_acquire) == barrier)
+      barriers_.wait(barrier, std::memory_order_acquire);
     // No member can be two barriers ahead, so the slot still holds the outcome of this one.
     if (outcome) throw *outcome;
   }
@@ -98,7 +98,7 @@ class ThreadTeam {
 
   std::vector<Offer> offers_;
   std::atomic<int> arrived_{0};
-  std::atomic<uint32_t> meetings_{0};
+  std::atomic<uint32_t> barriers_{0};
   std::optional<Error> outcomes_[2];
 };
 

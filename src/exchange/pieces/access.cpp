@@ -33,10 +33,10 @@ void with_constant(size_t length, Body body, std::index_sequence<first, others..
 template <bool scatters>
 class PieceMover final : public layout::PieceVisitor {
  public:
-  using Stream = std::conditional_t<scatters, const std::byte, std::byte>;
-  using Place = std::conditional_t<scatters, std::byte, const std::byte>;
+  using StreamByte = std::conditional_t<scatters, const std::byte, std::byte>;
+  using MemoryByte = std::conditional_t<scatters, std::byte, const std::byte>;
 
-  PieceMover(Stream* stream, Place* at) : stream_(stream), at_(at) {}
+  PieceMover(StreamByte* stream, MemoryByte* at) : stream_(stream), at_(at) {}
 
   void run(const Run& run) override {
     if (run.count == 1) return move(run.offset, static_cast<size_t>(run.length));
@@ -69,8 +69,8 @@ class PieceMover final : public layout::PieceVisitor {
     stream_ += length;
   }
 
-  Stream* stream_;
-  Place* const at_;
+  StreamByte* stream_;
+  MemoryByte* const at_;
 };
 
 }  // namespace
@@ -111,8 +111,8 @@ void unpack(const FileAccess& access, int64_t from, int64_t to, const std::byte*
   if (from < to) scatter(*access.memory, from - access.from, to - access.from, in, access.address);
 }
 
-void put_pieces(const FileAccess& access, int64_t from, int64_t to, std::byte* window,
-                int64_t window_offset) {
+void pack_window(const FileAccess& access, int64_t from, int64_t to, std::byte* window,
+                 int64_t window_offset) {
   std::byte* const at = window + (access.displacement - window_offset);
   if (const std::byte* const stream = access.contiguous(from))
     return scatter(*access.filetype, from, to, stream, at);

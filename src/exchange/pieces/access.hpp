@@ -46,9 +46,10 @@ struct FileAccess {
 // Returns the memory type of contiguous memory, which has no gaps.
 const layout::TypeMap& contiguous_bytes();
 
-// put_pieces() copies stream bytes [from, to) from memory to their file positions in `window`, a buffer for
+// pack_window() copies stream bytes [from, to) from memory to their file positions in `window`, a buffer for
 // the bytes of the file from offset `window_offset`. take_pieces() copies them back to memory.
-void put_pieces(const FileAccess& access, int64_t from, int64_t to, std::byte* window, int64_t window_offset);
+void pack_window(const FileAccess& access, int64_t from, int64_t to, std::byte* window,
+                 int64_t window_offset);
 void take_pieces(const FileAccess& access, int64_t from, int64_t to, const std::byte* window,
                  int64_t window_offset);
 

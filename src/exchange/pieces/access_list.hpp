@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "base/extent.hpp"
 #include "exchange/pieces/constants.hpp"
-#include "exchange/pieces/extent.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf::exchange {

@@ -53,35 +53,36 @@ static_assert(sparse < very_sparse);
 inline constexpr int64_t usual_window = 128 << 10;  // bytes; the first call of a program touches all slots
 inline constexpr int64_t dear_window = 1 << 20;     // where each request costs a message
 inline constexpr int64_t largest_window = 8 << 20;  // for files with blocks of that size
-inline constexpr int stage_slots = 16;              // a power of two; 2 MiB with the usual window
-inline constexpr int max_pens = 8;                  // maximum number of tasks that access the file at once
+inline constexpr int window_slots = 16;             // a power of two; 2 MiB with the usual window
+inline constexpr int max_tokens = 8;                // maximum number of tasks that access the file at once
 inline constexpr uint64_t windows_ahead = 3;        // windows that a task reads ahead
-static_assert((stage_slots & (stage_slots - 1)) == 0 && stage_slots > max_pens + windows_ahead);
+static_assert((window_slots & (window_slots - 1)) == 0 && window_slots > max_tokens + windows_ahead);
 static_assert(usual_window < dear_window && dear_window < largest_window);
 
 // --- The window pools of several hosts.
-inline constexpr int max_lanes = 4;          // maximum number of aggregators of a host
-inline constexpr int64_t max_owners = 1024;  // maximum number of owners of windows; more writers gain nothing
+inline constexpr int max_channels = 4;  // maximum number of aggregators of a host
+inline constexpr int64_t max_aggregators =
+    1024;  // maximum number of aggregators of windows; more writers gain nothing
 inline constexpr int64_t hosts_window = 4 << 20;  // bytes; makes requests to servers, and messages, long
 inline constexpr int64_t min_hosts_window = 64 << 10;
-// A short range is cut into this many windows per owner, so that no owner gets twice as much as another.
-// Windows do not become shorter than `short_window`.
-inline constexpr int64_t windows_of_an_owner = 4;
-inline constexpr int64_t short_window = 256 << 10;     // bytes
-inline constexpr int64_t memory_of_a_lane = 48 << 20;  // bytes of windows per channel, on every host
+// A short range is cut into this many windows per aggregator, so that no aggregator gets twice as much as
+// another. Windows do not become shorter than `short_window`.
+inline constexpr int64_t windows_of_an_aggregator = 4;
+inline constexpr int64_t short_window = 256 << 10;        // bytes
+inline constexpr int64_t memory_of_a_channel = 48 << 20;  // bytes of windows per channel, on every host
 // Bytes of a plan's code that are sent in the same message as the length of the code, so that short codes
 // take one message.
 inline constexpr size_t short_code = 4 << 10;
 inline constexpr int rounds_under_way = 3;  // one is filled, one is in flight, one is written
-static_assert(max_lanes * memory_of_a_lane >= rounds_under_way * max_owners * min_hosts_window);
+static_assert(max_channels * memory_of_a_channel >= rounds_under_way * max_aggregators * min_hosts_window);
 static_assert(min_hosts_window <= short_window && short_window <= hosts_window);
 
 // --- Other handles of a file (transfer/other_handles). If this many random marks in a row are locked,
 // another handle that fills gaps probably holds all of them. The task then waits for that handle, for at most
-// patience_with_fillers, before the open fails.
+// filler_timeout, before the open fails.
 inline constexpr int tries_at_once = 4;
-inline constexpr std::chrono::seconds patience_with_fillers{60};
+inline constexpr std::chrono::seconds filler_timeout{60};
 
-inline constexpr size_t stage_page = 4096;  // sections of a window pool begin on pages
+inline constexpr size_t window_page = 4096;  // sections of a window pool begin on pages
 
 }  // namespace sheaf::exchange

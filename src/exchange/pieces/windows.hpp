@@ -1,10 +1,10 @@
-// exchange/pieces/windows: cuts the range of a collective transfer into windows and assigns an owner to each
-// window.
+// exchange/pieces/windows: cuts the range of a collective transfer into windows and assigns an aggregator to
+// each window.
 //
 // Windows begin and end on multiples of their size, so that no two requests touch one block (Blue Gene/L
-// paper, section 3.4). A unit is one or more windows. Units are assigned to the owners round-robin, the same
-// way in every call: unit u of the file belongs to owner u mod owners. Windows are processed in rounds of one
-// window per owner.
+// paper, section 3.4). A unit is one or more windows. Units are assigned to the aggregators round-robin, the
+// same way in every call: unit u of the file belongs to aggregator u mod aggregators. Windows are processed
+// in rounds of one window per aggregator.
 #pragma once
 
 #include <algorithm>
@@ -17,17 +17,17 @@ struct Windows {
   int64_t high = 0;
   int64_t size = 1;  // bytes of a window
   int64_t per_unit = 1;
-  int64_t owners = 1;
-  int64_t first = 0;  // start of the first row of units (one per owner); <= low
+  int64_t aggregators = 1;
+  int64_t first = 0;  // start of the first row of units (one per aggregator); <= low
 
   // Requires 0 <= low < high and size > 0. `unit` must be a multiple of `size` if it is larger.
-  static Windows over(int64_t low, int64_t high, int64_t size, int64_t unit = 0, int64_t owners = 1) {
-    Windows windows{low, high, size, std::max<int64_t>(unit / size, 1), owners};
+  static Windows over(int64_t low, int64_t high, int64_t size, int64_t unit = 0, int64_t aggregators = 1) {
+    Windows windows{low, high, size, std::max<int64_t>(unit / size, 1), aggregators};
     windows.first = low - low % windows.row_bytes();
     return windows;
   }
 
-  int64_t row() const { return per_unit * owners; }  // windows
+  int64_t row() const { return per_unit * aggregators; }  // windows
   // Windows are numbered in processing order; `place` is their index in file order. Windows outside the range
   // are empty.
   int64_t count() const {
@@ -35,15 +35,15 @@ struct Windows {
   }
   int64_t place(int64_t number) const {
     const int64_t in_row = number % row();
-    return number - in_row + in_row % owners * per_unit + in_row / owners;
+    return number - in_row + in_row % aggregators * per_unit + in_row / aggregators;
   }
   int64_t begin(int64_t place) const { return std::clamp(first + place * size, low, high); }
   int64_t end(int64_t place) const { return std::clamp(first + (place + 1) * size, low, high); }
   int64_t at(int64_t offset) const { return (offset - first) / size; }  // place
-  int64_t rounds() const { return count() / owners; }
-  // Returns true if each byte has the same owner in `other`.
-  bool has_owners_of(const Windows& other) const {
-    return size * per_unit == other.size * other.per_unit && owners == other.owners;
+  int64_t rounds() const { return count() / aggregators; }
+  // Returns true if each byte has the same aggregator in `other`.
+  bool has_aggregators_of(const Windows& other) const {
+    return size * per_unit == other.size * other.per_unit && aggregators == other.aggregators;
   }
 
  private:

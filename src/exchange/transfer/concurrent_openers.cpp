@@ -14,13 +14,13 @@ constexpr int64_t first_mark = int64_t{1} << 62;
 constexpr int64_t marks = 1 << 20;
 
 RangeLock try_lock(File& file, int64_t begin, int64_t end) {
-  return file.lock(first_mark + begin, end - begin, true, OnConflict::refuse);
+  return file.lock(first_mark + begin, end - begin, true, OnConflict::refusal);
 }
 
 }  // namespace
 
 void ConcurrentOpeners::announce(std::shared_ptr<File> file) {
-  for (const Backoff looks;; looks.rest()) {
+  for (const Backoff backoff;; backoff.wait()) {
     for (int tries = 0; tries < tries_at_once; ++tries) {
       // Excludes the first and the last byte, because keep_out() locks the bytes before and after `mine_`.
       mine_ = 1 + static_cast<int64_t>(random_number() % (marks - 2));
@@ -28,8 +28,8 @@ void ConcurrentOpeners::announce(std::shared_ptr<File> file) {
       file_ = std::move(file);
       return;
     }
-    if (looks.waited() > patience_with_fillers)
-      throw not_locked(file->path(), first_mark, marks, "another handle of the file", looks.waited());
+    if (backoff.waited() > filler_timeout)
+      throw not_locked(file->path(), first_mark, marks, "another handle of the file", backoff.waited());
   }
 }
 

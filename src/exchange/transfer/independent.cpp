@@ -40,10 +40,10 @@ bool in_requests(const FileAccess& access, int64_t from, int64_t to, Request req
 }
 
 bool sieves(const FileAccess& access, const IndependentOptions& how, int64_t worth) {
-  if (how.sieving == Sieving::never || !access.filetype->is_ordered()) return false;
+  if (how.sieving == Sieving::disabled || !access.filetype->is_ordered()) return false;
   const int64_t pieces = access.pieces();
   if (pieces < 2) return false;
-  return how.sieving == Sieving::always || (access.high() - access.low()) / pieces < worth;
+  return how.sieving == Sieving::enabled || (access.high() - access.low()) / pieces < worth;
 }
 
 // Splits the access into file windows of at most how.buffer bytes. Calls use(from, to, offset, window) with
@@ -82,65 +82,66 @@ int64_t in_parts(const FileAccess& access, int64_t from, int64_t end, int64_t st
 }
 
 // Writes stream positions [from, to) with one request per extent.
-void write_direct(File& file, const FileAccess& access, int64_t from, int64_t to, IoCounters& tally) {
+void write_direct(File& file, const FileAccess& access, int64_t from, int64_t to, IoCounters& counters) {
   in_parts(access, from, to, to - from, packed_bytes, true,
            [&](int64_t begin, int64_t end, const std::byte* stream) {
              in_requests(access, begin, end, [&](int64_t offset, int64_t position, int64_t length) {
-               put(file, {stream + (position - begin), static_cast<size_t>(length)}, offset, tally);
+               put(file, {stream + (position - begin), static_cast<size_t>(length)}, offset, counters);
                return true;
              });
              return end;
            });
 }
 
-int64_t read_direct(File& file, const FileAccess& access, IoCounters& tally) {
+int64_t read_direct(File& file, const FileAccess& access, IoCounters& counters) {
   const auto read = [&](int64_t from, int64_t to, std::byte* stream) {
     int64_t done = from;
     in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
       const std::span data(stream + (position - from), static_cast<size_t>(length));
-      const size_t got = get(file, data, offset, tally);
+      const size_t got = get(file, data, offset, counters);
       done = position + static_cast<int64_t>(got);
       return got == data.size();
     });
     return done;
   };
-  ++tally.direct_calls;
+  ++counters.direct_calls;
   return in_parts(access, access.from, access.to, access.bytes(), packed_bytes, false, read) - access.from;
 }
 
-void write_sieved(File& file, const FileAccess& access, const IndependentOptions& how, IoCounters& tally) {
-  ++tally.sieve_calls;
+void write_sieved(File& file, const FileAccess& access, const IndependentOptions& how, IoCounters& counters) {
+  ++counters.sieve_calls;
   in_windows(access, access.to, how,
              [&](int64_t from, int64_t to, int64_t offset, std::span<std::byte> window) {
                const int64_t length = std::ssize(window);
                const auto fill_and_put = [&] {
-                 put_pieces(access, from, to, window.data(), offset);
-                 put(file, window, offset, tally);
+                 pack_window(access, from, to, window.data(), offset);
+                 put(file, window, offset, counters);
                };
                const bool full = to - from == length;
                RangeLock lock;
-               if (!how.locked && !full) lock = file.lock(offset, length, true, OnConflict::tell);
+               if (!how.locked && !full) lock = file.lock(offset, length, true, OnConflict::report);
                if (how.locked || lock) {
                  if (!full) {
-                   const size_t got = get(file, window, offset, tally);
+                   const size_t got = get(file, window, offset, counters);
                    std::ranges::fill(window.subspan(got), std::byte());
                  }
                  fill_and_put();
                } else if (full) {
                  while_shared(file, offset, length, fill_and_put);
                } else {
-                 while_shared(file, offset, length, [&] { write_direct(file, access, from, to, tally); });
+                 while_shared(file, offset, length, [&] { write_direct(file, access, from, to, counters); });
                }
                return true;
              });
 }
 
-int64_t read_sieved(File& file, const FileAccess& access, const IndependentOptions& how, IoCounters& tally) {
-  ++tally.sieve_calls;
+int64_t read_sieved(File& file, const FileAccess& access, const IndependentOptions& how,
+                    IoCounters& counters) {
+  ++counters.sieve_calls;
   int64_t done = access.from;
   in_windows(access, access.position_at(file.status().size), how,
              [&](int64_t from, int64_t to, int64_t offset, std::span<std::byte> window) {
-               const size_t got = get(file, window, offset, tally);
+               const size_t got = get(file, window, offset, counters);
                done = got == window.size()
                           ? to
                           : std::min(to, access.position_at(offset + static_cast<int64_t>(got)));
@@ -165,94 +166,95 @@ std::vector<Piece<Byte>> pieces_of(const FileAccess& access, int64_t from, int64
 // extent is one part.
 int64_t max_part(const FileAccess& access) { return access.pieces() == 1 ? access.bytes() : scattered_bytes; }
 
-void write_scattered(File& file, const FileAccess& access, IoCounters& tally) {
-  ++tally.direct_calls;
+void write_scattered(File& file, const FileAccess& access, IoCounters& counters) {
+  ++counters.direct_calls;
   in_parts(access, access.from, access.to, max_part(access), scattered_bytes, true,
            [&](int64_t from, int64_t to, const std::byte* stream) {
-             put_pieces(file, pieces_of(access, from, to, stream), tally);
+             write_segments(file, pieces_of(access, from, to, stream), counters);
              return to;
            });
 }
 
-int64_t read_scattered(File& file, const FileAccess& access, IoCounters& tally) {
+int64_t read_scattered(File& file, const FileAccess& access, IoCounters& counters) {
   const auto read = [&](int64_t from, int64_t to, std::byte* stream) {
-    const Clock clock(tally.file_ns);
-    ++tally.requests;
+    const ScopedTimer clock(counters.file_ns);
+    ++counters.requests;
     file.read_pieces(pieces_of(access, from, to, stream));
-    tally.file_bytes_read += to - from;
+    counters.file_bytes_read += to - from;
     return to;
   };
-  ++tally.direct_calls;
+  ++counters.direct_calls;
   const int64_t end = access.position_at(file.status().size);
   return in_parts(access, access.from, end, max_part(access), scattered_bytes, false, read) - access.from;
 }
 
 }  // namespace
 
-void put_pieces(File& file, std::span<const Piece<const std::byte>> pieces, IoCounters& tally) {
+void write_segments(File& file, std::span<const Piece<const std::byte>> pieces, IoCounters& counters) {
   if (pieces.empty()) return;
-  const Clock clock(tally.file_ns);
-  for (const auto& piece : pieces) tally.file_bytes_written += std::ssize(piece.memory);
-  tally.requests += file.traits().dear_requests ? 1 : std::ssize(pieces);
+  const ScopedTimer clock(counters.file_ns);
+  for (const auto& piece : pieces) counters.file_bytes_written += std::ssize(piece.memory);
+  counters.requests += file.traits().dear_requests ? 1 : std::ssize(pieces);
   file.write_pieces(pieces);
 }
 
-void put(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& tally) {
-  const Clock clock(tally.file_ns);
-  ++tally.requests;
+void put(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& counters) {
+  const ScopedTimer clock(counters.file_ns);
+  ++counters.requests;
   file.write_at(data, offset);
-  tally.file_bytes_written += std::ssize(data);
+  counters.file_bytes_written += std::ssize(data);
 }
 
-void put_shared(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& tally) {
-  while_shared(file, offset, std::ssize(data), [&] { put(file, data, offset, tally); });
+void put_shared(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& counters) {
+  while_shared(file, offset, std::ssize(data), [&] { put(file, data, offset, counters); });
 }
 
-size_t get(File& file, std::span<std::byte> data, int64_t offset, IoCounters& tally) {
-  const Clock clock(tally.file_ns);
-  ++tally.requests;
+size_t get(File& file, std::span<std::byte> data, int64_t offset, IoCounters& counters) {
+  const ScopedTimer clock(counters.file_ns);
+  ++counters.requests;
   const size_t got = file.read_at(data, offset);
-  tally.file_bytes_read += static_cast<int64_t>(got);
+  counters.file_bytes_read += static_cast<int64_t>(got);
   return got;
 }
 
 namespace {
 
-void write_alone(File& file, const FileAccess& access, const IndependentOptions& how, IoCounters& tally) {
+void write_alone(File& file, const FileAccess& access, const IndependentOptions& how, IoCounters& counters) {
   std::shared_lock<std::shared_mutex> writing;
-  Published* const apart = file.traits().apart;
-  if (apart) {
-    writing = std::shared_lock(apart->writers());
-    apart->change();
+  VisibilityPolicy* const visibility = file.traits().visibility;
+  if (visibility) {
+    writing = std::shared_lock(visibility->writers());
+    visibility->change();
   }
   if (file.traits().written_as_pieces()) {
-    write_scattered(file, access, tally);
-    if (how.locked || (apart && apart->at_once())) to_server(file);
+    write_scattered(file, access, counters);
+    if (how.locked || (visibility && visibility->at_once())) publish_writes(file);
     return;
   }
-  if (sieves(access, how, bytes_per_write)) return write_sieved(file, access, how, tally);
-  ++tally.direct_calls;
-  const auto write = [&] { write_direct(file, access, access.from, access.to, tally); };
+  if (sieves(access, how, bytes_per_write)) return write_sieved(file, access, how, counters);
+  ++counters.direct_calls;
+  const auto write = [&] { write_direct(file, access, access.from, access.to, counters); };
   if (how.locked) return write();
   while_shared(file, access.low(), access.high() - access.low(), write);
 }
 
-int64_t read_alone(File& file, const FileAccess& access, const IndependentOptions& how, IoCounters& tally) {
+int64_t read_alone(File& file, const FileAccess& access, const IndependentOptions& how,
+                   IoCounters& counters) {
   if (file.traits().dear_requests && access.filetype->is_ordered())
-    return read_scattered(file, access, tally);
-  if (sieves(access, how, bytes_per_read)) return read_sieved(file, access, how, tally);
-  return read_direct(file, access, tally);
+    return read_scattered(file, access, counters);
+  if (sieves(access, how, bytes_per_read)) return read_sieved(file, access, how, counters);
+  return read_direct(file, access, counters);
 }
 
 }  // namespace
 
 int64_t independent_io(File& file, const FileAccess& access, const IndependentOptions& how, bool writes,
-                       IoCounters& tally) {
+                       IoCounters& counters) {
   if (access.bytes() <= 0) return 0;
   RangeLock lock;
   if (how.locked) lock = file.lock(access.low(), access.high() - access.low(), writes);
-  if (!writes) return read_alone(file, access, how, tally);
-  write_alone(file, access, how, tally);
+  if (!writes) return read_alone(file, access, how, counters);
+  write_alone(file, access, how, counters);
   return access.bytes();
 }
 

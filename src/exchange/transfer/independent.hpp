@@ -15,7 +15,7 @@
 
 namespace sheaf::exchange {
 
-enum class Sieving : uint8_t { automatic, always, never };
+enum class Sieving : uint8_t { automatic, enabled, disabled };
 
 struct IndependentOptions {
   Sieving sieving = Sieving::automatic;
@@ -28,17 +28,17 @@ struct IndependentOptions {
 // return fewer at the end of the file. Throws the errors of the file, and of File::lock() if the range stays
 // locked. After a failed write, the contents of its extents are undefined; other bytes are unchanged.
 int64_t independent_io(File& file, const FileAccess& access, const IndependentOptions& how, bool writes,
-                       IoCounters& tally);
+                       IoCounters& counters);
 
-// Writes under a shared lock that excludes read-modify-write by other tasks; updates `tally`.
-void put_shared(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& tally);
+// Writes under a shared lock that excludes read-modify-write by other tasks; updates `counters`.
+void put_shared(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& counters);
 
-// Transfer data between memory and the file, and update `tally`. put() writes all of `data`. get() fills
-// `data` and returns the bytes read, fewer than requested only at the end of the file. put_pieces() writes
-// disjoint segments in as few requests as the file supports. Offsets are in bytes. Throw the errors of the
-// file.
-void put_pieces(File& file, std::span<const Piece<const std::byte>> pieces, IoCounters& tally);
-void put(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& tally);
-size_t get(File& file, std::span<std::byte> data, int64_t offset, IoCounters& tally);
+// Transfer data between memory and the file, and update `counters`. put() writes all of `data`. get() fills
+// `data` and returns the bytes read, fewer than requested only at the end of the file. write_segments()
+// writes disjoint segments in as few requests as the file supports. Offsets are in bytes. Throw the errors of
+// the file.
+void write_segments(File& file, std::span<const Piece<const std::byte>> pieces, IoCounters& counters);
+void put(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& counters);
+size_t get(File& file, std::span<std::byte> data, int64_t offset, IoCounters& counters);
 
 }  // namespace sheaf::exchange

@@ -24,10 +24,10 @@ struct IoCounters {
 };
 
 // Adds the lifetime of the object, in nanoseconds, to a counter.
-class Clock : private NonCopyable {
+class ScopedTimer : private NonCopyable {
  public:
-  explicit Clock(int64_t& sum) : sum_(sum), begin_(std::chrono::steady_clock::now()) {}
-  ~Clock() {
+  explicit ScopedTimer(int64_t& sum) : sum_(sum), begin_(std::chrono::steady_clock::now()) {}
+  ~ScopedTimer() {
     sum_ += std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin_)
                 .count();
   }

@@ -33,7 +33,7 @@ void NonCoherentFile::while_locked(int64_t offset, int64_t length, Part part) {
   } catch (const Error& e) {
     if (e.errno_value() == EAGAIN) throw;
   }
-  if (!held) renew();  // without locks no other task is excluded
+  if (!held) revalidate();  // without locks no other task is excluded
   auto problem = attempt(part);
   attempt(problem, [&] { sync(); });
   if (problem) throw *problem;
@@ -42,15 +42,15 @@ void NonCoherentFile::while_locked(int64_t offset, int64_t length, Part part) {
 void NonCoherentFile::write(std::span<const std::byte> data, int64_t offset, KeptRanges& kept) {
   require_range(path(), offset, data.size());
   if (data.empty()) return;
-  written_ = Written::here;
-  DirectIo* const past = inner().traits().past_cache;
+  written_ = Written::unpublished;
+  DirectIo* const past = inner().traits().direct_io;
   if (!past) {
     inner().write_at(data, offset);
-  } else if (!past->write_past_cache(data, offset)) {
+  } else if (!past->write_directly(data, offset)) {
     through_ = false;
     while_locked(offset, std::ssize(data), [&] { inner().write_at(data, offset); });
   }
-  written_ = Written::here;  // even if another thread has published in the meantime
+  written_ = Written::unpublished;  // even if another thread has published in the meantime
   kept.add(offset, offset + std::ssize(data));
 }
 
@@ -70,29 +70,29 @@ size_t NonCoherentFile::read_at(std::span<std::byte> data, int64_t offset) {
 
 size_t NonCoherentFile::read(std::span<std::byte> data, int64_t offset, bool kept) {
   if (kept) return inner().read_at(data, offset);
-  look_anew();
-  DirectIo* const past = inner().traits().past_cache;
-  return past ? past->read_past_cache(data, offset) : inner().read_at(data, offset);
+  revalidate_if_stale();
+  DirectIo* const past = inner().traits().direct_io;
+  return past ? past->read_directly(data, offset) : inner().read_at(data, offset);
 }
 
 FileStatus NonCoherentFile::status() {
-  look_anew();
+  revalidate_if_stale();
   return inner().status();
 }
 
 void NonCoherentFile::resize(int64_t size) {
-  written_ = Written::here;
+  written_ = Written::unpublished;
   forget_all();
   inner().resize(size);
 }
 
 // Revalidates if other tasks have published since the last revalidation. Threads that arrive meanwhile wait
 // for the result.
-void NonCoherentFile::look_anew() {
-  const std::lock_guard lock(renewing_);
+void NonCoherentFile::revalidate_if_stale() {
+  const std::lock_guard lock(revalidating_);
   if (!stale_.exchange(false)) return;
   try {
-    inner().renew();
+    inner().revalidate();
   } catch (...) {
     stale_ = true;
     throw;
@@ -106,27 +106,27 @@ void NonCoherentFile::close() {
 }
 
 // Calls part(), which publishes or syncs all written bytes, unless they have the state `to` already. Other
-// threads that call bring() wait until part() has finished.
+// threads that call ensure_state() wait until part() has finished.
 template <class Part>
-void NonCoherentFile::bring(Written to, Part part) {
-  const std::lock_guard lock(bringing_);
+void NonCoherentFile::ensure_state(Written to, Part part) {
+  const std::lock_guard lock(publishing_);
   if (written_ <= to) return;
   written_ = to;
   const auto problem = attempt(part);
   if (at_once_) stale_ = true;  // own writes, too, are visible only after a revalidation
   if (!problem) return;
-  written_ = Written::here;
+  written_ = Written::unpublished;
   throw *problem;
 }
 
 void NonCoherentFile::sync() {
-  bring(Written::synced, [&] { inner().sync(); });
+  ensure_state(Written::synced, [&] { inner().sync(); });
 }
 
 void NonCoherentFile::publish() {
-  DirectIo* const past = inner().traits().past_cache;
+  DirectIo* const past = inner().traits().direct_io;
   if (!past) return sync();
-  bring(Written::published, [&] { past->publish(); });
+  ensure_state(Written::note_all_published, [&] { past->publish(); });
 }
 
 RangeLock NonCoherentFile::lock_range(const LockRequest& wanted) {
@@ -137,15 +137,15 @@ RangeLock NonCoherentFile::lock_range(const LockRequest& wanted) {
     --held_;
     pages_held.reset();
   });
-  renew();
+  revalidate();
   return mine;
 }
 
 // Assumes that the caller writes through the descriptor.
-FileDescriptor NonCoherentFile::descriptor(DescriptorKind whose) {
-  written_ = Written::here;
+FileDescriptor NonCoherentFile::descriptor(DescriptorKind kind) {
+  written_ = Written::unpublished;
   changed_ = true;
-  return inner().descriptor(whose);
+  return inner().descriptor(kind);
 }
 
 }  // namespace sheaf::exchange

@@ -26,7 +26,7 @@
 
 namespace sheaf::exchange {
 
-class NonCoherentFile final : public ForwardingFile, private Published {
+class NonCoherentFile final : public ForwardingFile, private VisibilityPolicy {
  public:
   // `locks` is the scope of the file system's locks. If `at_once` is true, each transfer is published on its
   // own, and no read is served from the host's cache.
@@ -41,9 +41,9 @@ class NonCoherentFile final : public ForwardingFile, private Published {
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   FileStatus status() override;
   void resize(int64_t size) override;
-  void renew() override {
+  void revalidate() override {
     forget_all();
-    look_anew();
+    revalidate_if_stale();
   }
   // Publishes, then closes the file even if publishing fails.
   void close() override;
@@ -53,16 +53,16 @@ class NonCoherentFile final : public ForwardingFile, private Published {
 
   // Serves atomic mode: the holder of a lock sees the bytes that earlier holders wrote under their locks.
   // Each transfer publishes before its lock is released, and reports a failure to publish. Throws the errors
-  // of File::lock_range() and renew().
+  // of File::lock_range() and revalidate().
   RangeLock lock_range(const LockRequest& wanted) override;
 
-  FileTraits traits() override { return {.apart = this}; }
-  FileDescriptor descriptor(DescriptorKind whose) override;
+  FileTraits traits() override { return {.visibility = this}; }
+  FileDescriptor descriptor(DescriptorKind kind) override;
 
  private:
   void change() override { changed_ = true; }
   bool changed() const override { return changed_; }
-  void published() override {
+  void note_all_published() override {
     changed_ = false;
     forget_all();
   }
@@ -79,9 +79,9 @@ class NonCoherentFile final : public ForwardingFile, private Published {
   File& windows() override { return windows_; }
 
   // The view of the file that aggregators use in collective transfers.
-  class Windows final : public ForwardingFile {
+  class AggregatorFile final : public ForwardingFile {
    public:
-    explicit Windows(NonCoherentFile& file)
+    explicit AggregatorFile(NonCoherentFile& file)
         : ForwardingFile(std::shared_ptr<File>(std::shared_ptr<File>(), &file)), file_(file) {}
     void write_at(std::span<const std::byte> data, int64_t offset) override {
       file_.write(data, offset, kept_);
@@ -107,12 +107,12 @@ class NonCoherentFile final : public ForwardingFile, private Published {
   void write(std::span<const std::byte> data, int64_t offset, KeptRanges& kept);
   void write_pieces_by(File& file, std::span<const Piece<const std::byte>> pieces);
   size_t read(std::span<std::byte> data, int64_t offset, bool kept);
-  void look_anew();
+  void revalidate_if_stale();
   template <class Part>
   void while_locked(int64_t offset, int64_t length, Part part);
-  enum class Written : uint8_t { synced, published, here };
+  enum class Written : uint8_t { synced, note_all_published, unpublished };
   template <class Part>
-  void bring(Written to, Part part);
+  void ensure_state(Written to, Part part);
 
   const LockScope locks_;
   const bool at_once_;
@@ -123,19 +123,19 @@ class NonCoherentFile final : public ForwardingFile, private Published {
   // Other tasks (or, with `at_once_`, this task) have published since the last revalidation.
   std::atomic<bool> stale_ = false;
   std::shared_mutex writers_;
-  std::mutex renewing_;
-  std::mutex bringing_;  // serializes publish and sync
+  std::mutex revalidating_;
+  std::mutex publishing_;  // serializes publish and sync
   KeptRanges alone_;
-  Windows windows_;
+  AggregatorFile windows_;
 };
 
-// to_server() publishes the writes of this task. from_server() revalidates: later reads return bytes that
-// were at the server at the time of the call. Both affect only files of several hosts.
-inline void to_server(File& file) {
-  if (Published* const apart = file.traits().apart) apart->publish();
+// publish_writes() publishes the writes of this task. revalidate_reads() revalidates: later reads return
+// bytes that were at the server at the time of the call. Both affect only files of several hosts.
+inline void publish_writes(File& file) {
+  if (VisibilityPolicy* const visibility = file.traits().visibility) visibility->publish();
 }
-inline void from_server(File& file) {
-  if (file.traits().apart) file.renew();
+inline void revalidate_reads(File& file) {
+  if (file.traits().visibility) file.revalidate();
 }
 
 }  // namespace sheaf::exchange

@@ -20,7 +20,7 @@ SharedRange::SharedRange(File& file, int64_t offset, int64_t length) : file_(fil
 
 void SharedRange::hold(int64_t from, int64_t to) {
   while (from < to) {
-    RangeLock got = file_.lock(from, to - from, false, OnConflict::tell);
+    RangeLock got = file_.lock(from, to - from, false, OnConflict::report);
     if (got) {
       held_.push_back(std::move(got));
       return;
@@ -28,17 +28,16 @@ void SharedRange::hold(int64_t from, int64_t to) {
     const int64_t begin = std::clamp(got.from, from, to);
     const int64_t end = std::clamp(got.to, begin, to);
     hold(from, begin);
-    barred_.emplace_back(begin, end);
+    barred_.push_back(Extent::between(begin, end));
     from = std::max(end, from + 1);
   }
 }
 
 bool SharedRange::was_unguarded() {
   held_.clear();
-  return std::ranges::any_of(barred_, [&](const Part& part) {
-    const auto [from, to] = part;
-    const RangeLock now = file_.lock(from, to - from, false, OnConflict::tell);
-    return now || now.from > from || now.to < to;
+  return std::ranges::any_of(barred_, [&](const Extent& part) {
+    const RangeLock now = file_.lock(part.offset, part.length, false, OnConflict::report);
+    return now || now.from > part.offset || now.to < part.end();
   });
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/extent.hpp"
 #include "base/non_copyable.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "storage/file.hpp"
@@ -24,13 +25,11 @@ class SharedRange : private NonCopyable {
   bool was_unguarded();
 
  private:
-  using Part = std::pair<int64_t, int64_t>;  // bytes [first, second)
-
   void hold(int64_t from, int64_t to);
 
   File& file_;
   std::vector<RangeLock> held_;
-  std::vector<Part> barred_;
+  std::vector<Extent> barred_;
 };
 
 // Calls part(), which writes the range, while no other task reads the range and writes it back. If that could

@@ -32,12 +32,12 @@ bool UnwrittenBytes::is_empty() const {
   return missing_.empty();
 }
 
-std::shared_ptr<const UnwrittenBytes::Failure> UnwrittenBytes::failure_of(const Error& why) {
-  return std::make_shared<const Failure>(Failure{failures_++, why});
+std::shared_ptr<const UnwrittenBytes::WriteFailure> UnwrittenBytes::failure_of(const Error& why) {
+  return std::make_shared<const WriteFailure>(WriteFailure{failures_++, why});
 }
 
 // Bytes that were already missing keep their earlier failure.
-void UnwrittenBytes::insert(int64_t begin, int64_t end, const std::shared_ptr<const Failure>& failure) {
+void UnwrittenBytes::insert(int64_t begin, int64_t end, const std::shared_ptr<const WriteFailure>& failure) {
   auto next = missing_.upper_bound(begin);
   if (next != missing_.begin()) begin = std::max(begin, std::prev(next)->second.end);
   while (begin < end) {

@@ -35,19 +35,19 @@ class SHEAF_EXPORT UnwrittenBytes {
   std::optional<Error> problem(const std::string& path, int task) const;
 
  private:
-  struct Failure {
+  struct WriteFailure {
     int64_t number;  // in the order of failures
     Error why;
   };
   struct Missing {
     int64_t end;
-    std::shared_ptr<const Failure> failure;
+    std::shared_ptr<const WriteFailure> failure;
   };
   using Extents = std::map<int64_t, Missing>;  // by begin; extents do not overlap
 
-  void insert(int64_t begin, int64_t end, const std::shared_ptr<const Failure>& failure);
+  void insert(int64_t begin, int64_t end, const std::shared_ptr<const WriteFailure>& failure);
   void erase(int64_t begin, int64_t end);
-  std::shared_ptr<const Failure> failure_of(const Error& why);
+  std::shared_ptr<const WriteFailure> failure_of(const Error& why);
   bool is_empty() const;
 
   mutable std::mutex mutex_;

@@ -10,59 +10,59 @@ namespace sheaf::exchange {
 
 namespace {
 
-using Parts = std::span<const Piece<const std::byte>>;
+using WriteSegments = std::span<const Piece<const std::byte>>;
 
 // Writes `parts` of `run` in one request, together with the file's bytes between them. The first part must
 // begin, and the last part end, with `run`.
-void write_together(File& file, std::span<std::byte> run, Parts parts, IoCounters& tally) {
+void write_together(File& file, std::span<std::byte> run, WriteSegments parts, IoCounters& counters) {
   const int64_t offset = parts.front().offset;
-  ++tally.sieve_calls;
+  ++counters.sieve_calls;
   RangeLock lock;
-  if (!file.traits().apart) {
-    lock = file.lock(offset, std::ssize(run), true, OnConflict::tell);
+  if (!file.traits().visibility) {
+    lock = file.lock(offset, std::ssize(run), true, OnConflict::report);
     if (!lock) {
-      for (const auto& part : parts) put_shared(file, part.memory, part.offset, tally);
+      for (const auto& part : parts) put_shared(file, part.memory, part.offset, counters);
       return;
     }
   }
   LineBytes old(run.size());
-  const size_t got = get(file, old, offset, tally);
+  const size_t got = get(file, old, offset, counters);
   std::fill(old.begin() + static_cast<std::ptrdiff_t>(got), old.end(), std::byte());
   for (size_t i = 1; i < parts.size(); ++i) {
     const int64_t gap = parts[i - 1].end() - offset;
     std::copy(old.begin() + gap, old.begin() + (parts[i].offset - offset), run.begin() + gap);
   }
-  put(file, run, offset, tally);
+  put(file, run, offset, counters);
 }
 
 }  // namespace
 
 void write_covered(File& file, std::span<std::byte> window, const CoverageMap& map, int64_t offset,
-                   Sieving sieving, IoCounters& tally) {
+                   Sieving sieving, IoCounters& counters) {
   std::vector<Piece<const std::byte>> parts;
   map.for_each_run(std::ssize(window), [&](int64_t from, int64_t to) {
     parts.push_back(
         {offset + from, window.subspan(static_cast<size_t>(from), static_cast<size_t>(to - from))});
   });
   const FileTraits traits = file.traits();
-  if (traits.dear_requests || (traits.apart && sieving == Sieving::never))
-    return put_pieces(file, parts, tally);
-  const int64_t worth = sieving == Sieving::never    ? 0
-                        : sieving == Sieving::always ? std::ssize(window)
-                        : traits.apart               ? gap_worth_a_message
-                                                     : gap_worth_a_request;
-  for (Parts rest = parts; !rest.empty();) {
+  if (traits.dear_requests || (traits.visibility && sieving == Sieving::disabled))
+    return write_segments(file, parts, counters);
+  const int64_t worth = sieving == Sieving::disabled  ? 0
+                        : sieving == Sieving::enabled ? std::ssize(window)
+                        : traits.visibility           ? gap_worth_a_message
+                                                      : gap_worth_a_request;
+  for (WriteSegments rest = parts; !rest.empty();) {
     const auto last = std::ranges::adjacent_find(
         rest, [&](const auto& part, const auto& next) { return next.offset - part.end() > worth; });
-    const Parts together = rest.first(std::min<size_t>(rest.size(), last - rest.begin() + 1));
+    const WriteSegments together = rest.first(std::min<size_t>(rest.size(), last - rest.begin() + 1));
     const int64_t from = together.front().offset;
     if (together.size() == 1) {
-      put_shared(file, together.front().memory, from, tally);
+      put_shared(file, together.front().memory, from, counters);
     } else {
       write_together(file,
                      window.subspan(static_cast<size_t>(from - offset),
                                     static_cast<size_t>(together.back().end() - from)),
-                     together, tally);
+                     together, counters);
     }
     rest = rest.subspan(together.size());
   }

@@ -16,6 +16,6 @@ namespace sheaf::exchange {
 // which the program itself holds a lock. On files of several hosts it takes no lock: a caller that allows
 // sieving must keep all other tasks from writing during the call.
 void write_covered(File& file, std::span<std::byte> window, const CoverageMap& map, int64_t offset,
-                   Sieving sieving, IoCounters& tally);
+                   Sieving sieving, IoCounters& counters);
 
 }  // namespace sheaf::exchange

@@ -38,7 +38,7 @@ struct FrameQueue::Crew {
     for (bool done = true; done;) {
       changed.wait(lock, [&] { return ends || !to_do.empty(); });
       if (ends) return;
-      Piece& piece = *to_do.front();
+      QueuedFrame& piece = *to_do.front();
       to_do.pop_front();
       lock.unlock();
       std::span<const std::byte> frame;
@@ -57,7 +57,7 @@ struct FrameQueue::Crew {
   const int64_t process = forks();  // fork count of the process that has the threads
   std::mutex mutex;                 // guards the following members and the frames of pieces
   std::condition_variable changed;
-  std::deque<Piece*> to_do;
+  std::deque<QueuedFrame*> to_do;
   bool ends = false;
   std::vector<std::thread> workers;
 };
@@ -89,8 +89,8 @@ void FrameQueue::start_threads() {
 void FrameQueue::look_for_fork() {
   if (!crew_ || crew_->process == forks()) return;
   static_cast<void>(crew_.release());
-  for (std::unique_ptr<Piece>& piece : pieces_) {
-    auto again = std::make_unique<Piece>();
+  for (std::unique_ptr<QueuedFrame>& piece : pieces_) {
+    auto again = std::make_unique<QueuedFrame>();
     again->at = piece->at;
     again->plain = piece->plain;
     std::swap(again->memory, piece->memory);
@@ -102,8 +102,8 @@ void FrameQueue::look_for_fork() {
 void FrameQueue::push(const format::PlainPlace& at, std::span<const std::byte> plain) {
   look_for_fork();
   if (!started_ && how_.threads > 0 && plain.size() >= how_.frame) start_threads();
-  if (spare_.empty()) spare_.push_back(std::make_unique<Piece>());
-  std::unique_ptr<Piece> piece = std::move(spare_.back());
+  if (spare_.empty()) spare_.push_back(std::make_unique<QueuedFrame>());
+  std::unique_ptr<QueuedFrame> piece = std::move(spare_.back());
   spare_.pop_back();
   piece->at = at;
   piece->frame = {};
@@ -125,7 +125,7 @@ void FrameQueue::push(const format::PlainPlace& at, std::span<const std::byte> p
 
 std::optional<std::span<const std::byte>> FrameQueue::front(bool wait) {
   look_for_fork();
-  Piece& first = *pieces_.front();
+  QueuedFrame& first = *pieces_.front();
   const auto encode = [&] { return own_.encode(first.at, first.plain, first.out); };
   if (!crew_) {
     if (first.frame.empty()) first.frame = encode();

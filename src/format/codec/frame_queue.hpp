@@ -42,7 +42,7 @@ class FrameQueue : private NonCopyable {
   void pop();
 
  private:
-  struct Piece {
+  struct QueuedFrame {
     format::PlainPlace at;
     Scratch memory;
     std::span<const std::byte> plain;
@@ -55,8 +55,8 @@ class FrameQueue : private NonCopyable {
 
   const Compression how_;
   FrameEncoder own_;
-  std::deque<std::unique_ptr<Piece>> pieces_;
-  std::vector<std::unique_ptr<Piece>> spare_;
+  std::deque<std::unique_ptr<QueuedFrame>> pieces_;
+  std::vector<std::unique_ptr<QueuedFrame>> spare_;
   std::unique_ptr<Crew> crew_;  // threads and the state shared with them; null: no threads
   bool started_ = false;
 };

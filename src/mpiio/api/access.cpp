@@ -16,38 +16,40 @@ namespace {
 constexpr int64_t worth_a_thread = 1 << 20;
 
 // Returns the position of the transfer in the view's stream; advances the file pointer if the call uses one.
-int64_t claim(OpenFile& file, const Call& call, int64_t bytes) {
-  if (call.pointer != Pointer::shared && file.is_sequential())
+int64_t claim(MpiFile& file, const AccessCall& call, int64_t bytes) {
+  if (call.pointer != PointerKind::shared && file.is_sequential())
     throw MpiError(MPI_ERR_UNSUPPORTED_OPERATION,
                    "files opened with MPI_MODE_SEQUENTIAL are accessed by the shared pointer");
-  if (call.pointer == Pointer::individual) return file.file->claim_individual(bytes);
-  if (call.pointer == Pointer::shared) return file.file->claim_shared(bytes);
+  if (call.pointer == PointerKind::individual) return file.file->claim_individual(bytes);
+  if (call.pointer == PointerKind::shared) return file.file->claim_shared(bytes);
   if (call.offset < 0) throw MpiError(MPI_ERR_ARG, "an offset is negative");
   return must_fit(checked_mul(call.offset, file.etype_size()), "an offset");
 }
 
-std::shared_ptr<Transfer> prepare(OpenFile& file, const Call& call, const Buffer& buffer, bool later) {
-  auto transfer = std::make_shared<Transfer>(file, call.way, buffer, later);
+std::shared_ptr<FileTransfer> prepare(MpiFile& file, const AccessCall& call, const Buffer& buffer,
+                                      bool later) {
+  auto transfer = std::make_shared<FileTransfer>(file, call.way, buffer, later);
   transfer->place(claim(file, call, transfer->bytes()));
   return transfer;
 }
 
 // Makes all tasks fail with the error of this task, and rethrows it. Collective.
-[[noreturn]] void fail_all(OpenFile& file, Sequence& sequence, Way way, const std::exception_ptr& problem) {
+[[noreturn]] void fail_all(MpiFile& file, Sequence& sequence, TransferDirection way,
+                           const std::exception_ptr& problem) {
   const auto told = attempt([&] { std::rethrow_exception(problem); });
   attempt([&] {
     collective_call(sequence.comm().job_end(), "a failing collective call",
-                    [&] { file.file->fail_all(sequence, way == Way::writes, *told); });
+                    [&] { file.file->fail_all(sequence, way == TransferDirection::write, *told); });
   });
   std::rethrow_exception(problem);
 }
 
 // Runs a collective call. Collective. The tasks compute ordered positions together, so a task with an error
 // takes part in that computation with 0 bytes before the call fails on all tasks.
-int64_t carry_out(OpenFile& file, const Call& call, const Buffer& buffer) {
+int64_t carry_out(MpiFile& file, const AccessCall& call, const Buffer& buffer) {
   Sequence& sequence = file.file->sequence();
-  const bool ordered = call.pointer == Pointer::shared;
-  std::optional<Transfer> transfer;
+  const bool ordered = call.pointer == PointerKind::shared;
+  std::optional<FileTransfer> transfer;
   std::exception_ptr problem;
   try {
     transfer.emplace(file, call.way, buffer);
@@ -65,7 +67,7 @@ int64_t carry_out(OpenFile& file, const Call& call, const Buffer& buffer) {
 
 // Starts a noncollective transfer. Large transfers run on a thread if library threads may call MPI, other
 // transfers run before the call returns.
-void start_alone(OpenFile& file, const Call& call, MPI_File handle, const Buffer& buffer,
+void start_alone(MpiFile& file, const AccessCall& call, MPI_File handle, const Buffer& buffer,
                  MPI_Request* request) {
   *request = MPI_REQUEST_NULL;
   const bool threads = file.later != nullptr;
@@ -77,30 +79,29 @@ void start_alone(OpenFile& file, const Call& call, MPI_File handle, const Buffer
 
 }  // namespace
 
-int access_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status) {
-  return on_file(call.name, handle, [&](OpenFile& file) {
-    Transfer transfer(file, call.way, buffer);
+int access_one(const AccessCall& call, MPI_File handle, const Buffer& buffer, MPI_Status* status) {
+  return on_file(call.name, handle, [&](MpiFile& file) {
+    FileTransfer transfer(file, call.way, buffer);
     transfer.place(claim(file, call, transfer.bytes()));
     set_status(status, transfer.alone());
   });
 }
 
-int start_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request) {
-  return on_file(call.name, handle,
-                 [&](OpenFile& file) { start_alone(file, call, handle, buffer, request); });
+int start_one(const AccessCall& call, MPI_File handle, const Buffer& buffer, MPI_Request* request) {
+  return on_file(call.name, handle, [&](MpiFile& file) { start_alone(file, call, handle, buffer, request); });
 }
 
-int access_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status) {
+int access_all(const AccessCall& call, MPI_File handle, const Buffer& buffer, MPI_Status* status) {
   return on_file_together(call.name, handle,
-                          [&](OpenFile& file) { set_status(status, carry_out(file, call, buffer)); });
+                          [&](MpiFile& file) { set_status(status, carry_out(file, call, buffer)); });
 }
 
 // Starts a collective transfer on the worker of the file. If library threads must not call MPI, each task
 // transfers independently instead, because a nonblocking call must not wait for other tasks.
-int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request) {
+int start_all(const AccessCall& call, MPI_File handle, const Buffer& buffer, MPI_Request* request) {
   const FilePointer found = find_file(handle);
   if (found && !found->later) return start_one(call, handle, buffer, request);
-  return on_file_together(call.name, handle, [&](OpenFile& file) {
+  return on_file_together(call.name, handle, [&](MpiFile& file) {
     *request = MPI_REQUEST_NULL;
     try {
       if (!file.worker) file.worker = std::make_unique<Worker>();
@@ -128,15 +129,15 @@ int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Reque
 }
 
 // Performs the whole transfer in the begin call, which may wait for other tasks (MPI 3.1, section 13.4.5).
-int begin_all(const Call& call, MPI_File handle, const Buffer& buffer, std::string_view family) {
-  return on_file_together(call.name, handle, [&](OpenFile& file) {
+int begin_all(const AccessCall& call, MPI_File handle, const Buffer& buffer, std::string_view family) {
+  return on_file_together(call.name, handle, [&](MpiFile& file) {
     if (file.split) throw MpiError(MPI_ERR_OTHER, "a split collective call is not ended yet");
     file.split = SplitCall{family, carry_out(file, call, buffer)};
   });
 }
 
 int end_all(const char* name, MPI_File handle, MPI_Status* status, std::string_view family) {
-  return on_file(name, handle, [&](OpenFile& file) {
+  return on_file(name, handle, [&](MpiFile& file) {
     if (!file.split || file.split->family != family)
       throw MpiError(MPI_ERR_OTHER, "no split collective call of this kind has begun");
     set_status(status, file.split->bytes);

@@ -12,23 +12,23 @@
 
 namespace sheaf::mpiio {
 
-enum class Pointer : uint8_t { none, individual, shared };  // none: explicit offset
+enum class PointerKind : uint8_t { none, individual, shared };  // none: explicit offset
 
-struct Call {
+struct AccessCall {
   const char* name;  // name of the entry point
-  Way way;
-  Pointer pointer = Pointer::individual;
+  TransferDirection way;
+  PointerKind pointer = PointerKind::individual;
   MPI_Offset offset = 0;  // in etypes
 };
 
 // Perform (access_one) or start (start_one) a noncollective access.
-int access_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status);
-int start_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request);
+int access_one(const AccessCall& call, MPI_File handle, const Buffer& buffer, MPI_Status* status);
+int start_one(const AccessCall& call, MPI_File handle, const Buffer& buffer, MPI_Request* request);
 // Perform (access_all), start (start_all) or split (begin_all, end_all) a collective access. With the shared
 // pointer, the access is ordered by rank.
-int access_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status);
-int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request);
-int begin_all(const Call& call, MPI_File handle, const Buffer& buffer, std::string_view family);
+int access_all(const AccessCall& call, MPI_File handle, const Buffer& buffer, MPI_Status* status);
+int start_all(const AccessCall& call, MPI_File handle, const Buffer& buffer, MPI_Request* request);
+int begin_all(const AccessCall& call, MPI_File handle, const Buffer& buffer, std::string_view family);
 int end_all(const char* name, MPI_File handle, MPI_Status* status, std::string_view family);
 
 }  // namespace sheaf::mpiio

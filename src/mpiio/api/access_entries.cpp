@@ -16,19 +16,19 @@ void* plain(const void* address) { return const_cast<void*>(address); }
 #define SHEAF_DATA_ACCESS(Verb, way, Memory, Number, C)                                                    \
   int PMPI_File_##Verb##_at##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t,             \
                                MPI_Status* s) {                                                            \
-    return access_one({"MPI_File_" #Verb "_at", way, Pointer::none, at}, f, {plain(b), n, t}, s);          \
+    return access_one({"MPI_File_" #Verb "_at", way, PointerKind::none, at}, f, {plain(b), n, t}, s);      \
   }                                                                                                        \
   int PMPI_File_##Verb##_at_all##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t,         \
                                    MPI_Status* s) {                                                        \
-    return access_all({"MPI_File_" #Verb "_at_all", way, Pointer::none, at}, f, {plain(b), n, t}, s);      \
+    return access_all({"MPI_File_" #Verb "_at_all", way, PointerKind::none, at}, f, {plain(b), n, t}, s);  \
   }                                                                                                        \
   int PMPI_File_i##Verb##_at##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t,            \
                                 MPI_Request* r) {                                                          \
-    return start_one({"MPI_File_i" #Verb "_at", way, Pointer::none, at}, f, {plain(b), n, t}, r);          \
+    return start_one({"MPI_File_i" #Verb "_at", way, PointerKind::none, at}, f, {plain(b), n, t}, r);      \
   }                                                                                                        \
   int PMPI_File_i##Verb##_at_all##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t,        \
                                     MPI_Request* r) {                                                      \
-    return start_all({"MPI_File_i" #Verb "_at_all", way, Pointer::none, at}, f, {plain(b), n, t}, r);      \
+    return start_all({"MPI_File_i" #Verb "_at_all", way, PointerKind::none, at}, f, {plain(b), n, t}, r);  \
   }                                                                                                        \
   int PMPI_File_##Verb##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {                \
     return access_one({"MPI_File_" #Verb, way}, f, {plain(b), n, t}, s);                                   \
@@ -43,23 +43,23 @@ void* plain(const void* address) { return const_cast<void*>(address); }
     return start_all({"MPI_File_i" #Verb "_all", way}, f, {plain(b), n, t}, r);                            \
   }                                                                                                        \
   int PMPI_File_##Verb##_shared##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {       \
-    return access_one({"MPI_File_" #Verb "_shared", way, Pointer::shared}, f, {plain(b), n, t}, s);        \
+    return access_one({"MPI_File_" #Verb "_shared", way, PointerKind::shared}, f, {plain(b), n, t}, s);    \
   }                                                                                                        \
   int PMPI_File_i##Verb##_shared##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Request* r) {     \
-    return start_one({"MPI_File_i" #Verb "_shared", way, Pointer::shared}, f, {plain(b), n, t}, r);        \
+    return start_one({"MPI_File_i" #Verb "_shared", way, PointerKind::shared}, f, {plain(b), n, t}, r);    \
   }                                                                                                        \
   int PMPI_File_##Verb##_ordered##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {      \
-    return access_all({"MPI_File_" #Verb "_ordered", way, Pointer::shared}, f, {plain(b), n, t}, s);       \
+    return access_all({"MPI_File_" #Verb "_ordered", way, PointerKind::shared}, f, {plain(b), n, t}, s);   \
   }                                                                                                        \
   int PMPI_File_##Verb##_at_all_begin##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t) { \
-    return begin_all({"MPI_File_" #Verb "_at_all_begin", way, Pointer::none, at}, f, {plain(b), n, t},     \
+    return begin_all({"MPI_File_" #Verb "_at_all_begin", way, PointerKind::none, at}, f, {plain(b), n, t}, \
                      #Verb "_at_all");                                                                     \
   }                                                                                                        \
   int PMPI_File_##Verb##_all_begin##C(MPI_File f, Memory* b, Number n, MPI_Datatype t) {                   \
     return begin_all({"MPI_File_" #Verb "_all_begin", way}, f, {plain(b), n, t}, #Verb "_all");            \
   }                                                                                                        \
   int PMPI_File_##Verb##_ordered_begin##C(MPI_File f, Memory* b, Number n, MPI_Datatype t) {               \
-    return begin_all({"MPI_File_" #Verb "_ordered_begin", way, Pointer::shared}, f, {plain(b), n, t},      \
+    return begin_all({"MPI_File_" #Verb "_ordered_begin", way, PointerKind::shared}, f, {plain(b), n, t},  \
                      #Verb "_ordered");                                                                    \
   }
 
@@ -70,10 +70,10 @@ void* plain(const void* address) { return const_cast<void*>(address); }
 
 extern "C" {
 
-SHEAF_DATA_ACCESS(read, Way::reads, void, int, )
-SHEAF_DATA_ACCESS(write, Way::writes, const void, int, )
-SHEAF_DATA_ACCESS(read, Way::reads, void, MPI_Count, _c)
-SHEAF_DATA_ACCESS(write, Way::writes, const void, MPI_Count, _c)
+SHEAF_DATA_ACCESS(read, TransferDirection::read, void, int, )
+SHEAF_DATA_ACCESS(write, TransferDirection::write, const void, int, )
+SHEAF_DATA_ACCESS(read, TransferDirection::read, void, MPI_Count, _c)
+SHEAF_DATA_ACCESS(write, TransferDirection::write, const void, MPI_Count, _c)
 
 SHEAF_SPLIT_END(read, void, all)
 SHEAF_SPLIT_END(read, void, at_all)

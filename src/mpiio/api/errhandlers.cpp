@@ -26,17 +26,17 @@ class AtShadow : private NonCopyable {
 // Functions of the handlers that the program created in C. `uses` counts the handles that the program has
 // received and must still free. When it reaches 0, the entry is removed, because the MPI library may give the
 // same handle to a new handler.
-struct Known {
-  struct Made {
+struct KnownHandlers {
+  struct CreatedHandler {
     MPI_File_errhandler_function* function;
     int uses;  // references that the program has not freed
   };
   std::mutex mutex;
-  std::map<MPI_Errhandler, Made> handlers;
+  std::map<MPI_Errhandler, CreatedHandler> handlers;
 };
 
-Known& known() {
-  static auto* const all = new Known;  // never deleted: used until the process ends
+KnownHandlers& known() {
+  static auto* const all = new KnownHandlers;  // never deleted: used until the process ends
   return *all;
 }
 
@@ -50,7 +50,7 @@ MPI_File_errhandler_function* function_of(MPI_Errhandler handler) {
 // earlier handles.
 void add_use(MPI_Errhandler handler, MPI_File_errhandler_function* function) {
   const std::scoped_lock lock(known().mutex);
-  ++known().handlers.try_emplace(handler, Known::Made{function, 0}).first->second.uses;
+  ++known().handlers.try_emplace(handler, KnownHandlers::CreatedHandler{function, 0}).first->second.uses;
 }
 
 void drop_use(MPI_Errhandler handler) {

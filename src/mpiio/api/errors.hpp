@@ -63,7 +63,7 @@ void in_step(Local&& local, Together&& together) {
 // Runs the body of a call and returns the result of the call. If the body throws, calls the error handler of
 // `file` with the program's `handle`, or the handler of MPI_FILE_NULL if `file` is null.
 template <class Body>
-int call_for(const char* function, const OpenFile* file, MPI_File handle, Body&& body) {
+int call_for(const char* function, const MpiFile* file, MPI_File handle, Body&& body) {
   int result = MPI_SUCCESS;
   try {
     body();
@@ -76,7 +76,7 @@ int call_for(const char* function, const OpenFile* file, MPI_File handle, Body&&
   return errors.call(file ? handle : MPI_FILE_NULL, result, last_message());
 }
 
-// Runs body(OpenFile&) for the file of `handle` as call_for() does.
+// Runs body(MpiFile&) for the file of `handle` as call_for() does.
 template <class Body>
 int on_file(const char* function, MPI_File handle, Body&& body) {
   const FilePointer file = find_file(handle);
@@ -90,7 +90,7 @@ int on_file(const char* function, MPI_File handle, Body&& body) {
 // ends the job (comm/collective_call).
 template <class Body>
 int on_file_together(const char* function, MPI_File handle, Body&& body) {
-  return on_file(function, handle, [&](OpenFile& file) {
+  return on_file(function, handle, [&](MpiFile& file) {
     collective_call(file.file->sequence().comm().job_end(), function, [&] { body(file); });
   });
 }

@@ -14,15 +14,15 @@ namespace {
 
 constexpr MPI_Fint first_fortran_handle = 1 << 20;
 
-struct Table {
+struct HandleTable {
   std::shared_mutex mutex;
   std::unordered_map<MPI_File, FilePointer> open;
   std::unordered_map<MPI_File, MPI_File> shadows;
   std::map<MPI_Fint, MPI_File> by_number;  // Fortran handles assigned so far
 };
 
-Table& table() {
-  static auto* const one = new Table;  // programs may close files while the process ends
+HandleTable& table() {
+  static auto* const one = new HandleTable;  // programs may close files while the process ends
   return *one;
 }
 
@@ -50,7 +50,7 @@ MPI_Datatype KeptType::for_caller() const {
   return copy;
 }
 
-OpenFile::~OpenFile() {
+MpiFile::~MpiFile() {
   worker.reset();
   if (group != MPI_GROUP_NULL) PMPI_Group_free(&group);
 }
@@ -95,7 +95,7 @@ extern "C" {
 
 MPI_Fint PMPI_File_c2f(MPI_File file) {
   if (file == MPI_FILE_NULL) return 0;
-  Table& all = table();
+  HandleTable& all = table();
   const std::scoped_lock lock(all.mutex);
   const auto open = all.open.find(file);
   if (open == all.open.end()) return all.shadows.contains(file) ? SHEAF_REAL(File_c2f)(file) : 0;

@@ -1,6 +1,6 @@
 // mpiio/api/handles: the table of open files by their C and Fortran handles.
 //
-// A C handle is the address of an OpenFile. Calls look a handle up in the table and never dereference it, so
+// A C handle is the address of an MpiFile. Calls look a handle up in the table and never dereference it, so
 // invalid handles are detected. Fortran numbers start at first_fortran_handle, so that they do not collide
 // with the numbers that the MPI library gives to shadows (errhandlers.hpp). The handle of a shadow denotes
 // the file for which the shadow was opened.
@@ -54,8 +54,8 @@ struct SplitCall {
   int64_t bytes = 0;
 };
 
-struct OpenFile : private NonCopyable {
-  ~OpenFile();
+struct MpiFile : private NonCopyable {
+  ~MpiFile();
 
   MPI_File handle() { return reinterpret_cast<MPI_File>(this); }
 
@@ -77,7 +77,7 @@ struct OpenFile : private NonCopyable {
   int number = 0;  // Fortran handle; 0: not assigned yet. Guarded by the lock of the table
 };
 
-using FilePointer = std::shared_ptr<OpenFile>;
+using FilePointer = std::shared_ptr<MpiFile>;
 
 // Adds a file to the table and returns its handle. All calls on the table are local and thread-safe.
 MPI_File register_file(FilePointer file);

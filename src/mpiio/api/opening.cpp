@@ -75,7 +75,7 @@ FilePointer open_file(MPI_Comm program_comm, const char* name, int amode, MPI_In
   Hints hints;
   if (comm->rank() == 0) take_hints_file(posix_store(), hints);  // task 0 broadcasts its hints
   take_hints(info, hints, comm->rank() == 0);
-  auto result = std::make_shared<OpenFile>();
+  auto result = std::make_shared<MpiFile>();
   result->store = named_stores().here();
   result->file = SharedFile::open(std::move(comm), *result->store, path, mode, hints);
   if (threads) result->later = result->file->make_sequence();
@@ -101,7 +101,7 @@ int PMPI_File_open(MPI_Comm comm, const char* name, int amode, MPI_Info info, MP
 }
 
 int PMPI_File_close(MPI_File* handle) {
-  return on_file_together("MPI_File_close", *handle, [&](OpenFile& file) {
+  return on_file_together("MPI_File_close", *handle, [&](MpiFile& file) {
     if (file.worker) file.worker->drain();
     unregister_file(*handle);
     *handle = MPI_FILE_NULL;

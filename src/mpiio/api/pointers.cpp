@@ -6,14 +6,14 @@
 namespace sheaf::mpiio {
 namespace {
 
-void refuse_sequential(const OpenFile& file) {
+void refuse_sequential(const MpiFile& file) {
   if (file.is_sequential())
     throw MpiError(MPI_ERR_UNSUPPORTED_OPERATION,
                    "files opened with MPI_MODE_SEQUENTIAL have no such pointer");
 }
 
 // Returns the target of a seek in bytes of the view's stream. `current` is the current position.
-int64_t target_of(OpenFile& file, MPI_Offset offset, int whence, int64_t current) {
+int64_t target_of(MpiFile& file, MPI_Offset offset, int whence, int64_t current) {
   const auto view = file.file->view();
   const int64_t etype = view->etype_size;
   int64_t from = 0;
@@ -39,21 +39,21 @@ using namespace sheaf::mpiio;
 extern "C" {
 
 int PMPI_File_seek(MPI_File handle, MPI_Offset offset, int whence) {
-  return on_file("MPI_File_seek", handle, [&](OpenFile& file) {
+  return on_file("MPI_File_seek", handle, [&](MpiFile& file) {
     refuse_sequential(file);
     file.file->seek_individual(target_of(file, offset, whence, file.file->claim_individual(0)));
   });
 }
 
 int PMPI_File_get_position(MPI_File handle, MPI_Offset* offset) {
-  return on_file("MPI_File_get_position", handle, [&](OpenFile& file) {
+  return on_file("MPI_File_get_position", handle, [&](MpiFile& file) {
     refuse_sequential(file);
     *offset = file.file->claim_individual(0) / file.etype_size();
   });
 }
 
 int PMPI_File_seek_shared(MPI_File handle, MPI_Offset offset, int whence) {
-  return on_file_together("MPI_File_seek_shared", handle, [&](OpenFile& file) {
+  return on_file_together("MPI_File_seek_shared", handle, [&](MpiFile& file) {
     refuse_sequential(file);
     const int64_t now = file.file->shared_position();
     int64_t target = -1;  // rejected on all tasks if one task has no valid target
@@ -63,7 +63,7 @@ int PMPI_File_seek_shared(MPI_File handle, MPI_Offset offset, int whence) {
 
 int PMPI_File_get_position_shared(MPI_File handle, MPI_Offset* offset) {
   return on_file("MPI_File_get_position_shared", handle,
-                 [&](OpenFile& file) { *offset = file.file->claim_shared(0) / file.etype_size(); });
+                 [&](MpiFile& file) { *offset = file.file->claim_shared(0) / file.etype_size(); });
 }
 
 }  // extern "C"

@@ -6,16 +6,16 @@
 namespace sheaf::mpiio {
 namespace {
 
-void check_mode(int amode, Way way) {
-  if (way == Way::writes && (amode & MPI_MODE_RDONLY) != 0)
+void check_mode(int amode, TransferDirection way) {
+  if (way == TransferDirection::write && (amode & MPI_MODE_RDONLY) != 0)
     throw MpiError(MPI_ERR_READ_ONLY, "the file is open for reading only");
-  if (way == Way::reads && (amode & MPI_MODE_WRONLY) != 0)
+  if (way == TransferDirection::read && (amode & MPI_MODE_WRONLY) != 0)
     throw MpiError(MPI_ERR_ACCESS, "the file is open for writing only");
 }
 
 }  // namespace
 
-Transfer::Transfer(OpenFile& file, Way way, const Buffer& buffer, bool later)
+FileTransfer::FileTransfer(MpiFile& file, TransferDirection way, const Buffer& buffer, bool later)
     : file_(*file.file),
       way_(way),
       view_(file.file->view()),
@@ -30,7 +30,7 @@ Transfer::Transfer(OpenFile& file, Way way, const Buffer& buffer, bool later)
       kept_ = KeptType(buffer.type);
       program_.type = kept_.get();
     }
-    if (way == Way::writes) {
+    if (way == TransferDirection::write) {
       converted_ = datarep_->to_file(buffer.address, buffer.type, buffer.count);
     } else {
       converted_.resize(static_cast<size_t>(datarep_->in_file(buffer.type).size() * buffer.count));
@@ -44,19 +44,19 @@ Transfer::Transfer(OpenFile& file, Way way, const Buffer& buffer, bool later)
   if (file.view.empty && bytes() > 0) throw MpiError(MPI_ERR_IO, "the file type of the view has no data");
 }
 
-int64_t Transfer::alone() {
-  return finish(way_ == Way::writes ? file_.write_at(*view_, position_, source())
-                                    : file_.read_at(*view_, position_, memory_));
+int64_t FileTransfer::alone() {
+  return finish(way_ == TransferDirection::write ? file_.write_at(*view_, position_, source())
+                                                 : file_.read_at(*view_, position_, memory_));
 }
 
-int64_t Transfer::together(Sequence& sequence) {
-  return finish(way_ == Way::writes ? file_.write_at_all(sequence, *view_, position_, source())
-                                    : file_.read_at_all(sequence, *view_, position_, memory_));
+int64_t FileTransfer::together(Sequence& sequence) {
+  return finish(way_ == TransferDirection::write ? file_.write_at_all(sequence, *view_, position_, source())
+                                                 : file_.read_at_all(sequence, *view_, position_, memory_));
 }
 
-int64_t Transfer::finish(int64_t bytes) {
+int64_t FileTransfer::finish(int64_t bytes) {
   if (!datarep_) return bytes;
-  if (way_ == Way::writes) return program_.count * type_map(program_.type).size();
+  if (way_ == TransferDirection::write) return program_.count * type_map(program_.type).size();
   return datarep_->from_file(std::span(converted_).first(static_cast<size_t>(bytes)), program_.address,
                              program_.type, program_.count);
 }

@@ -13,7 +13,7 @@
 
 namespace sheaf::mpiio {
 
-enum class Way : uint8_t { reads, writes };
+enum class TransferDirection : uint8_t { read, write };
 
 // User buffer of a call.
 struct Buffer {
@@ -24,12 +24,12 @@ struct Buffer {
 
 // A transfer that may run later and on another thread. The constructor copies from the file and the arguments
 // all that the transfer needs. The file and the memory must stay valid until the transfer has run.
-class Transfer {
+class FileTransfer {
  public:
   // Validates the arguments. Local. Throws MpiError for what the standard forbids: MPI_ERR_ACCESS,
   // MPI_ERR_READ_ONLY, MPI_ERR_COUNT, MPI_ERR_TYPE, or MPI_ERR_IO for a partial etype. If `later` is true,
   // the program may free the datatype before the transfer runs.
-  Transfer(OpenFile& file, Way way, const Buffer& buffer, bool later = false);
+  FileTransfer(MpiFile& file, TransferDirection way, const Buffer& buffer, bool later = false);
 
   int64_t bytes() const { return memory_.type.size() * memory_.count; }  // in the view's stream
   // Sets the start of the transfer in the view's stream. Must precede alone() and together().
@@ -45,7 +45,7 @@ class Transfer {
   int64_t finish(int64_t bytes);
 
   SharedFile& file_;
-  Way way_;
+  TransferDirection way_;
   std::shared_ptr<const View> view_;
   Destination memory_;  // memory with the bytes in file representation
   int64_t position_ = 0;

@@ -15,7 +15,7 @@ layout::TypeMap map_in_file(MPI_Datatype type, const Datarep* datarep) {
 
 // Returns the displacement of the new view. `current` is the position of a file that is accessed
 // sequentially.
-MPI_Offset displacement_in(OpenFile& file, MPI_Offset given, int64_t current) {
+MPI_Offset displacement_in(MpiFile& file, MPI_Offset given, int64_t current) {
   const bool sequential = file.is_sequential();
   if (sequential != (given == MPI_DISPLACEMENT_CURRENT))
     throw MpiError(MPI_ERR_ARG, sequential
@@ -25,7 +25,7 @@ MPI_Offset displacement_in(OpenFile& file, MPI_Offset given, int64_t current) {
 }
 
 // Returns the view, and the arguments of the program that define it.
-std::pair<View, ProgramView> make_view(OpenFile& file, MPI_Offset displacement, int64_t current,
+std::pair<View, ProgramView> make_view(MpiFile& file, MPI_Offset displacement, int64_t current,
                                        MPI_Datatype etype, MPI_Datatype filetype, const char* datarep) {
   const std::string name = datarep ? datarep : "";
   const auto representation = find_datarep(name);
@@ -46,13 +46,13 @@ std::pair<View, ProgramView> make_view(OpenFile& file, MPI_Offset displacement, 
   return {view, {KeptType(etype), KeptType(filetype), name, representation, empty}};
 }
 
-void set_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
+void set_view(MpiFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
               const char* datarep) {
   std::pair<View, ProgramView> made{{.displacement = -1},
                                     {}};  // SharedFile::set_view rejects this view if make_view fails
   const int64_t current = file.is_sequential() ? file.file->shared_position() : 0;
   in_step([&] { made = make_view(file, displacement, current, etype, filetype, datarep); },
-          [&] { file.file->set_view(made.first, SharedFile::Agreed::at_transfer); });
+          [&] { file.file->set_view(made.first, SharedFile::Agreed::deferred); });
   file.view = std::move(made.second);
 }
 
@@ -68,12 +68,12 @@ extern "C" {
 int PMPI_File_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
                        const char* datarep, MPI_Info /*info*/) {
   return on_file_together("MPI_File_set_view", handle,
-                          [&](OpenFile& file) { set_view(file, displacement, etype, filetype, datarep); });
+                          [&](MpiFile& file) { set_view(file, displacement, etype, filetype, datarep); });
 }
 
 int PMPI_File_get_view(MPI_File handle, MPI_Offset* displacement, MPI_Datatype* etype, MPI_Datatype* filetype,
                        char* datarep) {
-  return on_file("MPI_File_get_view", handle, [&](OpenFile& file) {
+  return on_file("MPI_File_get_view", handle, [&](MpiFile& file) {
     if (!displacement || !etype || !filetype || !datarep)
       throw MpiError(MPI_ERR_ARG, "a place for a result is missing");
     *displacement = file.file->view()->displacement;
@@ -84,7 +84,7 @@ int PMPI_File_get_view(MPI_File handle, MPI_Offset* displacement, MPI_Datatype* 
 }
 
 int PMPI_File_get_byte_offset(MPI_File handle, MPI_Offset offset, MPI_Offset* displacement) {
-  return on_file("MPI_File_get_byte_offset", handle, [&](OpenFile& file) {
+  return on_file("MPI_File_get_byte_offset", handle, [&](MpiFile& file) {
     if (offset < 0) throw MpiError(MPI_ERR_ARG, "an offset is negative");
     const auto view = file.file->view();
     *displacement =
@@ -94,12 +94,12 @@ int PMPI_File_get_byte_offset(MPI_File handle, MPI_Offset offset, MPI_Offset* di
 
 int PMPI_File_get_type_extent(MPI_File handle, MPI_Datatype type, MPI_Aint* extent) {
   return on_file("MPI_File_get_type_extent", handle,
-                 [&](OpenFile& file) { *extent = map_in_file(type, file.view.datarep.get()).extent(); });
+                 [&](MpiFile& file) { *extent = map_in_file(type, file.view.datarep.get()).extent(); });
 }
 
 int PMPI_File_get_type_extent_c(MPI_File handle, MPI_Datatype type, MPI_Count* extent) {
   return on_file("MPI_File_get_type_extent_c", handle,
-                 [&](OpenFile& file) { *extent = map_in_file(type, file.view.datarep.get()).extent(); });
+                 [&](MpiFile& file) { *extent = map_in_file(type, file.view.datarep.get()).extent(); });
 }
 
 }  // extern "C"

@@ -22,20 +22,20 @@ void AcrossHosts::require_locks(const std::string& path) const {
 }
 
 void AcrossHosts::apply(exchange::IndependentOptions& how, bool writes) const {
-  if (writes && (caches() || !excludes())) how.sieving = exchange::Sieving::never;
+  if (writes && (caches() || !excludes())) how.sieving = exchange::Sieving::disabled;
 }
 
 void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
   // With romio_ds_write=enable the program states that no other handle writes, so collective writes may fill
   // gaps. Otherwise ConcurrentOpeners determines whether other handles write.
-  how.fills_gaps = how.independent.sieving == exchange::Sieving::always;
+  how.fills_gaps = how.independent.sieving == exchange::Sieving::enabled;
   apply(how.independent, writes);
   // If every transfer is published on its own, aggregators keep no windows in a cache, and several
   // aggregators may read parts of one unit. Whole host pages remain with one aggregator.
   if (caches()) how.unit = writes || !at_once() ? unit : std::min(unit, exchange::max_host_page);
 }
 
-std::optional<Error> AcrossHosts::meet_before_close(File& file, Comm& comm, bool writes) const {
+std::optional<Error> AcrossHosts::await_all_before_close(File& file, Comm& comm, bool writes) const {
   std::optional<Error> problem;
   if (!file.traits().dear_requests) return problem;
   if (writes && hosts > 1) attempt(problem, [&] { file.sync(); });
@@ -45,7 +45,7 @@ std::optional<Error> AcrossHosts::meet_before_close(File& file, Comm& comm, bool
 
 std::shared_ptr<File> AcrossHosts::wrap(std::shared_ptr<File> file) const {
   if (!caches() || !file) return file;
-  if (DirectIo* const past = file->traits().past_cache) past->know(kind);
+  if (DirectIo* const past = file->traits().direct_io) past->know(kind);
   return std::make_shared<exchange::NonCoherentFile>(std::move(file), locks, at_once());
 }
 
@@ -58,18 +58,21 @@ std::shared_ptr<File> open_first(Store& store, const std::string& path, const Sh
   // The file must be created before its traits are queried, because the traits report its stripes.
   const bool made = mode.create && wanted.is_wished() && store.make_in_stripes(path, wanted);
   attempt([&] { traits = store.traits(path); });
-  const bool apart = traits.coherence == Coherence::close_to_open;
+  const bool needs_revalidation = traits.coherence == Coherence::close_to_open;
   const Access how = made          ? Access::write
                      : mode.create ? (mode.exclusive ? Access::fresh : Access::create)
                      : mode.write  ? Access::write
                                    : Access::read;
-  return apart ? open_at_server(store, path, how, made ? Name::is_there : Name::may_be_there)
-               : store.open(path, how);
+  return needs_revalidation ? open_revalidated(store, path, how,
+                                               made ? NameExpectation::existing : NameExpectation::unverified)
+                            : store.open(path, how);
 }
 
-std::shared_ptr<File> open_next(Store& store, const std::string& path, const SharedMode& mode, bool apart) {
+std::shared_ptr<File> open_next(Store& store, const std::string& path, const SharedMode& mode,
+                                bool needs_revalidation) {
   const Access how = mode.write ? Access::write : Access::read;
-  return apart ? open_at_server(store, path, how, Name::is_there) : store.open(path, how);
+  return needs_revalidation ? open_revalidated(store, path, how, NameExpectation::existing)
+                            : store.open(path, how);
 }
 
 }  // namespace sheaf

@@ -18,13 +18,13 @@ struct AcrossHosts : FileSystemTraits {
   int hosts = 1;  // hosts of the file's tasks; always 1 on file systems without separate page caches
 
   // Returns true if other hosts must revalidate before they see synced bytes.
-  bool apart() const { return coherence == Coherence::close_to_open; }
+  bool needs_revalidation() const { return coherence == Coherence::close_to_open; }
   // Returns true if two tasks of the file may have different page caches.
-  bool caches() const { return apart() && hosts > 1; }
+  bool caches() const { return needs_revalidation() && hosts > 1; }
   // Returns true if each transfer is published on its own.
   bool at_once() const { return !finds_own_writes(kind); }
   // Returns true if writing handles announce themselves to each other (exchange/transfer/concurrent_openers).
-  bool marks_handles() const { return apart() && locks == LockScope::global; }
+  bool marks_handles() const { return needs_revalidation() && locks == LockScope::global; }
   // Returns true if a lock excludes all other tasks of the file.
   bool excludes() const {
     return coherence == Coherence::local || locks == LockScope::global ||
@@ -42,7 +42,7 @@ struct AcrossHosts : FileSystemTraits {
   // Collective. Waits until all tasks are ready to close a striped file; has no effect on other files. The
   // last user of a subfile sets the length of the subfile when it closes. Without I/O listeners every task is
   // such a user, and a task must not set the length while others write. Returns the error of this task.
-  std::optional<Error> meet_before_close(File& file, Comm& comm, bool writes) const;
+  std::optional<Error> await_all_before_close(File& file, Comm& comm, bool writes) const;
 
   // Returns the file with the decorators that tasks on these hosts need.
   std::shared_ptr<File> wrap(std::shared_ptr<File> file) const;
@@ -59,6 +59,7 @@ AcrossHosts across_hosts(const FileSystemTraits& traits, Comm& comm);
 // visible yet.
 std::shared_ptr<File> open_first(Store& store, const std::string& path, const SharedMode& mode,
                                  const Striping& wanted, FileSystemTraits& traits);
-std::shared_ptr<File> open_next(Store& store, const std::string& path, const SharedMode& mode, bool apart);
+std::shared_ptr<File> open_next(Store& store, const std::string& path, const SharedMode& mode,
+                                bool needs_revalidation);
 
 }  // namespace sheaf

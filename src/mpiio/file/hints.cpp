@@ -13,39 +13,39 @@ namespace {
 
 // The words accepted for a choice. The first word of each value is the one displayed.
 using ChoiceWord = std::pair<std::string_view, Choice>;
-constexpr ChoiceWord choices[] = {{"enable", Choice::enable},      {"true", Choice::enable},
-                                  {"1", Choice::enable},           {"disable", Choice::disable},
-                                  {"false", Choice::disable},      {"0", Choice::disable},
+constexpr ChoiceWord choices[] = {{"enable", Choice::enabled},     {"true", Choice::enabled},
+                                  {"1", Choice::enabled},          {"disable", Choice::disabled},
+                                  {"false", Choice::disabled},     {"0", Choice::disabled},
                                   {"automatic", Choice::automatic}};
 
-enum class Kind : uint8_t { count, bytes, choice, flag, text };
+enum class HintKind : uint8_t { count, bytes, choice, flag, text };
 
-struct Known {
+struct KnownHint {
   std::string_view key;
   const char* variable;  // equivalent environment variable; null: none
-  Kind kind;
+  HintKind kind;
   int64_t HintValues::*number = nullptr;  // for counts and bytes
   Choice HintValues::*choice = nullptr;
 };
 // In display order.
-constexpr Known known[] = {
-    {"cb_nodes", "SHEAF_CB_NODES", Kind::count, &Hints::aggregators},
-    {"cb_buffer_size", "SHEAF_CB_BUFFER_SIZE", Kind::bytes, &Hints::buffer_size},
-    {"romio_cb_write", "SHEAF_CB_WRITE", Kind::choice, nullptr, &Hints::collective_write},
-    {"romio_cb_read", "SHEAF_CB_READ", Kind::choice, nullptr, &Hints::collective_read},
-    {"romio_ds_write", "SHEAF_DS_WRITE", Kind::choice, nullptr, &Hints::sieve_write},
-    {"romio_ds_read", "SHEAF_DS_READ", Kind::choice, nullptr, &Hints::sieve_read},
-    {"ind_wr_buffer_size", nullptr, Kind::bytes, &Hints::sieve_write_size},
-    {"ind_rd_buffer_size", nullptr, Kind::bytes, &Hints::sieve_read_size},
-    {"striping_unit", nullptr, Kind::bytes, &Hints::striping_unit},
-    {"striping_factor", nullptr, Kind::count, &Hints::striping_factor},
-    {"cb_config_list", nullptr, Kind::text},
-    {"romio_no_indep_rw", nullptr, Kind::flag},
-    {"sheaf_block_size", "SHEAF_BLOCK_SIZE", Kind::bytes, &Hints::block_size},
-    {"sheaf_iotasks", "SHEAF_IOTASKS", Kind::count, &Hints::io_tasks}};
+constexpr KnownHint known[] = {
+    {"cb_nodes", "SHEAF_CB_NODES", HintKind::count, &Hints::aggregators},
+    {"cb_buffer_size", "SHEAF_CB_BUFFER_SIZE", HintKind::bytes, &Hints::buffer_size},
+    {"romio_cb_write", "SHEAF_CB_WRITE", HintKind::choice, nullptr, &Hints::collective_write},
+    {"romio_cb_read", "SHEAF_CB_READ", HintKind::choice, nullptr, &Hints::collective_read},
+    {"romio_ds_write", "SHEAF_DS_WRITE", HintKind::choice, nullptr, &Hints::sieve_write},
+    {"romio_ds_read", "SHEAF_DS_READ", HintKind::choice, nullptr, &Hints::sieve_read},
+    {"ind_wr_buffer_size", nullptr, HintKind::bytes, &Hints::sieve_write_size},
+    {"ind_rd_buffer_size", nullptr, HintKind::bytes, &Hints::sieve_read_size},
+    {"striping_unit", nullptr, HintKind::bytes, &Hints::striping_unit},
+    {"striping_factor", nullptr, HintKind::count, &Hints::striping_factor},
+    {"cb_config_list", nullptr, HintKind::text},
+    {"romio_no_indep_rw", nullptr, HintKind::flag},
+    {"sheaf_block_size", "SHEAF_BLOCK_SIZE", HintKind::bytes, &Hints::block_size},
+    {"sheaf_iotasks", "SHEAF_IOTASKS", HintKind::count, &Hints::io_tasks}};
 
-const Known* find_known(std::string_view key) {
-  const Known* const found = std::ranges::find(known, key, &Known::key);
+const KnownHint* find_known(std::string_view key) {
+  const KnownHint* const found = std::ranges::find(known, key, &KnownHint::key);
   return found == std::end(known) ? nullptr : found;
 }
 
@@ -62,17 +62,17 @@ constexpr Optimisation optimisations[] = {
 
 bool Hints::set(std::string_view key, std::string_view value) {
   value = trimmed(value);
-  const Known* const hint = find_known(key);
+  const KnownHint* const hint = find_known(key);
   if (!hint) return false;
   switch (hint->kind) {
-    case Kind::count:
-    case Kind::bytes: {
-      const auto number = hint->kind == Kind::count ? parse_number(value) : parse_bytes(value);
+    case HintKind::count:
+    case HintKind::bytes: {
+      const auto number = hint->kind == HintKind::count ? parse_number(value) : parse_bytes(value);
       if (!number || *number < 1) return false;
       this->*hint->number = *number;
       return true;
     }
-    case Kind::choice: {
+    case HintKind::choice: {
       const auto* const found = std::ranges::find(choices, value, &ChoiceWord::first);
       if (found == std::end(choices)) return false;
       if (!no_independent ||
@@ -80,11 +80,11 @@ bool Hints::set(std::string_view key, std::string_view value) {
         this->*hint->choice = found->second;
       return true;
     }
-    case Kind::flag:
+    case HintKind::flag:
       no_independent = value == "true";
-      if (no_independent) collective_write = collective_read = Choice::enable;
+      if (no_independent) collective_write = collective_read = Choice::enabled;
       return no_independent || value == "false";
-    case Kind::text:
+    case HintKind::text:
       config_list = value;
   }
   return true;
@@ -93,7 +93,7 @@ bool Hints::set(std::string_view key, std::string_view value) {
 const char* Hints::expected(std::string_view key) {
   static constexpr const char* by_kind[] = {"a number from 1 on", "bytes from 1 on, as 65536, 64k or 1M",
                                             "enable, disable or automatic", "true or false", nullptr};
-  const Known* const hint = find_known(key);
+  const KnownHint* const hint = find_known(key);
   return hint ? by_kind[static_cast<size_t>(hint->kind)] : nullptr;
 }
 
@@ -113,7 +113,7 @@ int64_t Hints::allowed_on(std::string_view host) const {
 }
 
 void Hints::apply_environment() {
-  for (const Known& hint : known) {
+  for (const KnownHint& hint : known) {
     const char* const value = hint.variable ? setting(hint.variable) : nullptr;
     if (value && !set(hint.key, value)) tell_not_understood(hint.variable, value, expected(hint.key));
   }
@@ -135,13 +135,13 @@ void Hints::apply_environment() {
 
 std::vector<std::pair<std::string, std::string>> Hints::words() const {
   std::vector<std::pair<std::string, std::string>> all;
-  for (const Known& hint : known) {
+  for (const KnownHint& hint : known) {
     std::string value;
-    if (hint.kind == Kind::choice) {
+    if (hint.kind == HintKind::choice) {
       value = std::ranges::find(choices, this->*hint.choice, &ChoiceWord::second)->first;
-    } else if (hint.kind == Kind::flag) {
+    } else if (hint.kind == HintKind::flag) {
       value = no_independent ? "true" : "false";
-    } else if (hint.kind == Kind::text) {
+    } else if (hint.kind == HintKind::text) {
       value = config_list.empty() ? "*:*" : config_list;
     } else if (this->*hint.number > 0) {
       value = std::to_string(this->*hint.number);

@@ -24,7 +24,7 @@
 
 namespace sheaf {
 
-enum class Choice : uint8_t { automatic, enable, disable };
+enum class Choice : uint8_t { automatic, enabled, disabled };
 
 // Hints with values of fixed size. Task 0 broadcasts this struct as bytes.
 struct HintValues {

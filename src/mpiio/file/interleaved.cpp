@@ -12,21 +12,22 @@ using layout::TypeMap;
 
 namespace {
 
-struct Piece {
+struct TransferSegment {
   int64_t offset;    // in the file
   int64_t position;  // in the data of the transfer
   int64_t bytes;
 };
 
-std::vector<Piece> sorted_pieces(const exchange::FileAccess& access, bool writes, const std::string& path) {
-  std::vector<Piece> pieces;
+std::vector<TransferSegment> sorted_pieces(const exchange::FileAccess& access, bool writes,
+                                           const std::string& path) {
+  std::vector<TransferSegment> pieces;
   int64_t position = 0;
   layout::for_each_piece(*access.filetype, access.displacement, access.from, access.to,
                          [&](int64_t offset, int64_t bytes) {
                            pieces.push_back({offset, position, bytes});
                            position += bytes;
                          });
-  std::ranges::stable_sort(pieces, {}, &Piece::offset);
+  std::ranges::stable_sort(pieces, {}, &TransferSegment::offset);
   const auto refuse = [&](int64_t offset, const std::string& why) {
     throw Error(Code::invalid_argument,
                 "'" + path + "': the file type of a view spans more than its extent of " +
@@ -45,10 +46,10 @@ struct Types {
 };
 
 exchange::FileAccess sorted(const exchange::FileAccess& access, bool writes, const std::string& path) {
-  const std::vector<Piece> pieces = sorted_pieces(access, writes, path);
+  const std::vector<TransferSegment> pieces = sorted_pieces(access, writes, path);
   const int64_t begin = pieces.front().offset;
   std::vector<int64_t> lengths, offsets, memory_lengths, memory_offsets;
-  for (const Piece& p : pieces) {
+  for (const TransferSegment& p : pieces) {
     lengths.push_back(p.bytes);
     offsets.push_back(p.offset - begin);
     layout::for_each_piece(*access.memory, 0, p.position, p.position + p.bytes,

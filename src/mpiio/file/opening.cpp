@@ -6,13 +6,14 @@
 
 namespace sheaf {
 
-static_assert(std::is_trivially_copyable_v<Opening> && sizeof(Opening) <= ShmBarrier::max_bytes);
+static_assert(std::is_trivially_copyable_v<OpeningMessage> &&
+              sizeof(OpeningMessage) <= ShmBarrier::max_bytes);
 
-void keep(const Hints& hints, Opening& to) {
+void keep(const Hints& hints, OpeningMessage& to) {
   to.hints = hints;
   to.config_list[hints.config_list.copy(to.config_list, sizeof to.config_list - 1)] = 0;
 }
 
-Hints hints_in(const Opening& opening) { return {opening.hints, opening.config_list, {}}; }
+Hints hints_in(const OpeningMessage& opening) { return {opening.hints, opening.config_list, {}}; }
 
 }  // namespace sheaf

@@ -9,7 +9,7 @@
 
 namespace sheaf {
 
-struct Opening {
+struct OpeningMessage {
   int64_t opened;   // whether task 0 could open the file
   uint64_t id;      // identifies this open
   int64_t reports;  // number of targets for task 0's statistics
@@ -18,7 +18,7 @@ struct Opening {
   char config_list[232];  // truncated if too long
 };
 
-void keep(const Hints& hints, Opening& to);
-Hints hints_in(const Opening& opening);
+void keep(const Hints& hints, OpeningMessage& to);
+Hints hints_in(const OpeningMessage& opening);
 
 }  // namespace sheaf

@@ -26,9 +26,9 @@ namespace {
 
 using exchange::IoCounters;
 
-class OpenFile final : public SharedFile {
+class OpenSharedFile final : public SharedFile {
  public:
-  OpenFile(std::unique_ptr<Comm> comm, Store& store, std::string path, const SharedMode& mode)
+  OpenSharedFile(std::unique_ptr<Comm> comm, Store& store, std::string path, const SharedMode& mode)
       : sequence_(std::move(comm)),
         store_(store),
         path_(std::move(path)),
@@ -36,7 +36,7 @@ class OpenFile final : public SharedFile {
         view_(std::make_shared<View>()) {}
 
   void open_all(const Hints& wanted) {
-    Opening opening{};
+    OpeningMessage opening{};
     std::optional<Error> problem;
     if (rank() == 0) {
       Hints hints = wanted;
@@ -54,7 +54,7 @@ class OpenFile final : public SharedFile {
     across_ = across_hosts(opening.traits, comm());
     is_reported_ = opening.reports > 0;
     if (rank() != 0 && opening.opened != 0)
-      problem = attempt([&] { file_ = open_next(store_, path_, mode_, across_.apart()); });
+      problem = attempt([&] { file_ = open_next(store_, path_, mode_, across_.needs_revalidation()); });
     if (rank() == 0 && mode_.write && across_.marks_handles() && !problem) problem = announce();
     limit_transfers(comm(), store_, hints_, file_, problem);
     file_ = across_.wrap(std::move(file_));
@@ -76,13 +76,13 @@ class OpenFile final : public SharedFile {
   }
 
   void close() override {
-    std::optional<Error> problem = across_.meet_before_close(*file_, comm(), mode_.write);
+    std::optional<Error> problem = across_.await_all_before_close(*file_, comm(), mode_.write);
     if (const auto missing = incomplete()) problem = missing;
     attempt(problem, [&] { pointer_->close(); });
     // Task 0 has announced the handle to other openers and withdraws it after all tasks have closed. Until
     // then task 0 keeps the file open and only publishes its writes.
     const bool closes_last = others_.is_announced();
-    attempt(problem, [&] { closes_last ? bring_home() : file_->close(); });
+    attempt(problem, [&] { closes_last ? publish_without_close() : file_->close(); });
     if (is_reported_) attempt(problem, [&] { report(comm(), store_, statistics(), path_, targets_); });
     // All tasks must have closed the file before task 0 removes it and the file of the shared pointer.
     int64_t used = pointer_->used();
@@ -112,7 +112,7 @@ class OpenFile final : public SharedFile {
   void set_hints(const Hints& hints) override {
     Hints merged = hints;
     if (rank() == 0) merged.apply_environment();
-    Opening told{};
+    OpeningMessage told{};
     keep(merged, told);
     comm().broadcast(std::as_writable_bytes(std::span(&told, 1)), 0);
     take_hints(told);
@@ -127,7 +127,7 @@ class OpenFile final : public SharedFile {
   }
   Sequence& sequence() override { return sequence_; }
   int64_t bytes() override {
-    if (across_.caches()) file_->renew();
+    if (across_.caches()) file_->revalidate();
     return file_->status().size;
   }
   void resize(int64_t bytes) override {
@@ -136,7 +136,7 @@ class OpenFile final : public SharedFile {
   }
   void preallocate(int64_t bytes) override {
     by_task_0(bytes, [&] {
-      exchange::from_server(*file_);
+      exchange::revalidate_reads(*file_);
       set_room_aside(*file_, bytes);
     });
   }
@@ -153,7 +153,7 @@ class OpenFile final : public SharedFile {
 
   void set_view(const View& view, Agreed when) override {
     const auto problem = attempt([&] { require_usable(view, !mode_.write); });
-    if (when == Agreed::now) agree(comm(), problem);
+    if (when == Agreed::immediate) agree(comm(), problem);
     pointer_->begin_view();
     shared_base_ = 0;
     const std::lock_guard lock(mutex_);
@@ -222,15 +222,15 @@ class OpenFile final : public SharedFile {
     return transfer_collective(sequence, view, position, to, false);
   }
   void fail_all(Sequence& sequence, bool writes, const Error& problem) override {
-    IoCounters tally;
+    IoCounters counters;
     take_refused();  // all tasks receive this error
-    carry_out(sequence, {}, writes, problem, tally);
+    carry_out(sequence, {}, writes, problem, counters);
   }
 
  private:
   Comm& comm() const { return sequence_.comm(); }
 
-  void take_hints(const Opening& told) {
+  void take_hints(const OpeningMessage& told) {
     hints_ = hints_in(told);
     per_host_ = hints_.allowed_on(host_name());
   }
@@ -248,10 +248,10 @@ class OpenFile final : public SharedFile {
     agree(comm(), attempt([&] {
             if (mode_.write) file_->sync();
           }));
-    see_others();
+    revalidate();
   }
   // Publishes this task's writes without closing the file.
-  void bring_home() { across_.caches() ? exchange::to_server(*file_) : publish(*file_); }
+  void publish_without_close() { across_.caches() ? exchange::publish_writes(*file_) : publish(*file_); }
 
   std::optional<Error> take_refused() {
     const std::lock_guard lock(mutex_);
@@ -259,8 +259,8 @@ class OpenFile final : public SharedFile {
   }
   int64_t transfer_independent(const exchange::FileAccess& access, bool writes) {
     return counted(access, writes, writes ? &Statistics::independent_writes : &Statistics::independent_reads,
-                   [&](IoCounters& tally) {
-                     return exchange::independent_io(*file_, access, for_independent(writes), writes, tally);
+                   [&](IoCounters& io) {
+                     return exchange::independent_io(*file_, access, for_independent(writes), writes, io);
                    });
   }
 
@@ -271,13 +271,13 @@ class OpenFile final : public SharedFile {
     std::optional<Error> problem = take_refused();
     if (!problem) problem = attempt([&] { access = access_of(view, position, memory, writes); });
     return counted(access, writes, writes ? &Statistics::collective_writes : &Statistics::collective_reads,
-                   [&](IoCounters& tally) { return carry_out(sequence, access, writes, problem, tally); });
+                   [&](IoCounters& io) { return carry_out(sequence, access, writes, problem, io); });
   }
   int64_t carry_out(Sequence& sequence, const exchange::FileAccess& access, bool writes,
-                    const std::optional<Error>& problem, IoCounters& tally) {
+                    const std::optional<Error>& problem, IoCounters& counters) {
     const exchange::CollectiveOptions how = for_collective(writes);
-    if (!writes) return sequence.transfers.read(*file_, access, how, problem, tally);
-    sequence.transfers.write(*file_, access, how, problem, tally);
+    if (!writes) return sequence.transfers.read(*file_, access, how, problem, counters);
+    sequence.transfers.write(*file_, access, how, problem, counters);
     return access.bytes();
   }
 
@@ -299,19 +299,19 @@ class OpenFile final : public SharedFile {
     agree(comm(), attempt([&] {
             require_position(bytes);
             if (!mode_.write) throw Error(Code::wrong_mode, "'" + path_ + "' is not open for writing");
-            exchange::to_server(*file_);
+            exchange::publish_writes(*file_);
           }));
     const auto act = [&] {
       part();
-      if (across_.apart()) file_->sync();
+      if (across_.needs_revalidation()) file_->sync();
     };
     agree_with(comm(), rank() == 0 ? attempt(act) : std::nullopt, 0);
-    see_others();
+    revalidate();
   }
   // Makes the bytes of all tasks visible to this task. Requires that all tasks have synced.
-  void see_others() {
-    if (Published* const apart = file_->traits().apart) return apart->published();
-    if (across_.apart()) agree(comm(), attempt([&] { file_->renew(); }));
+  void revalidate() {
+    if (VisibilityPolicy* const policy = file_->traits().visibility) return policy->note_all_published();
+    if (across_.needs_revalidation()) agree(comm(), attempt([&] { file_->revalidate(); }));
   }
   template <class Byte>
   exchange::FileAccess access_of(const View& view, int64_t position, const MemoryOf<Byte>& memory,
@@ -331,8 +331,8 @@ class OpenFile final : public SharedFile {
   exchange::CollectiveOptions for_collective(bool writes) const {
     exchange::CollectiveOptions how = collective_options(hints_, writes);
     how.others_write = several_sequences_;
-    if (writes && is_announced_ && !how.others_write && how.independent.sieving != exchange::Sieving::never)
-      how.others = &others_;
+    const bool sieves = how.independent.sieving != exchange::Sieving::disabled;
+    if (writes && is_announced_ && !how.others_write && sieves) how.others = &others_;
     across_.apply(how, writes);
     how.fills_gaps = how.fills_gaps && !how.others_write;
     how.independent.locked = atomic_;
@@ -392,7 +392,7 @@ class OpenFile final : public SharedFile {
 std::unique_ptr<SharedFile> SharedFile::open(std::unique_ptr<Comm> comm, Store& store,
                                              const std::string& path, const SharedMode& mode,
                                              const Hints& hints) {
-  auto file = std::make_unique<OpenFile>(std::move(comm), store, path, mode);
+  auto file = std::make_unique<OpenSharedFile>(std::move(comm), store, path, mode);
   file->open_all(hints);
   return file;
 }

@@ -86,15 +86,15 @@ class SHEAF_EXPORT SharedFile {
   // --- The view and the file pointers.
 
   // Time at which the tasks agree on an error of set_view().
-  enum class Agreed : uint8_t { now, at_transfer };
+  enum class Agreed : uint8_t { immediate, deferred };
   // Collective. Sets the view of this task and resets both pointers to 0. Throws invalid_argument for an
   // invalid view: displacement < 0, a file type without data, or a size that is no multiple of the etype. A
   // file type must not have decreasing offsets within an instance, nor overlap itself if the file is open for
-  // writing. After an error, the task's old view stays in effect. Agreed::now: the error is thrown on all
-  // tasks, and all keep their views. Agreed::at_transfer: the error is thrown on that task only, without
+  // writing. After an error, the task's old view stays in effect. Agreed::immediate: the error is thrown on
+  // all tasks, and all keep their views. Agreed::deferred: the error is thrown on that task only, without
   // waiting. The next collective transfer then throws it on all tasks, unless all have set another view
   // before.
-  virtual void set_view(const View& view, Agreed when = Agreed::now) = 0;
+  virtual void set_view(const View& view, Agreed when = Agreed::immediate) = 0;
   virtual std::shared_ptr<const View> view() const = 0;  // local
 
   // Local. Returns the individual pointer and advances it by `bytes` (0: query only).

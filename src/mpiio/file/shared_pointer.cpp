@@ -22,20 +22,20 @@ namespace {
 // file to release it. Waiting tasks poll with a backoff.
 class NameLock : private NonCopyable {
  public:
-  // Acquires the mutex. Throws io with errno EAGAIN if another task holds it for longer than `patience`.
-  NameLock(Store& store, std::string path, std::chrono::milliseconds patience)
+  // Acquires the mutex. Throws io with errno EAGAIN if another task holds it for longer than `timeout`.
+  NameLock(Store& store, std::string path, std::chrono::milliseconds timeout)
       : store_(store), path_(std::move(path)) {
-    for (const Backoff looks;; looks.rest()) {
+    for (const Backoff backoff;; backoff.wait()) {
       try {
         make_beside(store_, path_)->close();
         return;
       } catch (const Error& e) {
         if (e.errno_value() != EEXIST && e.errno_value() != ESTALE) throw;
       }
-      if (looks.waited() > patience)
+      if (backoff.waited() > timeout)
         throw Error(Code::io,
                     "another task has not removed '" + path_ + "' for " +
-                        std::to_string(patience.count() / 1000) + " s",
+                        std::to_string(timeout.count() / 1000) + " s",
                     EAGAIN);
     }
   }
@@ -64,8 +64,8 @@ SharedPointer::SharedPointer(Store& store, const std::string& path, uint64_t id,
 // Creates the sidecar file or opens an existing one. Retries on hosts with separate page caches, because
 // another host may be creating the file at the same moment.
 std::shared_ptr<File> SharedPointer::made_or_found() {
-  const std::chrono::seconds patience = across_.apart() ? patience_with_names : std::chrono::seconds(0);
-  return patiently(patience, [&](bool last) -> std::shared_ptr<File> {
+  const std::chrono::seconds timeout = across_.needs_revalidation() ? name_timeout : std::chrono::seconds(0);
+  return with_retries(timeout, [&](bool last) -> std::shared_ptr<File> {
     try {
       return make_beside(store_, path_);
     } catch (const Error& e) {
@@ -85,8 +85,8 @@ std::shared_ptr<File> SharedPointer::made_or_found() {
 SharedPointer::Owner SharedPointer::owner_of(File& file) const {
   uint64_t found = 0;
   const size_t bytes = file.read_at(std::as_writable_bytes(std::span(&found, 1)), 0);
-  if (bytes == sizeof found && found == id_) return Owner::we;
-  return found == 0 || std::memcmp(&found, &id_, bytes) == 0 ? Owner::nobody_yet : Owner::others;
+  if (bytes == sizeof found && found == id_) return Owner::self;
+  return found == 0 || std::memcmp(&found, &id_, bytes) == 0 ? Owner::none : Owner::foreign;
 }
 
 // Opens the sidecar file. The first task that does so writes the identity of the open into the first 8 bytes.
@@ -96,11 +96,11 @@ void SharedPointer::open() {
   file->expect_lockers(tasks_);
   while_alone(*file, 0, [&] {
     const Owner owner = owner_of(*file);
-    if (owner == Owner::we) return;
-    if (owner == Owner::others)
+    if (owner == Owner::self) return;
+    if (owner == Owner::foreign)
       throw file_error(Code::foreign, path_, "is not the shared file pointer of '" + data_ + "'");
     file->write_at(std::as_bytes(std::span(&id_, 1)), 0);
-    exchange::to_server(*file);
+    exchange::publish_writes(*file);
   });
   file_ = std::move(file);
 }
@@ -114,7 +114,7 @@ void SharedPointer::while_alone(File& file, int64_t at, Part part) {
     return part();
   }
   const NameLock lock(store_, path_ + ".lock", lock_timeout(tasks_, length));
-  exchange::from_server(file);
+  exchange::revalidate_reads(file);
   part();
 }
 
@@ -130,7 +130,7 @@ int64_t SharedPointer::change(Change next) {
     if (file_->read_at(found, at) < found.size()) before = 0;
     const int64_t position = next(before);
     if (position != before) file_->write_at(std::as_bytes(std::span(&position, 1)), at);
-    exchange::to_server(*file_);
+    exchange::publish_writes(*file_);
   });
   return before;
 }
@@ -148,7 +148,7 @@ void SharedPointer::set(int64_t position) {
 // exist although this host does not see it yet; made_or_found() then finds or creates it. Writes nothing,
 // because the failure of a first use may have been a failing write.
 void SharedPointer::remove(bool used) {
-  if (!(used && across_.apart()) && !store_.status(path_).exists) return;
+  if (!(used && across_.needs_revalidation()) && !store_.status(path_).exists) return;
   std::shared_ptr<File> file;
   try {
     file = across_.wrap(made_or_found());
@@ -158,7 +158,7 @@ void SharedPointer::remove(bool used) {
   }
   const Owner owner = owner_of(*file);
   file->close();
-  if (owner != Owner::others) store_.remove(path_);
+  if (owner != Owner::foreign) store_.remove(path_);
 }
 
 }  // namespace sheaf

@@ -51,7 +51,7 @@ class SharedPointer {
  private:
   template <class Change>
   int64_t change(Change next);
-  enum class Owner : uint8_t { we, nobody_yet, others };
+  enum class Owner : uint8_t { self, none, foreign };
   Owner owner_of(File& file) const;
   void open();
   std::shared_ptr<File> made_or_found();

@@ -13,9 +13,9 @@ namespace {
 // Converts a choice to the type `Wanted`: Sieving, or CollectiveOptions::Buffering.
 template <class Wanted>
 Wanted wanted(Choice choice) {
-  return choice == Choice::enable    ? Wanted::always
-         : choice == Choice::disable ? Wanted::never
-                                     : Wanted::automatic;
+  return choice == Choice::enabled    ? Wanted::enabled
+         : choice == Choice::disabled ? Wanted::disabled
+                                      : Wanted::automatic;
 }
 
 }  // namespace

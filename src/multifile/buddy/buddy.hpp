@@ -12,8 +12,8 @@
 #include <span>
 #include <string>
 
+#include "base/extent.hpp"
 #include "comm/comm.hpp"
-#include "exchange/pieces/extent.hpp"
 #include "multifile/metadata/facts.hpp"
 #include "storage/decorators/forwarding_store.hpp"
 
@@ -33,17 +33,17 @@ namespace buddy {
 
 // The extents of a file that one task reads and sends to task `peer`, or receives from `peer` and writes. If
 // `file` is null, nothing is read, and received bytes are discarded.
-struct Moved {
+struct PeerExtents {
   File* file = nullptr;
   int peer = 0;
-  std::span<const exchange::Extent> pieces;
+  std::span<const Extent> pieces;
 };
 
 // Copies extents between files of different tasks. Collective over `comm`. Reads each extent of `from` and
 // sends it as a single message. Receives each extent of `to`, and writes it unless all its bytes are zero.
 // `steps` is the maximum over all tasks of the number of extents; all tasks pass the same value. Never
 // throws. Returns the error of this task, if any.
-std::optional<Error> move_pieces(Comm& comm, int64_t steps, const Moved& from, const Moved& to);
+std::optional<Error> move_pieces(Comm& comm, int64_t steps, const PeerExtents& from, const PeerExtents& to);
 
 }  // namespace buddy
 
@@ -75,11 +75,11 @@ class BuddyStore final : public ForwardingStore {
   FileStatus status(const std::string& path) override;
 
  private:
-  struct Copy {
+  struct BuddyCopy {
     std::shared_ptr<File> view;  // null: no usable copy
     bool earlier = false;        // a copy of an earlier set of that name exists
   };
-  Copy open_copy(const std::string& path);
+  BuddyCopy open_copy(const std::string& path);
   bool is_earlier(File& copy, const std::string& path);
 
   std::string base_;

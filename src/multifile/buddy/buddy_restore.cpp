@@ -64,7 +64,7 @@ class Restorer {
   // Copies a file from task `from` to task `to`, which writes it under a temporary name until it is complete.
   // A failure leaves no file. Collective.
   void move(int64_t file, int from, int to) {
-    OutputSet output(store_, OutputSet::Existing::replace);
+    OutputSet output(store_, OutputSet::Existing::replaced);
     const bool sends = all_.rank() == from;
     const bool stores = all_.rank() == to;
     std::shared_ptr<File> source, target;
@@ -90,10 +90,10 @@ class Restorer {
   // Copies `size` bytes from `source` on task `from` to `target` on task `to`. Extents that contain only
   // zeros remain holes. Collective.
   std::optional<Error> transfer(File* source, File* target, int from, int to, int64_t size) {
-    std::vector<exchange::Extent> pieces;
+    std::vector<Extent> pieces;
     for (int64_t at = 0; (source || target) && at < size; at += buddy::message_bytes)
       pieces.push_back({at, std::min(buddy::message_bytes, size - at)});
-    const std::span<const exchange::Extent> none, all(pieces);
+    const std::span<const Extent> none, all(pieces);
     const auto problem =
         buddy::move_pieces(all_, (size + buddy::message_bytes - 1) / buddy::message_bytes,
                            {source, to, source ? all : none}, {target, from, target ? all : none});

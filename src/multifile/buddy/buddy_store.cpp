@@ -145,8 +145,8 @@ bool BuddyStore::is_earlier(File& copy, const std::string& path) {
   return false;
 }
 
-BuddyStore::Copy BuddyStore::open_copy(const std::string& path) {
-  Copy found;
+BuddyStore::BuddyCopy BuddyStore::open_copy(const std::string& path) {
+  BuddyCopy found;
   if (!path.starts_with(base_)) return found;
   for (int level = 0; level < levels_; ++level) {
     std::shared_ptr<File> view;
@@ -171,7 +171,7 @@ std::shared_ptr<File> BuddyStore::open(const std::string& path, Access access) {
   });
   if (!failed) return file;
   const bool unclosed = failed->code() == Code::unclosed;  // a journal may exist
-  Copy copy;
+  BuddyCopy copy;
   if (access == Access::read) copy = open_copy(path);
   if (copy.view && !(unclosed && differ(*copy.view, *file))) return copy.view;
   if (unclosed) return file;

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "base/extent.hpp"
 #include "base/warnings.hpp"
 #include "comm/rounds.hpp"
-#include "exchange/pieces/extent.hpp"
 #include "multifile/buddy/buddy.hpp"
 #include "multifile/buddy/constants.hpp"
 #include "multifile/buddy/table.hpp"
@@ -15,7 +15,6 @@
 namespace sheaf {
 
 using buddy::Table;
-using exchange::Extent;
 
 std::string buddy_name(const std::string& base, int level) {
   char suffix[32];
@@ -23,11 +22,12 @@ std::string buddy_name(const std::string& base, int level) {
   return base + suffix;
 }
 
-std::optional<Error> buddy::move_pieces(Comm& comm, int64_t steps, const Moved& from, const Moved& to) {
+std::optional<Error> buddy::move_pieces(Comm& comm, int64_t steps, const PeerExtents& from,
+                                        const PeerExtents& to) {
   std::vector<std::byte> out[2], in[2];
   std::optional<Error> unread;
   const auto prepare = [&](int64_t k) {
-    exchange::Step step;
+    exchange::StepMessages step;
     if (k < std::ssize(from.pieces)) {
       const Extent& piece = from.pieces[static_cast<size_t>(k)];
       auto& memory = out[k % 2];

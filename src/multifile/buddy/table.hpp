@@ -12,15 +12,15 @@
 namespace sheaf::buddy {
 
 struct Table {
-  struct Facts {
+  struct BuddyFacts {
     format::Header header;
     format::Pointer pointer;
     std::optional<format::Extension> extension;  // set if the file has checksums
     size_t entries = 0;                          // mapping entries; 0 except in file 0 of a set
     size_t sums = 0;
   };
-  static_assert(std::is_trivially_copyable_v<Facts>);  // sent as raw bytes
-  Facts facts;
+  static_assert(std::is_trivially_copyable_v<BuddyFacts>);  // sent as raw bytes
+  BuddyFacts facts;
   // `ranks`, `chunks` and `counts` have one entry per task. `sizes` has one entry per task and block: block 0
   // of all tasks, then block 1 of all tasks, and so on.
   std::vector<int64_t> ranks, chunks, counts, sizes;

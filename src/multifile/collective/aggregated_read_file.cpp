@@ -35,7 +35,7 @@ void AggregatedReadFile::know(bool unclosed, const FileIdentity& identity) {
 }
 
 void AggregatedReadFile::prepare() {
-  if (unclosed_) file_ = with_edges(store_, std::move(file_));
+  if (unclosed_) file_ = with_boundary_blocks(store_, std::move(file_));
   file_ = watched(std::move(file_), identity_);
 }
 

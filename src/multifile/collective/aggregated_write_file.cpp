@@ -9,13 +9,13 @@
 namespace sheaf {
 
 AggregatedWriteFile::AggregatedWriteFile(Store& store, std::string path, std::shared_ptr<File> opened,
-                                         std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges,
-                                         uint64_t number)
+                                         std::shared_ptr<WriteSlots> slots,
+                                         std::shared_ptr<BoundaryBlocks> boundary_blocks, uint64_t number)
     : LazyFile(store, std::move(path), std::move(opened)),
       slots_(std::move(slots)),
-      edges_(std::move(edges)),
+      boundary_blocks_(std::move(boundary_blocks)),
       number_(number) {
-  if (file_) file_ = throttled(edged(std::move(file_), edges_), slots_);
+  if (file_) file_ = throttled(boundary_file(std::move(file_), boundary_blocks_), slots_);
 }
 
 void AggregatedWriteFile::hold(int64_t capacity, int64_t direct) {
@@ -76,9 +76,9 @@ void AggregatedWriteFile::write_unconfirmed() {
 
 File& AggregatedWriteFile::real() {
   if (!file_) {
-    auto opened = open_patiently(store_, path_, Access::write);
+    auto opened = open_with_retries(store_, path_, Access::write);
     require_number(*opened, number_);
-    file_ = throttled(edged(std::move(opened), edges_), slots_);
+    file_ = throttled(boundary_file(std::move(opened), boundary_blocks_), slots_);
   }
   return *file_;
 }

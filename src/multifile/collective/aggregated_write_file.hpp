@@ -20,11 +20,12 @@ namespace sheaf {
 class AggregatedWriteFile final : public LazyFile {
  public:
   // `store`, `path` and `opened` are those of LazyFile. Each write of this task to the file waits for a slot
-  // of `slots`, unless `slots` is null. Boundary blocks are written to `edges`; if `edges` is null, there are
-  // none. `number` is the FileStatus::number that the file must have when it is opened; 0 disables this
-  // check.
+  // of `slots`, unless `slots` is null. Boundary blocks are written to `boundary_blocks`; if
+  // `boundary_blocks` is null, there are none. `number` is the FileStatus::number that the file must have
+  // when it is opened; 0 disables this check.
   AggregatedWriteFile(Store& store, std::string path, std::shared_ptr<File> opened,
-                      std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges, uint64_t number);
+                      std::shared_ptr<WriteSlots> slots, std::shared_ptr<BoundaryBlocks> boundary_blocks,
+                      uint64_t number);
   // Lets only the collector write from now on. This task holds all bytes, and write_held() throws
   // `wrong_mode`.
   void leave_to_collector() { everything_ = only_collector_writes_ = true; }
@@ -66,7 +67,7 @@ class AggregatedWriteFile final : public LazyFile {
 
  private:
   std::shared_ptr<WriteSlots> slots_;
-  std::shared_ptr<Edges> edges_;
+  std::shared_ptr<BoundaryBlocks> boundary_blocks_;
   const uint64_t number_;
   PendingExtents held_;
   PendingExtents shipped_;

@@ -60,7 +60,7 @@ namespace {
 
 using layout::GroupPass;
 
-struct Request {
+struct GroupPlaceRequest {
   int64_t bytes;
   GroupPass::Begins begins;
 };
@@ -75,10 +75,10 @@ struct Passes {
 }  // namespace
 
 layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, GroupPass::Begins begins) {
-  const Request mine{bytes, begins};
+  const GroupPlaceRequest mine{bytes, begins};
   MetadataPartition slices(file, Slicing::groups);
   const Gathered collected = slices.collect_piece(0, std::as_bytes(std::span(&mine, 1)));
-  const std::vector<Request> slice = records_of<Request>(collected);
+  const std::vector<GroupPlaceRequest> slice = records_of<GroupPlaceRequest>(collected);
   std::vector<layout::GroupPlace> places(slice.size());
   Passes passes;
   const auto pass = [&](bool backwards) {
@@ -96,19 +96,22 @@ layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, G
   };
   // The metadata writers take turns, first in task order and then in reverse. If possible, they use a
   // communicator of their own, so that other tasks need not take part.
-  const int leaders = slices.slices();
-  const bool alone = file.grain() == 1 && leaders > 1;
-  const auto chain = alone ? file.split(slices.leads() ? 0 : -1, file.rank()) : nullptr;
+  const int metadata_writers = slices.slices();
+  const bool alone = file.grain() == 1 && metadata_writers > 1;
+  const auto chain = alone ? file.split(slices.is_metadata_writer() ? 0 : -1, file.rank()) : nullptr;
   Comm& comm = chain ? *chain : file;
   const int64_t stride = chain ? 1 : slices.rows_per_slice();
-  const int own = slices.leads() ? static_cast<int>(slices.first() / slices.rows_per_slice()) : -1;
-  const int hops = alone && !slices.leads() ? 0 : 2 * leaders;
+  const int own =
+      slices.is_metadata_writer() ? static_cast<int>(slices.first() / slices.rows_per_slice()) : -1;
+  const int hops = alone && !slices.is_metadata_writer() ? 0 : 2 * metadata_writers;
   const auto memory = std::as_writable_bytes(std::span(&passes, 1));
-  const auto leader_at = [&](int hop) { return hop < leaders ? hop : 2 * leaders - 1 - hop; };
+  const auto slice_start = [&](int hop) {
+    return hop < metadata_writers ? hop : 2 * metadata_writers - 1 - hop;
+  };
   for (int hop = 0; hop < hops; ++hop) {
-    const int from = leader_at(hop);
-    const int to = leader_at(hop + 1);
-    if (own == from) pass(hop >= leaders);
+    const int from = slice_start(hop);
+    const int to = slice_start(hop + 1);
+    if (own == from) pass(hop >= metadata_writers);
     if (to < 0 || to == from) continue;
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
@@ -117,11 +120,13 @@ layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, G
     comm.exchange(std::move(outgoing), std::move(incoming))->finish();
   }
   std::optional<Error> none;
-  return slices.answer<layout::GroupPlace, Request>(collected, 1, none,
-                                                    [&](const auto&) { return places; })[0];
+  return slices.answer<layout::GroupPlace, GroupPlaceRequest>(collected, 1, none,
+                                                              [&](const auto&) { return places; })[0];
 }
 
-bool is_first_of_host(Comm& file, int64_t host) { return shift(file, host, Neighbour::before, -1) != host; }
+bool is_first_of_host(Comm& file, int64_t host) {
+  return shift(file, host, Neighbour::preceding, -1) != host;
+}
 
 namespace {
 
@@ -156,10 +161,10 @@ NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectiveP
   made.fsblksize = unshared ? layout::unshared_alignment(total, request.fsblksize) : request.fsblksize;
   if (several && plan.equal) {
     const bool first = file.rank() % plan.tasks_per_collector == 0;
-    place = place_in_groups(file, request.bytes, -1, first ? Begins::always : Begins::never);
+    place = place_in_groups(file, request.bytes, -1, first ? Begins::every_task : Begins::first_task);
   } else if (several) {
-    Begins begins = plan.may_collect ? Begins::where_full : Begins::never;
-    if (by_host && is_first_of_host(file, request.host)) begins = Begins::always;
+    Begins begins = plan.may_collect ? Begins::overflow : Begins::first_task;
+    if (by_host && is_first_of_host(file, request.host)) begins = Begins::every_task;
     place = place_in_groups(file, request.bytes, average, begins);
   }
   const bool joined = free_choice && plan.is_automatic() && !by_host && is_little(file.size(), total);

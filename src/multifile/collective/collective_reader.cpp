@@ -10,7 +10,7 @@ namespace sheaf {
 using namespace collective_constants;
 
 // Extents that a task requests from its collector.
-struct CollectiveReader::Wish {
+struct CollectiveReader::RoundRequest {
   std::vector<Extent> extents;
   std::vector<std::byte> memory;  // receives the bytes; allocated before any task sends
   int64_t ahead = 0;              // bytes of the stream from its position on that the round provides
@@ -70,10 +70,10 @@ std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out,
     out = {};
   }
   for (;;) {
-    Wish wish;
-    if (!problem) problem = attempt([&] { wish = next_wish(std::ssize(out)); });
-    const bool more = round(wish, problem);
-    const auto n = std::min(out.size(), static_cast<size_t>(wish.ahead));
+    RoundRequest request;
+    if (!problem) problem = attempt([&] { request = next_request(std::ssize(out)); });
+    const bool more = round(request, problem);
+    const auto n = std::min(out.size(), static_cast<size_t>(request.ahead));
     if (!problem) problem = attempt([&] { stream_.read(out.first(n)); });
     out = out.subspan(n);
     if (!more) return problem;
@@ -83,8 +83,8 @@ std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out,
 // Returns the extents to request in the next round. They cover the stream from its position on, up to the
 // capacity of a round: first the `left` bytes of the request, then data likely to be read next. Data with
 // checksums are requested in whole pieces, together with the checksums.
-CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
-  Wish wish;
+CollectiveReader::RoundRequest CollectiveReader::next_request(int64_t left) const {
+  RoundRequest request;
   std::vector<Extent> sums;
   const int64_t for_sums = stream_.piece() > 0 && capacity_ > stream_.piece() ? int64_t{4 * max_extents} : 0;
   int64_t room = takes_part_ ? capacity_ - for_sums : 0;
@@ -92,7 +92,7 @@ CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
   for (int64_t b = stream_.block(); b < stream_.sizes().count && room > 0; ++b, offset = 0) {
     const int64_t size = stream_.sizes()[b], checked = stream_.checked_size(b), piece = stream_.piece();
     if (offset >= size) continue;
-    if (wish.extents.size() == max_extents) break;
+    if (request.extents.size() == max_extents) break;
     const int64_t from = offset < checked ? offset / piece * piece : offset;
     int64_t to = std::min(size, from + room);
     if (offset < checked) {
@@ -100,26 +100,27 @@ CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
       const int64_t pieces = (std::min(to, checked) - from + piece - 1) / piece;
       sums.push_back({stream_.sums_at(b, from), 4 * pieces});
     }
-    wish.extents.push_back({stream_.geometry().offset(b) + from, to - from});
-    wish.ahead += to - offset;
+    request.extents.push_back({stream_.geometry().offset(b) + from, to - from});
+    request.ahead += to - offset;
     room -= to - from;
     if (to < size) break;
   }
-  wish.extents.insert(wish.extents.end(), sums.begin(), sums.end());
+  request.extents.insert(request.extents.end(), sums.begin(), sums.end());
   int64_t bytes = 0;
-  for (const Extent& extent : wish.extents) bytes += extent.length;
-  wish.memory.resize(static_cast<size_t>(bytes));
-  wish.lacks = left > wish.ahead;
-  return wish;
+  for (const Extent& extent : request.extents) bytes += extent.length;
+  request.memory.resize(static_cast<size_t>(bytes));
+  request.lacks = left > request.ahead;
+  return request;
 }
 
 // Fetches the bytes that this task and the others request. Returns true if some task needs a further round
 // for this call.
-bool CollectiveReader::round(Wish& wish, std::optional<Error> mine) {
+bool CollectiveReader::round(RoundRequest& request, std::optional<Error> mine) {
   if (!mine && group_.is_collector()) mine = attempt([&] { fetched_.real(); });
   // One reduction for all values that every task needs.
-  int64_t facts[] = {mine.has_value(),         largest_,  wish.lacks, std::ssize(wish.memory),
-                     std::ssize(wish.extents), -capacity_};
+  int64_t facts[] = {
+      mine.has_value(), largest_, request.lacks, std::ssize(request.memory), std::ssize(request.extents),
+      -capacity_};
   file_.all_max(facts);
   plan_next(facts[1]);
   if (facts[0] != 0) {
@@ -129,9 +130,9 @@ bool CollectiveReader::round(Wish& wish, std::optional<Error> mine) {
   const GroupTransfer::Load largest{facts[3], facts[4], -facts[5]};
   if (largest.bytes > 0) {  // the collectors read for all members
     File& file = group_.is_collector() ? fetched_.real() : fetched_;
-    agree(file_, transfer_.read(file, {wish.extents, wish.memory}, largest));
+    agree(file_, transfer_.read(file, {request.extents, request.memory}, largest));
   }
-  fetched_.take(wish.extents, std::move(wish.memory));
+  fetched_.take(request.extents, std::move(request.memory));
   return facts[2] != 0;
 }
 

@@ -36,11 +36,11 @@ class CollectiveReader {
   const CollectiveGroup& group() const { return group_; }
 
  private:
-  struct Wish;
+  struct RoundRequest;
 
   std::optional<Error> read_in_rounds(std::span<std::byte> out, std::optional<Error> problem);
-  Wish next_wish(int64_t left) const;
-  bool round(Wish& wish, std::optional<Error> mine);
+  RoundRequest next_request(int64_t left) const;
+  bool round(RoundRequest& request, std::optional<Error> mine);
   void plan_next(int64_t largest);
 
   Comm& file_;

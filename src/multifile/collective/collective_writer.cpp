@@ -56,7 +56,7 @@ void CollectiveWriter::write(std::span<const std::byte> data, const std::optiona
   largest_ = std::max(largest_, std::ssize(data));
   if (merge_) return write_merged(data, mine);
   if (at_once_) return write_now(data, mine);
-  if (calls_left_ == 0) round(Kind::write_behind, std::nullopt);
+  if (calls_left_ == 0) round(RoundKind::write_behind, std::nullopt);
   --calls_left_;
   if (mine) tell_all(*mine);
   write_between(data);
@@ -92,7 +92,7 @@ void CollectiveWriter::write_now(std::span<const std::byte> data, const std::opt
   }
   const size_t added = collected_->bound_again();
   try {
-    round(Kind::at_once, problem);
+    round(RoundKind::immediate, problem);
   } catch (...) {
     collected_->held().drop_last(added);
     if (before) stream_.return_to(*before);
@@ -138,7 +138,7 @@ std::optional<Error> CollectiveWriter::write_large_ones() {
   return attempt([&] { collected_->write_held(); });
 }
 
-void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
+void CollectiveWriter::round(RoundKind kind, std::optional<Error> mine) {
   if (!mine && is_collector() && journal())
     mine = attempt([&] { journal()->require_unfinished_file(collected_->real()); });
   if (!mine) mine = write_large_ones();
@@ -151,7 +151,7 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
                      std::ssize(held.extents()),
                      -capacity_,
                      journal() ? journal()->to_send() : 0,
-                     kind == Kind::last && stream_.blocks().reads_back()};
+                     kind == RoundKind::last && stream_.blocks().reads_back()};
   file_.all_max(facts);
   const GroupTransfer::Load largest{facts[2], facts[3], -facts[4]};
   plan_next(facts[1]);
@@ -161,15 +161,15 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
     refuse(mine);
   }
   if (journal()) journal()->arrived();
-  if (kind == Kind::write_behind) {
+  if (kind == RoundKind::write_behind) {
     collected_->ship();
-    behind_ = bring(collected_->shipped(), largest);
+    behind_ = write_collected(collected_->shipped(), largest);
     record_chunks(facts[5]);
     return;
   }
   collected_->shipped().clear();
-  const auto outcome = bring(held, largest);
-  if (kind == Kind::last) {
+  const auto outcome = write_collected(held, largest);
+  if (kind == RoundKind::last) {
     behind_ = outcome;
     if (facts[6] > 0) file_.barrier();  // tasks may now read their bytes back for checksums
     return;
@@ -183,20 +183,21 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
 // Lets the collectors record the chunks that this round has completed, at most `most` per task. Collective. A
 // task sends no records if its bytes may not be in the file.
 void CollectiveWriter::record_chunks(int64_t most) {
-  using Report = JournalWriter::Report;
+  using ChunkReport = JournalWriter::ChunkReport;
   most = std::min(most, std::clamp<int64_t>(max_chunks / group_.size(), 1, 4096));
   if (most == 0) return;
-  std::vector<Report> mine;
+  std::vector<ChunkReport> mine;
   if (journal() && !behind_) mine = journal()->send(most);
   const auto bytes =
-      group_.gather(std::as_bytes(std::span(mine)), static_cast<size_t>(most) * sizeof(Report));
+      group_.gather(std::as_bytes(std::span(mine)), static_cast<size_t>(most) * sizeof(ChunkReport));
   if (!is_collector() || behind_) return;
-  behind_ = attempt([&] { journal()->record(collected_->real(), records_of<Report>({bytes, {}})); });
+  behind_ = attempt([&] { journal()->record(collected_->real(), records_of<ChunkReport>({bytes, {}})); });
 }
 
 // Sends held bytes to the collectors, which write them to the file. Collective. Returns the error of this
 // task, if any.
-std::optional<Error> CollectiveWriter::bring(const PendingExtents& held, const GroupTransfer::Load& largest) {
+std::optional<Error> CollectiveWriter::write_collected(const PendingExtents& held,
+                                                       const GroupTransfer::Load& largest) {
   if (largest.bytes == 0) return std::nullopt;
   File& file = is_collector() ? collected_->real() : *collected_;
   auto problem = transfer_.write(file, held.placed(), largest);
@@ -213,7 +214,7 @@ std::optional<Error> CollectiveWriter::bring(const PendingExtents& held, const G
 
 std::optional<Error> CollectiveWriter::finish() {
   // A second attempt follows a failure, because the failure may have been temporary.
-  const auto try_last = [&] { round(Kind::last, std::nullopt); };
+  const auto try_last = [&] { round(RoundKind::last, std::nullopt); };
   auto problem = attempt(try_last);
   if (problem) problem = attempt(try_last);
   if (!problem) problem = behind_;

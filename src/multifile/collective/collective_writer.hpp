@@ -57,16 +57,16 @@ class CollectiveWriter {
   const CollectiveGroup& group() const { return group_; }
 
  private:
-  enum class Kind : uint8_t { write_behind, at_once, last };
+  enum class RoundKind : uint8_t { write_behind, immediate, last };
 
   bool is_collector() const { return group_.is_collector(); }
   void write_between(std::span<const std::byte> data);
   [[noreturn]] void tell_all(const Error& problem);
   void write_now(std::span<const std::byte> data, const std::optional<Error>& mine);
   void write_merged(std::span<const std::byte> data, const std::optional<Error>& mine);
-  void round(Kind kind, std::optional<Error> mine);
+  void round(RoundKind kind, std::optional<Error> mine);
   std::optional<Error> write_large_ones();
-  std::optional<Error> bring(const PendingExtents& held, const GroupTransfer::Load& largest);
+  std::optional<Error> write_collected(const PendingExtents& held, const GroupTransfer::Load& largest);
   [[noreturn]] void refuse(const std::optional<Error>& mine);
   JournalWriter* journal() { return merge_ ? nullptr : stream_.make_journal(); }
   void record_chunks(int64_t most);

@@ -10,9 +10,8 @@
 
 namespace sheaf {
 
-using exchange::Extent;
 using exchange::Placed;
-using exchange::Step;
+using exchange::StepMessages;
 
 namespace {
 
@@ -141,15 +140,15 @@ std::optional<Error> GroupTransfer::move(File& file, const Placed<Byte>& mine, c
         outgoing.push_back({task, problem ? bytes.first(0) : bytes});
       }
     }
-    return Step{std::move(outgoing), std::move(incoming)};
+    return StepMessages{std::move(outgoing), std::move(incoming)};
   };
   const auto use = [&](int64_t step, const std::vector<int64_t>&) {
     if (writes) at_file([&] { move_pieces(step); });
   };
-  if (!writes) at_file([&] { exchange::from_server(file); });
+  if (!writes) at_file([&] { exchange::revalidate_reads(file); });
   const auto failed = exchange::in_rounds(group_.file(), steps, prepare, use);
   if (!problem) problem = failed;
-  if (writes) at_file([&] { exchange::to_server(file); });
+  if (writes) at_file([&] { exchange::publish_writes(file); });
   return problem;
 }
 
@@ -187,7 +186,7 @@ std::optional<Error> GroupTransfer::merge(std::span<const std::byte> mine, int64
     }
   };
   const auto prepare = [&](int64_t step) {
-    Step messages;
+    StepMessages messages;
     const auto [from, to] = range(step, begin, size);
     if (from < to && !group_.is_collector())
       messages.outgoing.push_back({group_.task(group_.collector()), part(mine, from, to - from)});

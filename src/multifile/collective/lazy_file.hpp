@@ -31,7 +31,7 @@ class LazyFile : public File {
 
   void resize(int64_t size) override { real().resize(size); }
   int64_t next(Space space, int64_t offset) override { return real().next(space, offset); }
-  FileDescriptor descriptor(DescriptorKind whose) override { return real().descriptor(whose); }
+  FileDescriptor descriptor(DescriptorKind kind) override { return real().descriptor(kind); }
   const std::string& path() const override { return path_; }
   void close() override {
     if (file_) std::exchange(file_, nullptr)->close();

@@ -23,7 +23,7 @@ struct FileDomain {
 
 // Returns the domain that begins with the block at `first`, the lowest offset of the remaining boundary
 // blocks. Successive domains have writers on different hosts.
-FileDomain next_domain(const EdgesHome& where, int64_t first, int64_t number, int ntasks) {
+FileDomain next_domain(const BoundaryMergeTarget& where, int64_t first, int64_t number, int ntasks) {
   const int64_t length = std::max(where.unit, brought_at_once / where.unit * where.unit);
   const int64_t begin = first / where.unit * where.unit;
   // The block at `last_unit` contains the start of the block table, so the metadata writer writes it.
@@ -43,17 +43,17 @@ class NotWritten final : public ForwardingFile {
 
 }  // namespace
 
-void add_edges(const layout::EdgeMap& map, int64_t offset, int64_t length,
-               std::vector<exchange::Extent>& extents) {
+void add_boundary_blocks(const layout::BoundaryMap& map, int64_t offset, int64_t length,
+                         std::vector<Extent>& extents) {
   map.for_each_part(offset, length, [&](int64_t at, int64_t bytes, const auto& part) {
-    if (part.is_edge) extents.push_back({at, bytes});
+    if (part.is_boundary) extents.push_back({at, bytes});
     return true;
   });
 }
 
-std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileToWrite& file,
-                                const EdgesHome& where, Edges* edges,
-                                std::span<const exchange::Extent> extents) {
+std::optional<Error> merge_boundary_blocks(Comm& comm, const std::string& path, const FileToWrite& file,
+                                           const BoundaryMergeTarget& where, BoundaryBlocks* boundary_blocks,
+                                           std::span<const Extent> extents) {
   std::optional<Error> problem;
   size_t next = 0;
   int64_t done = 0;  // bytes of extents[next]
@@ -70,10 +70,10 @@ std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileT
     const auto unread = attempt([&] {
       std::vector<std::byte> bytes;
       for (; next < extents.size() && extents[next].offset + done < domain.end;) {
-        const exchange::Extent& extent = extents[next];
+        const Extent& extent = extents[next];
         const int64_t at = extent.offset + done;
         bytes.resize(static_cast<size_t>(std::min(extent.offset + extent.length, domain.end) - at));
-        if (edges->read(bytes, at) != bytes.size())
+        if (boundary_blocks->read(bytes, at) != bytes.size())
           throw file_error(
               Code::io, path,
               "what was kept beside it for offset " + std::to_string(at) + " is no longer there");

@@ -8,19 +8,19 @@
 #include <string>
 #include <vector>
 
+#include "base/extent.hpp"
 #include "comm/comm.hpp"
-#include "exchange/pieces/extent.hpp"
 #include "multifile/metadata/edges.hpp"
 
 namespace sheaf {
 
 // Appends to `extents` the boundary blocks within bytes [offset, offset + length) of the physical file. Tasks
 // of this process must have written these bytes. Successive calls must have increasing offsets.
-void add_edges(const layout::EdgeMap& map, int64_t offset, int64_t length,
-               std::vector<exchange::Extent>& extents);
+void add_boundary_blocks(const layout::BoundaryMap& map, int64_t offset, int64_t length,
+                         std::vector<Extent>& extents);
 
 // Layout of the physical file that receives the boundary blocks.
-struct EdgesHome {
+struct BoundaryMergeTarget {
   int64_t unit = 1;        // shared granularity, in bytes
   int64_t data_start = 0;  // offset of the first chunk in the file
   int64_t end = 0;         // end of the last round, where the block table begins
@@ -37,11 +37,11 @@ using FileToWrite = std::function<File&()>;
 // shared granularity; `where.metadata_writer` writes the blocks that contain metadata. Holds up to 16 MiB of
 // boundary blocks in memory.
 //
-// `extents` lists, in file order, the boundary blocks that tasks of this process have written to `edges`.
-// `edges` is null if there are none. Returns the error of this task, if any. After an error, some boundary
-// blocks exist only in the files beside the physical file.
-std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileToWrite& file,
-                                const EdgesHome& where, Edges* edges,
-                                std::span<const exchange::Extent> extents);
+// `extents` lists, in file order, the boundary blocks that tasks of this process have written to
+// `boundary_blocks`. `boundary_blocks` is null if there are none. Returns the error of this task, if any.
+// After an error, some boundary blocks exist only in the files beside the physical file.
+std::optional<Error> merge_boundary_blocks(Comm& comm, const std::string& path, const FileToWrite& file,
+                                           const BoundaryMergeTarget& where, BoundaryBlocks* boundary_blocks,
+                                           std::span<const Extent> extents);
 
 }  // namespace sheaf

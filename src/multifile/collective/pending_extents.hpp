@@ -7,12 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "base/extent.hpp"
 #include "exchange/pieces/access_list.hpp"
-#include "exchange/pieces/extent.hpp"
 
 namespace sheaf {
-
-using exchange::Extent;
 
 class PendingExtents {
  public:

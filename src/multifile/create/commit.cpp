@@ -18,7 +18,7 @@ namespace sheaf {
 namespace {
 
 // The current content under the name of a multifile.
-struct Found {
+struct ExistingContent {
   std::optional<format::CommitRecord> record;
   format::Identity identity{};  // zeros: no identity
   int32_t nfiles = 0;           // number of files of the set; 0: no multifile
@@ -26,8 +26,8 @@ struct Found {
 
 // Examines `path`. The result is empty if the file is missing, or if its record or multifile is damaged. A
 // new generation may replace such a file.
-Found look(Store& store, const std::string& path) {
-  Found found;
+ExistingContent look(Store& store, const std::string& path) {
+  ExistingContent found;
   attempt([&] {
     const auto file = store.open(path, Access::read);
     std::array<std::byte, format::fixed_size> bytes;
@@ -41,7 +41,7 @@ Found look(Store& store, const std::string& path) {
   return found;
 }
 
-bool names(const Found& found, const format::CommitRecord& record) {
+bool names(const ExistingContent& found, const format::CommitRecord& record) {
   return found.record && found.record->number == record.number && found.record->identity == record.identity;
 }
 
@@ -54,7 +54,7 @@ void rename_or_copy(Store& store, const std::string& from, const std::string& ta
     if (error.errno_value() != EXDEV) throw;
   }
   WorkProgress nobody;
-  OutputSet outputs(store, OutputSet::Existing::replace);
+  OutputSet outputs(store, OutputSet::Existing::replaced);
   outputs.act_for_owner();
   const auto source = store.open(from, Access::read);
   const auto copy = outputs.add(target, from);
@@ -160,7 +160,7 @@ void name_without_identity(Store& store, const std::string& temporary, const std
 }
 
 void commit_several(Store& store, const std::string& temporary, const std::string& path, int32_t nfiles,
-                    const Found& old, bool durable) {
+                    const ExistingContent& old, bool durable) {
   const auto identity = read_identity(*store.open(temporary, Access::read));
   if (!identity) return name_without_identity(store, temporary, path, nfiles, durable);
   const format::CommitRecord record{.nfiles = nfiles,
@@ -200,7 +200,7 @@ void require_committable(std::string_view stored_name, int32_t nfiles) {
 
 void commit_set(Store& store, const std::string& temporary, const std::string& path, int32_t nfiles,
                 bool durable) {
-  Found old = look(store, path);
+  ExistingContent old = look(store, path);
   const auto own = format::parse_temporary_name(temporary).value();
   if (old.record && old.record->number != own.number) {
     const auto lost = attempt([&] { finish_commit(store, path); });

@@ -75,13 +75,12 @@ void RangeCopier::copy_range() {
     int64_t data = from;
     int64_t hole = end;
     if (end - from >= smallest_hole) {
-      if (from < known_.data || from >= known_.hole) {
-        known_.data = source_->next(Space::data, from);
-        known_.hole = known_.data < end ? std::max(source_->next(Space::hole, known_.data), known_.data + 1)
-                                        : known_.data;
+      if (from < known_.offset || from >= known_.end()) {
+        const int64_t next = source_->next(Space::data, from);
+        known_ = {next, next < end ? std::max<int64_t>(source_->next(Space::hole, next) - next, 1) : 0};
       }
-      data = std::clamp(known_.data, from, end);
-      if (data < end) hole = std::min(known_.hole, end);
+      data = std::clamp(known_.offset, from, end);
+      if (data < end) hole = std::min(known_.end(), end);
     }
     if (data > from) progress_.advance(data - from);
     for (from = data; from < hole;) {

@@ -9,6 +9,7 @@
 
 #include "base/bytes.hpp"
 #include "base/export.hpp"
+#include "base/extent.hpp"
 #include "multifile/create/work_progress.hpp"
 #include "multifile/metadata/physical_file.hpp"
 
@@ -65,11 +66,6 @@ class SHEAF_EXPORT RangeCopier {
   void finish();
 
  private:
-  // The extent of data that was found last: from `data` up to `hole`.
-  struct DataRange {
-    int64_t data = 0;
-    int64_t hole = 0;
-  };
   void copy_range();
   void copy_data(int64_t from, int64_t to, int64_t length);
   void write_buffer();
@@ -79,7 +75,7 @@ class SHEAF_EXPORT RangeCopier {
   const int64_t smallest_move_;
   File* source_ = nullptr;
   int64_t from_ = 0, to_ = 0, length_ = 0;  // extent not copied yet
-  DataRange known_;                         // extent of data found last in the source
+  Extent known_;                            // extent of data found last in the source
   LineBytes buffer_;                        // bytes read but not written yet
   int64_t buffer_to_ = 0, buffered_ = 0;
 };

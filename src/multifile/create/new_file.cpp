@@ -35,7 +35,7 @@ NewFile open_given(Store& store, const std::string& path) {
     if (e.code() != Code::not_found) throw;
   }
   // The name does not exist or is a dangling link, whose target is created.
-  return {open_patiently(store, path, Access::create), false, {}, {}};
+  return {open_with_retries(store, path, Access::create), false, {}, {}};
 }
 
 NewFile open_placed(Store& store, const std::string& path, const std::string& neighbour) {

@@ -57,9 +57,9 @@ void OutputSet::own(const std::string& name) {
 // A symbolic link with a derived name counts as an existing file, even if it is circular.
 FileStatus OutputSet::check(const std::string& name) const {
   if (naming_ == Naming::derived && place_beside(store_, name) != name)
-    if (existing_ == Existing::refuse) refuse_existing(name);
+    if (existing_ == Existing::refused) refuse_existing(name);
   const FileStatus status = require_replaceable(store_, name);
-  if (status.exists && existing_ == Existing::refuse) refuse_existing(name);
+  if (status.exists && existing_ == Existing::refused) refuse_existing(name);
   if (status.exists) refuse_written(name, look_at_lease(store_, name));
   return status;
 }
@@ -77,7 +77,7 @@ bool is_of_this_user(Store& store, const std::string& name, const FileStatus& fo
 
 }  // namespace
 
-OutputSet::Name OutputSet::described(const std::string& name, const std::string& original) const {
+OutputSet::OutputFile OutputSet::described(const std::string& name, const std::string& original) const {
   const FileStatus found = check(name);
   if (naming_ == Naming::given) return {name, store_.target_of(name), found.exists ? name : original};
   const bool is_like =
@@ -86,7 +86,7 @@ OutputSet::Name OutputSet::described(const std::string& name, const std::string&
 }
 
 std::shared_ptr<File> OutputSet::add(const std::string& name, const std::string& original) {
-  Name added = described(name, original);
+  OutputFile added = described(name, original);
   for (;; ++added.suffix) {
     try {
       auto file = make_beside(store_, temporary_name(added.target, added.suffix));
@@ -101,7 +101,7 @@ std::shared_ptr<File> OutputSet::add(const std::string& name, const std::string&
 }
 
 void OutputSet::commit() {
-  if (ownership_) ownership_->require_owned(Ownership::Look::at_name);
+  if (ownership_) ownership_->require_owned(Ownership::LeaseCheck::name);
   try {
     for (; committed_ < names_.size(); ++committed_) commit_next();
   } catch (...) {
@@ -111,7 +111,7 @@ void OutputSet::commit() {
 }
 
 void OutputSet::commit_next() {
-  Name& name = names_[committed_];
+  OutputFile& name = names_[committed_];
   name.replaces = check(name.final).exists;
   if (name.replaces) {
     LeaseView view = look_at_lease(store_, name.final);

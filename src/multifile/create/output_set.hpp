@@ -26,7 +26,7 @@ FileStatus require_replaceable(Store& store, const std::string& name);
 
 class SHEAF_EXPORT OutputSet {
  public:
-  enum class Existing { refuse, replace };
+  enum class Existing { refused, replaced };
   // Origin of the output names.
   enum class Naming : uint8_t {
     given,    // given by the user: a symbolic link with the name stays and leads to the new file
@@ -64,7 +64,7 @@ class SHEAF_EXPORT OutputSet {
   void commit();
 
  private:
-  struct Name {
+  struct OutputFile {
     std::string final;
     std::string target;  // name after following links; destination of the rename
     std::string like;    // source of the attributes; empty: none
@@ -75,12 +75,12 @@ class SHEAF_EXPORT OutputSet {
   void refuse_written(const std::string& name, const LeaseView& view) const;
   void commit_next();
   void remove_new();  // removes committed files that have replaced no file
-  Name described(const std::string& name, const std::string& original) const;
+  OutputFile described(const std::string& name, const std::string& original) const;
 
   Store& store_;
   const Existing existing_;
   const Naming naming_;
-  std::vector<Name> names_;
+  std::vector<OutputFile> names_;
   size_t committed_ = 0;
   std::shared_ptr<Ownership> ownership_;
   bool of_owner_ = false;

@@ -9,7 +9,7 @@ namespace sheaf {
 
 FileTraits CommittedFile::traits() {
   FileTraits traits = current().traits();
-  if (traits.resting) traits.resting = this;
+  if (traits.evictable) traits.evictable = this;
   return traits;
 }
 
@@ -22,23 +22,23 @@ std::shared_ptr<File> CommittedFile::open_renamed() const {
               ESTALE);
 }
 
-FileDescriptor CommittedFile::descriptor(DescriptorKind whose) {
+FileDescriptor CommittedFile::descriptor(DescriptorKind kind) {
   try {
-    return current().descriptor(whose);
+    return current().descriptor(kind);
   } catch (const Error& e) {
     if (e.code() != Code::not_found) throw;
   }
-  return open_renamed()->descriptor(whose);
+  return open_renamed()->descriptor(kind);
 }
 
-bool CommittedFile::rest() {
-  EvictableFile* const resting = current().traits().resting;
-  return resting && resting->rest();
+bool CommittedFile::evict() {
+  EvictableFile* const evictable = current().traits().evictable;
+  return evictable && evictable->evict();
 }
 
-void CommittedFile::wake() {
+void CommittedFile::reopen() {
   try {
-    return current().traits().resting->wake();
+    return current().traits().evictable->reopen();
   } catch (const Error& e) {
     if (e.code() != Code::not_found) throw;
   }

@@ -27,16 +27,16 @@ class CommittedFile final : public ForwardingFile, public EvictableFile {
   }
   void read_pieces(std::span<const Piece<std::byte>> pieces) override { current().read_pieces(pieces); }
   FileStatus status() override { return current().status(); }
-  void renew() override { current().renew(); }
+  void revalidate() override { current().revalidate(); }
   int64_t next(Space space, int64_t offset) override { return current().next(space, offset); }
   RangeLock lock_range(const LockRequest& wanted) override { return current().lock_range(wanted); }
   FileTraits traits() override;
-  FileDescriptor descriptor(DescriptorKind whose) override;
+  FileDescriptor descriptor(DescriptorKind kind) override;
   const std::string& path() const override { return final_name_; }
   void close() override { current().close(); }
 
-  bool rest() override;
-  void wake() override;
+  bool evict() override;
+  void reopen() override;
 
  private:
   File& current() const { return renamed_ ? *renamed_ : inner(); }

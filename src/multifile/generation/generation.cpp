@@ -14,11 +14,11 @@ namespace sheaf {
 
 namespace {
 
-using Head = std::array<std::byte, format::fixed_size>;
+using FileHead = std::array<std::byte, format::fixed_size>;
 
 // Returns the first bytes of a file; fewer if the file is shorter.
 std::vector<std::byte> head_of(File& file) {
-  Head head;
+  FileHead head;
   const size_t got = file.read_at(head, 0);
   return {head.begin(), head.begin() + static_cast<ptrdiff_t>(got)};
 }
@@ -51,7 +51,7 @@ std::optional<format::CommitRecord> find_commit_record(Store& store, const std::
 }
 
 std::optional<format::Identity> read_identity(File& file) {
-  Head bytes;  // no heap allocation, because every reading task runs this
+  FileHead bytes;  // no heap allocation, because every reading task runs this
   const auto head = std::span(bytes).first(file.read_at(bytes, 0));
   if (!format::begins_as_multifile(head)) return std::nullopt;
   std::optional<format::Extension> extension;
@@ -168,8 +168,8 @@ bool GenerationStore::may_know_old_names() {
   if (!mismatch_ || inner().traits(path_).coherence == Coherence::local) return false;
   mismatch_ = false;
   if (!mismatched_) mismatched_ = steady_clock::now();
-  if (steady_clock::now() - *mismatched_ > patience_with_names) return false;
-  std::this_thread::sleep_for(patience_with_members);
+  if (steady_clock::now() - *mismatched_ > name_timeout) return false;
+  std::this_thread::sleep_for(member_timeout);
   return true;
 }
 
@@ -188,7 +188,7 @@ void GenerationStore::find_record(Comm& comm) { look_for_all(comm); }
 
 // Runs look_again() on task 0 and broadcasts the result. Collective.
 bool GenerationStore::look_for_all(Comm& comm) {
-  struct Found {
+  struct RecordLookup {
     int64_t changed = 0;
     int64_t has_record = 0;
     std::array<std::byte, format::commit_record_size> record{};

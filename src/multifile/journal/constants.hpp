@@ -20,12 +20,12 @@ static_assert(slots_at_once * format::journal_slot_size <= 1 << 20 &&
 
 // Interval at which a waiting task reads the lease of another host. It is short compared with the interval at
 // which the owner increments the counter in the lease.
-inline constexpr std::chrono::milliseconds between_looks{100};
+inline constexpr std::chrono::milliseconds check_interval{100};
 
 // A task checks its lease before a write only if its last check is older than this interval. A check may send
 // a message to a file server, so many small writes share one check. A task that was suspended during a
 // takeover still checks before its next write, because its last check is too old.
-inline constexpr std::chrono::milliseconds between_writers_looks{100};
+inline constexpr std::chrono::milliseconds writer_check_interval{100};
 
 // Pause of a task while another program removes a lease. A removal takes a few file system calls.
 inline constexpr std::chrono::milliseconds between_takers{5};

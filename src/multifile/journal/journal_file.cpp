@@ -59,7 +59,7 @@ void announce_hosts(Store& store, const std::string& physical_file, format::Jour
   const std::string name = format::journal_name(place_beside(store, physical_file));
   bool made = false;
   std::optional<format::JournalHeader> found;
-  const auto file = patiently(patience_with_makers, [&](bool last) -> std::shared_ptr<File> {
+  const auto file = with_retries(creator_timeout, [&](bool last) -> std::shared_ptr<File> {
     auto opened = make_or_open_beside(store, name, physical_file, made);
     if (!made) found = require_journal(read_head(*opened), name);
     return made || found || last ? opened : nullptr;
@@ -134,7 +134,8 @@ bool is_ours(std::span<const std::byte> head, const std::string& name,
   if (head.empty()) return true;
   if (!format::begins_as_edges(head) && !format::begins_as_journal(head)) return false;
   if (!identity) return true;
-  if (const auto edges = format::decode_edges_header(head, name)) return edges->identity == *identity;
+  if (const auto boundary_blocks = format::decode_edges_header(head, name))
+    return boundary_blocks->identity == *identity;
   const auto journal = format::decode_journal_header(head, name);
   return journal && journal->identity == *identity;
 }

@@ -33,7 +33,7 @@ std::shared_ptr<File> open_if_there(Store& store, const std::string& name) {
 // Adds a journal. Returns its header if it is complete.
 std::optional<format::JournalHeader> JournalReader::add(std::shared_ptr<File> file, const std::string& name,
                                                         const format::Identity& identity) {
-  file->renew();  // this host may have cached old contents
+  file->revalidate();  // this host may have cached old contents
   std::vector<std::byte> head(format::journal_header_size);
   head.resize(file->read_at(head, 0));
   auto header = format::decode_journal_header(head, name);
@@ -76,13 +76,13 @@ bool JournalReader::read_slots(File& file, int64_t slot, int64_t count, std::vec
 
 // Decodes a slot. A slot that was read during a write may look torn or damaged, so such a slot is read a
 // second time.
-format::Slot JournalReader::slot_of(const Journal& journal, std::span<const std::byte> bytes,
-                                    int64_t slot) const {
+format::ExaminedSlot JournalReader::slot_of(const Journal& journal, std::span<const std::byte> bytes,
+                                            int64_t slot) const {
   std::array<std::byte, format::journal_slot_size> own;
   std::ranges::copy(bytes, own.begin());
   if (!journal.examined) return {format::decode_slot(own, seed_, slot)};
-  format::Slot found = format::examine_slot(own, seed_, slot);
-  if (found.state == format::SlotState::sound) return found;
+  format::ExaminedSlot found = format::examine_slot(own, seed_, slot);
+  if (found.state == format::JournalSlotState::sound) return found;
   own.fill(std::byte{});
   journal.file->read_at(own, format::slot_offset(slot));
   return format::examine_slot(own, seed_, slot);
@@ -111,7 +111,7 @@ void JournalReader::for_each_slot(int64_t round, int64_t first, int64_t count, V
       }
     }
     for (int64_t i = 0; i < n; ++i) {
-      const format::Slot& found = slots_[static_cast<size_t>(i)];
+      const format::ExaminedSlot& found = slots_[static_cast<size_t>(i)];
       found_ |= found.record.has_value();
       visit(done + i, found);
     }
@@ -125,13 +125,14 @@ void JournalReader::count_blocks(int64_t first, int64_t most, std::span<int64_t>
   std::vector<bool> goes_on(counts.size(), true);
   for (int64_t round = 0; round < most; ++round) {
     bool any = false;
-    for_each_slot(round, first, std::ssize(counts), [&](int64_t i, const format::Slot& slot) {
+    for_each_slot(round, first, std::ssize(counts), [&](int64_t i, const format::ExaminedSlot& slot) {
       const auto t = static_cast<size_t>(i);
       if (!goes_on[t]) return;
-      if (slot.state != format::SlotState::sound) lost(first + i, round, slot.state);
+      if (slot.state != format::JournalSlotState::sound) lost(first + i, round, slot.state);
       const auto& record = slot.record;
       goes_on[t] = record && record->bytes >= 0 && record->finished;
-      const bool is_lost = !record && slot.state == format::SlotState::damaged;  // a block, possibly empty
+      const bool is_lost =
+          !record && slot.state == format::JournalSlotState::damaged;  // a block, possibly empty
       if (is_lost || (record && record->bytes >= 0)) counts[t] = round + 1;
       any |= goes_on[t];
     });
@@ -140,8 +141,8 @@ void JournalReader::count_blocks(int64_t first, int64_t most, std::span<int64_t>
 }
 
 void JournalReader::read_counts(int64_t first, int64_t most, std::span<int64_t> counts) {
-  count_blocks(first, most, counts, [&](int64_t task, int64_t round, format::SlotState state) {
-    if (lost_ == LostRecords::accepted || state != format::SlotState::damaged) return;
+  count_blocks(first, most, counts, [&](int64_t task, int64_t round, format::JournalSlotState state) {
+    if (lost_ == LostRecords::accepted || state != format::JournalSlotState::damaged) return;
     throw file_error(
         Code::damaged, journals_.front().file->path(),
         "the record of how much local task " + std::to_string(task) + " has written to its chunk " +
@@ -155,8 +156,8 @@ int64_t JournalReader::max_blocks() {
   int64_t most = 1;
   damage_.corrected = damage_.lost = 0;
   layout::for_each_slice(0, ntasks_, counts_at_once, [&](int64_t begin, std::span<int64_t> counts) {
-    count_blocks(begin, INT32_MAX, counts, [&](int64_t task, int64_t, format::SlotState state) {
-      if (state == format::SlotState::corrected) {
+    count_blocks(begin, INT32_MAX, counts, [&](int64_t task, int64_t, format::JournalSlotState state) {
+      if (state == format::JournalSlotState::corrected) {
         ++damage_.corrected;
       } else if (damage_.lost++ == 0) {
         damage_.first_lost = task;
@@ -168,7 +169,7 @@ int64_t JournalReader::max_blocks() {
 }
 
 void JournalReader::read_sizes(int64_t round, int64_t first, std::span<int64_t> sizes) {
-  for_each_slot(round, first, std::ssize(sizes), [&](int64_t i, const format::Slot& slot) {
+  for_each_slot(round, first, std::ssize(sizes), [&](int64_t i, const format::ExaminedSlot& slot) {
     sizes[static_cast<size_t>(i)] = slot.record ? std::max<int64_t>(0, slot.record->bytes) : 0;
   });
 }

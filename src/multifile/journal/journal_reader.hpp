@@ -67,7 +67,7 @@ class JournalReader {
   std::optional<format::JournalHeader> add(std::shared_ptr<File> file, const std::string& name,
                                            const format::Identity& identity);
   bool read_slots(File& file, int64_t slot, int64_t count, std::vector<std::byte>& into);
-  format::Slot slot_of(const Journal& journal, std::span<const std::byte> bytes, int64_t slot) const;
+  format::ExaminedSlot slot_of(const Journal& journal, std::span<const std::byte> bytes, int64_t slot) const;
   template <class Visit>
   void for_each_slot(int64_t round, int64_t first, int64_t count, Visit&& visit);
   // Counts the blocks of local tasks [first, first + counts.size()), at most `most` each. Stops, for each
@@ -83,7 +83,7 @@ class JournalReader {
   JournalDamage damage_;
   bool found_ = false;
   std::vector<std::byte> buffer_;
-  std::vector<format::Slot> slots_;
+  std::vector<format::ExaminedSlot> slots_;
 };
 
 }  // namespace sheaf

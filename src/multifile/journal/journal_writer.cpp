@@ -45,7 +45,7 @@ bool admits_no_journal(const Error& failed) {
 }  // namespace
 
 bool JournalWriter::may_go_on_without(const Error& failed) const {
-  return how_ == Journaling::wished && !key_.required && !made_ && admits_no_journal(failed);
+  return how_ == Journaling::best_effort && !key_.required && !made_ && admits_no_journal(failed);
 }
 
 // Runs `record`. Rethrows its error, unless no journal is possible and the writer may continue without one.
@@ -97,7 +97,7 @@ void JournalWriter::require_journal(File& data) {
     with_file_itself(data, [&](File& file) { require_unfinished(file); });
   } else {
     // Opens the file by name, because `data` may refer to an earlier file with that name.
-    require_unfinished(*open_patiently(store_, data.path(), Access::read));
+    require_unfinished(*open_with_retries(store_, data.path(), Access::read));
   }
   throw file_error(Code::foreign, format::journal_name(data.path()),
                    "was removed while the program is writing");
@@ -115,11 +115,11 @@ void JournalWriter::report(File& data, int64_t task, int64_t block, int64_t byte
   if (kept_until_synced() || (deferred() && (how_ == Journaling::durable || !holder_()))) return;
   const auto failed = attempt([&] { confirm(data); });
   // The record of a finished chunk waits for a later call.
-  const bool waits = finished && how_ == Journaling::wished && !finished_;
+  const bool waits = finished && how_ == Journaling::best_effort && !finished_;
   if (failed && (!waits || is_full(*failed))) throw *failed;
 }
 
-void JournalWriter::hold(const Report& report) {
+void JournalWriter::hold(const ChunkReport& report) {
   if (!held_.empty() && held_.back().task == report.task && held_.back().block == report.block)
     held_.pop_back();
   held_.push_back(report);
@@ -142,20 +142,20 @@ void JournalWriter::mark(File& data, const std::array<std::byte, 4>& with) {
 template <class Act>
 void JournalWriter::with_file_itself(File& data, Act&& act) {
   if (File* const direct = deferred() ? holder_() : &data) return act(*direct);
-  const std::shared_ptr<File> own = open_patiently(store_, data.path(), Access::write);
+  const std::shared_ptr<File> own = open_with_retries(store_, data.path(), Access::write);
   act(*own);
   own->close();
 }
 
 namespace {
 
-bool says_the_same(const std::optional<format::JournalRecord>& last, const JournalWriter::Report& r) {
+bool says_the_same(const std::optional<format::JournalRecord>& last, const JournalWriter::ChunkReport& r) {
   return last && last->bytes == r.bytes && last->finished == r.finished;
 }
 
 }  // namespace
 
-void JournalWriter::write(const Report& wanted) {
+void JournalWriter::write(const ChunkReport& wanted) {
   const int64_t slot = format::slot_number(key_.ntasks, wanted.block, wanted.task);
   if (slot != slot_) {
     std::array<std::byte, format::journal_slot_size> found{};
@@ -163,7 +163,7 @@ void JournalWriter::write(const Report& wanted) {
     last_ = format::decode_slot(found, seed_, slot);
     slot_ = slot;
   }
-  Report r = wanted;
+  ChunkReport r = wanted;
   if (withdrawn_) {
     // Only existing records are withdrawn. What replaces them must not cover more bytes than they did: the
     // others may be unsynced, or in the memory of this task.
@@ -207,7 +207,7 @@ void JournalWriter::report_all(File& data, int64_t first, std::span<const int64_
 }
 
 void JournalWriter::withdraw(int64_t task, int64_t first, int64_t last, int64_t bytes) {
-  std::erase_if(held_, [&](const Report& r) { return r.task == task && r.block >= first; });
+  std::erase_if(held_, [&](const ChunkReport& r) { return r.task == task && r.block >= first; });
   if (!file_ || last <= first) return;
   withdrawn_ = {task, first, bytes, false};
   withdrawn_end_ = last;
@@ -225,15 +225,15 @@ void JournalWriter::confirm(File& data) {
   return_underway();
   if (held_.empty()) return;
   record_in_journal(data, [&] {
-    for (const Report& r : held_) write(r);
+    for (const ChunkReport& r : held_) write(r);
     if (how_ != Journaling::durable)
       with_file_itself(data, [&](File& file) { mark(file, format::journal_mark); });
   });
   held_.clear();
 }
 
-std::vector<JournalWriter::Report> JournalWriter::send(int64_t most) {
-  std::erase_if(held_, [&](const Report& r) {
+std::vector<JournalWriter::ChunkReport> JournalWriter::send(int64_t most) {
+  std::erase_if(held_, [&](const ChunkReport& r) {
     const bool goes = r.finished && std::ssize(underway_) < most;
     if (goes) underway_.push_back(r);
     return goes;
@@ -248,7 +248,7 @@ void JournalWriter::require_unfinished_file(File& data) {
   if (finished_) throw *finished_;
 }
 
-void JournalWriter::record(File& data, std::vector<Report> reports) {
+void JournalWriter::record(File& data, std::vector<ChunkReport> reports) {
   if (reports.empty()) return take_back_withdrawn();
   try {
     record_in_journal(data, [&] {
@@ -263,8 +263,10 @@ void JournalWriter::record(File& data, std::vector<Report> reports) {
 
 // Writes adjacent slots together, including the halves that stay unchanged. This is safe because the tasks of
 // these finished chunks write no more records to the slots.
-void JournalWriter::write_side_by_side(std::vector<Report>& reports) {
-  const auto slot_of = [&](const Report& r) { return format::slot_number(key_.ntasks, r.block, r.task); };
+void JournalWriter::write_side_by_side(std::vector<ChunkReport>& reports) {
+  const auto slot_of = [&](const ChunkReport& r) {
+    return format::slot_number(key_.ntasks, r.block, r.task);
+  };
   std::ranges::sort(reports, {}, slot_of);
   slot_ = -1;
   std::vector<std::byte> slots;
@@ -279,7 +281,7 @@ void JournalWriter::write_side_by_side(std::vector<Report>& reports) {
     for (size_t i = 0; i < end - begin; ++i) {
       const auto slot = std::span(slots).subspan(i * format::journal_slot_size, format::journal_slot_size);
       const int64_t number = first + static_cast<int64_t>(i);
-      const Report& r = reports[begin + i];
+      const ChunkReport& r = reports[begin + i];
       const auto last = format::decode_slot(slot.first<format::journal_slot_size>(), seed_, number);
       if (says_the_same(last, r)) continue;
       const auto record = format::next_record(last, r.bytes, r.finished, seed_, number);

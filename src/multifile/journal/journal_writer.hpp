@@ -24,25 +24,25 @@ namespace sheaf {
 
 // Treatment of a call whose record cannot be written.
 enum class Journaling : uint8_t {
-  wished,  // The call throws and can be repeated. A report of a finished chunk throws only if the file system
-           // is full; otherwise its record waits for the next call. If no journal is possible, all calls
-           // succeed and record nothing: the first one adds a warning and marks the physical file
-           // (format::journal_gap_mark).
-  required,  // The call throws and can be repeated.
-  durable,   // as `required`; records become valid when sync() returns
+  best_effort,  // The call throws and can be repeated. A report of a finished chunk throws only if the file
+                // system is full; otherwise its record waits for the next call. If no journal is possible,
+                // all calls succeed and record nothing: the first one adds a warning and marks the physical
+                // file (format::journal_gap_mark).
+  required,     // The call throws and can be repeated.
+  durable,      // as `required`; records become valid when sync() returns
 };
 
 class JournalWriter {
  public:
   // States that the first `bytes` bytes of chunk `block` of local task `task` are in the file. `finished`
   // states that no more bytes will be written to the chunk.
-  struct Report {
+  struct ChunkReport {
     int64_t task, block, bytes;
     bool finished;
   };
 
   // `store` must outlive the object. If hosts have separate page caches (JournalKey::own_caches), a writer
-  // with Journaling::wished keeps reports until confirm(), and the caller syncs the file before it calls
+  // with Journaling::best_effort keeps reports until confirm(), and the caller syncs the file before it calls
   // confirm(). So the loss of a host never leaves a record without its bytes.
   JournalWriter(Store& store, const JournalKey& key, Journaling how) : store_(store), key_(key), how_(how) {}
 
@@ -83,9 +83,9 @@ class JournalWriter {
   // values are sent, because the collector may write them later than this task writes its own records.
   int64_t to_send() const {
     if (how_ == Journaling::durable || kept_until_synced()) return 0;
-    return std::ranges::count_if(held_, &Report::finished);
+    return std::ranges::count_if(held_, &ChunkReport::finished);
   }
-  std::vector<Report> send(int64_t most);
+  std::vector<ChunkReport> send(int64_t most);
   void arrived() { underway_.clear(); }
   void return_underway() {
     held_.insert(held_.begin(), underway_.begin(), underway_.end());
@@ -95,7 +95,7 @@ class JournalWriter {
   void require_unfinished_file(File& data);
   // Called by the collector: records finished chunks of other tasks, whose bytes must be in `data`, the file
   // itself. Throws as report() does.
-  void record(File& data, std::vector<Report> reports);
+  void record(File& data, std::vector<ChunkReport> reports);
 
   // Returns when all records would survive a loss of power. After a failure, all later calls of sync() throw
   // the same error.
@@ -108,9 +108,9 @@ class JournalWriter {
 
  private:
   bool open(File& data);
-  bool kept_until_synced() const { return key_.own_caches && how_ == Journaling::wished; }
+  bool kept_until_synced() const { return key_.own_caches && how_ == Journaling::best_effort; }
   bool may_go_on_without(const Error& failed) const;
-  void hold(const Report& report);
+  void hold(const ChunkReport& report);
   template <class Record>
   void keep(File& data, Record&& record);
   template <class Record>
@@ -118,8 +118,8 @@ class JournalWriter {
   void give_up(File& data, const Error& why);
   void require_journal(File& data);
   void require_unfinished(File& data);
-  void write(const Report& wanted);
-  void write_side_by_side(std::vector<Report>& reports);
+  void write(const ChunkReport& wanted);
+  void write_side_by_side(std::vector<ChunkReport>& reports);
   void take_back();
   template <class Act>
   void with_file_itself(File& data, Act&& act);
@@ -131,11 +131,11 @@ class JournalWriter {
   uint64_t seed_ = 0;
   int64_t slot_ = -1;                          // slot of the latest record; -1: none, or its state is unknown
   std::optional<format::JournalRecord> last_;  // the record in that slot
-  std::optional<Report> withdrawn_;            // pending withdrawal; its `block` is the first one
+  std::optional<ChunkReport> withdrawn_;       // pending withdrawal; its `block` is the first one
   int64_t withdrawn_end_ = 0;
   std::function<File*()> holder_;  // none: reports are not kept
-  std::vector<Report> held_;
-  std::vector<Report> underway_;
+  std::vector<ChunkReport> held_;
+  std::vector<ChunkReport> underway_;
   std::optional<Error> finished_;  // the error if the file now belongs to a different program
   std::optional<Error> unsynced_;  // error of sync()
   const Journaling how_;

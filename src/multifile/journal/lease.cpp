@@ -65,7 +65,7 @@ LeaseView look_at_lease_file(Store& store, const std::string& name) {
     view.holder = !runs ? Holder::unknown : *runs ? Holder::living : Holder::none;
     if (runs) return;
     bool free = true;
-    attempt([&] { free = bool(file->lock(0, 1, false, OnConflict::refuse)); });
+    attempt([&] { free = bool(file->lock(0, 1, false, OnConflict::refusal)); });
     if (!free) view.holder = Holder::living;
   });
   if (view.problem && view.problem->code() == Code::not_found) return {};  // removed since the status call
@@ -73,11 +73,11 @@ LeaseView look_at_lease_file(Store& store, const std::string& name) {
 }
 
 LeaseTimes lease_times() {
-  long long beat = 0, patience = 0;
+  long long beat = 0, timeout = 0;
   const char* const set = setting("SHEAF_LEASE_TIMES");
-  if (!set || std::sscanf(set, "%lld,%lld", &beat, &patience) != 2 || beat <= 0 || patience <= 0) return {};
+  if (!set || std::sscanf(set, "%lld,%lld", &beat, &timeout) != 2 || beat <= 0 || timeout <= 0) return {};
   const std::chrono::milliseconds interval(beat);
-  return {interval, std::chrono::milliseconds(patience)};
+  return {interval, std::chrono::milliseconds(timeout)};
 }
 
 LeaseView look_at_lease(Store& store, const std::string& path) {
@@ -94,13 +94,13 @@ LeaseView look_at_lease(Store& store, const std::string& path) {
 
 LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& times,
                       const std::function<void(const LeaseView&)>& waits) {
-  using journal_constants::between_looks;
+  using journal_constants::check_interval;
   const LeaseView first = look_at_lease(store, path);
-  const auto until = std::chrono::steady_clock::now() + times.patience;
+  const auto until = std::chrono::steady_clock::now() + times.timeout;
   LeaseView now = first;
   while (now.holder == Holder::unknown && std::chrono::steady_clock::now() < until) {
     waits(now);
-    std::this_thread::sleep_for(between_looks);
+    std::this_thread::sleep_for(check_interval);
     now = look_at_lease(store, path);
     if (now.holder == Holder::unknown && now.lease != first.lease) now.holder = Holder::living;
   }

@@ -19,8 +19,8 @@
 namespace sheaf {
 
 struct LeaseTimes {
-  std::chrono::milliseconds beat{10'000};      // between two increments of the counter
-  std::chrono::milliseconds patience{25'000};  // an owner with a counter unchanged for this long is dead
+  std::chrono::milliseconds beat{10'000};     // between two increments of the counter
+  std::chrono::milliseconds timeout{25'000};  // an owner with a counter unchanged for this long is dead
 };
 // Returns the defaults, or the value of SHEAF_LEASE_TIMES ("BEAT,PATIENCE" in ms; for tests).
 SHEAF_EXPORT LeaseTimes lease_times();

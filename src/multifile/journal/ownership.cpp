@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t owner_byte = 0;    // locked by the owner
 constexpr int64_t removal_byte = 1;  // locked by a program that is about to remove the lease
 
-RangeLock try_lock(File& file, int64_t byte) { return file.lock(byte, 1, true, OnConflict::refuse); }
+RangeLock try_lock(File& file, int64_t byte) { return file.lock(byte, 1, true, OnConflict::refusal); }
 
 format::Lease lease_of_this_process() {
   const ProcessIdentity me = this_process();
@@ -37,13 +37,13 @@ format::Lease lease_of_this_process() {
 }
 
 // The decision about an existing lease.
-enum class Verdict : uint8_t { refuse, take_over };
+enum class Verdict : uint8_t { refusal, takeover };
 
 }  // namespace
 
 // State of an Ownership, which the heartbeat thread shares.
-struct Ownership::Held {
-  Held(std::shared_ptr<Store> its_store, const std::string& its_path)
+struct Ownership::OwnershipState {
+  OwnershipState(std::shared_ptr<Store> its_store, const std::string& its_path)
       : store(std::move(its_store)), path(its_path) {}
 
   const std::shared_ptr<Store> store;
@@ -68,7 +68,7 @@ struct Ownership::Held {
 };
 
 // Creates the lease. Returns false if the name exists.
-bool Ownership::Held::create() {
+bool Ownership::OwnershipState::create() {
   std::shared_ptr<File> made;
   try {
     made = make_beside(*store, name);
@@ -86,40 +86,40 @@ bool Ownership::Held::create() {
     throw *problem;
   }
   file = made;
-  right = std::make_shared<WritingRight>(*store, WritingRight::Lease{path, name, lease.id, is_local},
+  right = std::make_shared<WritingRight>(*store, WritingRight::LeaseReference{path, name, lease.id, is_local},
                                          std::move(made));
   return true;
 }
 
 // Decides whether to take over a lease of a different open. Sets `warning` if the user should know about a
 // takeover.
-Verdict Ownership::Held::judge(const LeaseView& view, const OwnershipRequest& request,
-                               std::string& warning) const {
+Verdict Ownership::OwnershipState::judge(const LeaseView& view, const OwnershipRequest& request,
+                                         std::string& warning) const {
   const std::string who = view.lease ? view.job() : "a program that is about to write it";
   const auto taken_over = [&](const std::string& why) {
     warning = "'" + path + "' is taken over from " + who + ", " + why +
               ": if that goes on, its next flush or close fails";
-    return Verdict::take_over;
+    return Verdict::takeover;
   };
   if (request.reopens && view.lease && is_of(*view.lease, this_process())) {
     warning = "'" + path +
               "' is opened for writing although this process has not closed it: the handle that was opened "
               "before loses it, and fails at its next flush or close";
-    return Verdict::take_over;
+    return Verdict::takeover;
   }
   if (view.holder != Holder::none && request.steals) return taken_over("as was asked for");
-  if (view.holder == Holder::living) return Verdict::refuse;
-  if (view.holder == Holder::none) return Verdict::take_over;
+  if (view.holder == Holder::living) return Verdict::refusal;
+  if (view.holder == Holder::none) return Verdict::takeover;
   const LeaseTimes times = lease_times();
   const LeaseView later = watch_lease(*store, path, times, request.waits);
-  if (later.holder == Holder::living) return Verdict::refuse;
+  if (later.holder == Holder::living) return Verdict::refusal;
   return later.exists ? taken_over("which has given no sign of life for " +
-                                   std::to_string(times.patience.count() / 1000) + " s")
-                      : Verdict::take_over;
+                                   std::to_string(times.timeout.count() / 1000) + " s")
+                      : Verdict::takeover;
 }
 
 // Removes the lease of a former owner, unless a different program removes it first.
-void Ownership::Held::take_away(const std::optional<format::Lease>& judged) const {
+void Ownership::OwnershipState::take_away(const std::optional<format::Lease>& judged) const {
   try {
     const auto there = open_beside(*store, name, path);
     RangeLock barrier;
@@ -133,15 +133,15 @@ void Ownership::Held::take_away(const std::optional<format::Lease>& judged) cons
   }
 }
 
-void Ownership::Held::raise() {
-  if (!right->holds(Look::at_name)) return;
+void Ownership::OwnershipState::raise() {
+  if (!right->holds(LeaseCheck::name)) return;
   ++lease.counter;
   file->write_at(format::encode(lease), 0);
   if (!is_local) publish(*file);
   if (!lock) lock = try_lock(*file, owner_byte);
 }
 
-void Ownership::Held::beat() {
+void Ownership::OwnershipState::beat() {
   {
     const std::lock_guard held(mutex);
     if (!ended) raise();
@@ -151,7 +151,7 @@ void Ownership::Held::beat() {
 
 // Removes the lease. If the heartbeat thread holds the mutex, possibly in a hanging call, that thread removes
 // the lease afterwards.
-void Ownership::Held::remove() {
+void Ownership::OwnershipState::remove() {
   const std::unique_lock held(mutex, std::try_to_lock);
   if (!held || !file) return;
   attempt([&] {
@@ -163,7 +163,7 @@ void Ownership::Held::remove() {
         barrier = try_lock(*file, removal_byte);
         is_taken_away = !barrier;
       });
-    const bool removes = !is_taken_away && right->holds(Look::at_handle);
+    const bool removes = !is_taken_away && right->holds(LeaseCheck::handle);
     if (!is_local) file->close();  // clients of a server keep a removed file while it is open
     if (removes) store->remove(name);
   });
@@ -173,7 +173,7 @@ void Ownership::Held::remove() {
 std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const std::string& path,
                                            const OwnershipRequest& request) {
   using journal_constants::max_takes;
-  const auto held = std::make_shared<Held>(std::move(store), path);
+  const auto held = std::make_shared<OwnershipState>(std::move(store), path);
   const LeaseTimes times = lease_times();
   const auto refuse = [&](const LeaseView& view) {
     throw file_error(Code::foreign, path,
@@ -192,7 +192,7 @@ std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const s
       if (!view.lease && view.holder == Holder::none)
         throw file_error(Code::foreign, held->name, "is no lease, but another file");
       std::string warning;
-      if (tries == max_takes || held->judge(view, request, warning) == Verdict::refuse) {
+      if (tries == max_takes || held->judge(view, request, warning) == Verdict::refusal) {
         refused = std::move(view);
         return;
       }

@@ -36,7 +36,7 @@ struct OwnershipRequest {
 class SHEAF_EXPORT Ownership : private NonCopyable {
  public:
   // Acquires the multifile `path`. Throws `foreign` if a different living process owns it, after watching the
-  // owner for at most LeaseTimes::patience. Takes over from a dead owner, from this process itself, and from
+  // owner for at most LeaseTimes::timeout. Takes over from a dead owner, from this process itself, and from
   // any owner if the request steals. Adds a warning about a takeover unless the owner is known to be dead. If
   // no lease can be created, returns null and adds a warning, unless the directory is missing.
   static std::shared_ptr<Ownership> take(std::shared_ptr<Store> store, const std::string& path,
@@ -57,15 +57,15 @@ class SHEAF_EXPORT Ownership : private NonCopyable {
   const std::shared_ptr<WritingRight>& right() const;
   // Throws `foreign`, now and in all later calls, if a different program has taken the multifile over or
   // removed the lease. Failures of the check itself are no errors.
-  using Look = WritingRight::Look;
-  void require_owned(Look look) { right()->require(look); }
+  using LeaseCheck = WritingRight::LeaseCheck;
+  void require_owned(LeaseCheck look) { right()->require(look); }
 
  private:
-  struct Held;
-  Ownership(std::shared_ptr<Held> held, std::unique_ptr<Heartbeat> heartbeat)
+  struct OwnershipState;
+  Ownership(std::shared_ptr<OwnershipState> held, std::unique_ptr<Heartbeat> heartbeat)
       : held_(std::move(held)), heartbeat_(std::move(heartbeat)) {}
 
-  const std::shared_ptr<Held> held_;
+  const std::shared_ptr<OwnershipState> held_;
   std::unique_ptr<Heartbeat> heartbeat_;  // null: the thread could not be created
 };
 

@@ -19,17 +19,17 @@ bool is_gone(const Error& e) { return e.code() == Code::not_found || e.errno_val
 
 }  // namespace
 
-WritingRight::WritingRight(Store& store, Lease lease, std::shared_ptr<File> file)
+WritingRight::WritingRight(Store& store, LeaseReference lease, std::shared_ptr<File> file)
     : store_(store), lease_(std::move(lease)), file_(std::move(file)), beat_(lease_times().beat) {}
 
 std::shared_ptr<WritingRight> WritingRight::open(Store& store, const std::string& path, uint64_t id,
                                                  bool is_local) {
-  Lease lease{path, format::lease_name(place_beside(store, path)), id, is_local};
+  LeaseReference lease{path, format::lease_name(place_beside(store, path)), id, is_local};
   std::shared_ptr<File> file;
   const auto failed = attempt([&] {
     // A different host may not see the name yet.
-    file =
-        is_local ? store.open(lease.name, Access::beside) : open_patiently(store, lease.name, Access::beside);
+    file = is_local ? store.open(lease.name, Access::sidecar)
+                    : open_with_retries(store, lease.name, Access::sidecar);
   });
   if (failed && !is_gone(*failed)) throw *failed;
   const auto right = std::make_shared<WritingRight>(store, std::move(lease), file);
@@ -39,16 +39,16 @@ std::shared_ptr<WritingRight> WritingRight::open(Store& store, const std::string
   return right;
 }
 
-bool WritingRight::holds(Look look) noexcept {
+bool WritingRight::holds(LeaseCheck look) noexcept {
   const bool others = !lease_.is_local;
-  if (others && look == Look::before_write &&
-      Clock::now() - looked_.load() < journal_constants::between_writers_looks)
+  if (others && look == LeaseCheck::pre_write &&
+      Clock::now() - looked_.load() < journal_constants::writer_check_interval)
     return true;
   bool own = true;
   const auto unseen = attempt([&] {
     own = file_->status().links > 0;
     if (!own || !others) return;
-    if (look == Look::at_name || Clock::now() - looked_at_name_.load() > 2 * beat_) {
+    if (look == LeaseCheck::name || Clock::now() - looked_at_name_.load() > 2 * beat_) {
       const auto found = read_lease(*store_.open(lease_.name, Access::read));
       own = found && found->id == lease_.id;
       looked_at_name_ = Clock::now();
@@ -58,7 +58,7 @@ bool WritingRight::holds(Look look) noexcept {
   return unseen ? !is_gone(*unseen) : own;
 }
 
-void WritingRight::require(Look look) {
+void WritingRight::require(LeaseCheck look) {
   if (!is_lost_ && holds(look)) return;
   const std::lock_guard held(mutex_);
   if (!lost_) lost_ = loss();

@@ -26,13 +26,13 @@ class SHEAF_EXPORT WritingRight : private NonCopyable {
   // How to check the lease. The status of the open file usually takes no message to a server. If other hosts
   // can take the lease over, the lease is also read by its name, because this detects even their recent
   // changes. A beat is the interval of the owner's heartbeat.
-  enum class Look : uint8_t {
-    at_handle,     // status; also by name if the last check by name is older than two beats
-    before_write,  // as at_handle; at most ten checks per second if other hosts can take over
-    at_name,       // status and name
+  enum class LeaseCheck : uint8_t {
+    handle,     // status; also by name if the last check by name is older than two beats
+    pre_write,  // as handle; at most ten checks per second if other hosts can take over
+    name,       // status and name
   };
 
-  struct Lease {
+  struct LeaseReference {
     std::string path;  // path of the multifile, for messages
     std::string name;  // name of the lease file
     uint64_t id = 0;
@@ -40,7 +40,7 @@ class SHEAF_EXPORT WritingRight : private NonCopyable {
   };
 
   // `file` is the open lease; the caller closes it. `store` must outlive the object.
-  WritingRight(Store& store, Lease lease, std::shared_ptr<File> file);
+  WritingRight(Store& store, LeaseReference lease, std::shared_ptr<File> file);
   // Opens the lease `id` of the multifile `path` on a task other than the one that made it. Throws `foreign`
   // if the lease no longer exists or has a different id, and what the store throws.
   static std::shared_ptr<WritingRight> open(Store& store, const std::string& path, uint64_t id,
@@ -48,9 +48,9 @@ class SHEAF_EXPORT WritingRight : private NonCopyable {
   ~WritingRight() { end(); }
 
   // Returns true unless the lease is known to be missing or to have a different id.
-  bool holds(Look look) noexcept;
+  bool holds(LeaseCheck look) noexcept;
   // Throws `foreign` if holds() returns false. Every later call then throws the same error.
-  void require(Look look);
+  void require(LeaseCheck look);
   // Ends writing: closes the lease if open() has opened it.
   void end() noexcept;
 
@@ -59,7 +59,7 @@ class SHEAF_EXPORT WritingRight : private NonCopyable {
   Error loss() const;
 
   Store& store_;
-  const Lease lease_;
+  const LeaseReference lease_;
   const std::shared_ptr<File> file_;
   const std::chrono::milliseconds beat_;
   std::atomic<bool> closes_ = false;  // end() closes the file

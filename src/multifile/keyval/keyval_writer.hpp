@@ -28,7 +28,7 @@ void write_record(WriteStream& stream, ByteOrder metadata_order, uint64_t key,
 
 // Appends one record in native byte order to the window, without a call of the stream, if all of the record
 // fits. Otherwise returns false and changes nothing.
-inline bool put_record(Window& window, uint64_t key, const void* value, size_t bytes) {
+inline bool put_record(StreamWindow& window, uint64_t key, const void* value, size_t bytes) {
   const auto room = static_cast<size_t>(window.end - window.at);
   if (room < record_header_bytes || bytes > room - record_header_bytes) return false;
   const uint64_t length = bytes;

@@ -41,9 +41,9 @@ inline constexpr int64_t overruns_read_at_once = 8 << 10;  // block sizes
 inline constexpr size_t written_at_once = 128 << 10;  // block sizes: 1 MiB
 // tasks; number of chunk sizes and other values read at a time from a file that was never closed
 inline constexpr int64_t recovered_at_once = 64 << 10;
-inline constexpr int32_t files_counted_at_once = 4096;      // in one reduction: 32 KiB
-inline constexpr int64_t edge_rows_at_once = 4096;          // tasks
-inline constexpr int64_t edges_copied_at_once = 256 << 10;  // bytes
-inline constexpr int64_t places_at_once = 128 << 10;        // entries of a mapping: 1 MiB
+inline constexpr int32_t files_counted_at_once = 4096;                // in one reduction: 32 KiB
+inline constexpr int64_t boundary_rows_at_once = 4096;                // tasks
+inline constexpr int64_t boundary_blocks_copied_at_once = 256 << 10;  // bytes
+inline constexpr int64_t places_at_once = 128 << 10;                  // entries of a mapping: 1 MiB
 
 }  // namespace sheaf::metadata_constants

@@ -9,8 +9,8 @@
 
 namespace sheaf {
 
-void Edges::set(const JournalKey& key, int64_t unit, int64_t data_start, int64_t skip,
-                std::vector<Row> rows) {
+void BoundaryBlocks::set(const JournalKey& key, int64_t unit, int64_t data_start, int64_t skip,
+                         std::vector<BoundaryRow> rows) {
   close();
   key_ = key;
   header_ = {key.identity, key.ntasks, key.hosts.mine, unit, data_start, skip};
@@ -18,16 +18,16 @@ void Edges::set(const JournalKey& key, int64_t unit, int64_t data_start, int64_t
   end();
   if (unit == 0 || skip == 0) return;
   in_use_ = true;
-  std::vector<layout::EdgeRange> ranges;
-  for (const Row& row : rows_) ranges.push_back({row.where.begin, row.where.end, row.where.from, 0});
-  map_ = layout::EdgeMap(unit, data_start, skip, std::move(ranges));
+  std::vector<layout::BoundaryExtent> ranges;
+  for (const BoundaryRow& row : rows_) ranges.push_back({row.where.begin, row.where.end, row.where.from, 0});
+  map_ = layout::BoundaryMap(unit, data_start, skip, std::move(ranges));
   shift_ = format::edges_shift(header_);
 }
 
 // Opens the boundary file and writes its header and rows before any bytes of boundary blocks are written. All
 // tasks of the host write the same header. Readers ignore rows left by an earlier file of that name, because
 // the hash of each row includes the identity of its physical file.
-File& Edges::file() {
+File& BoundaryBlocks::file() {
   if (file_) return *file_;
   if (announces_ && key_.has_identity()) announce_hosts(store_, path_, key_.header());
   const std::string name = format::edges_name(place_beside(store_, path_), header_.host);
@@ -39,21 +39,21 @@ File& Edges::file() {
     throw file_error(Code::foreign, name, "is not what Sheaf keeps beside '" + path_ + "', but another file");
   if (const auto wanted = format::encode(header_); found < head.size() || head != wanted)
     file->write_at(wanted, 0);
-  for (const Row& row : rows_) copy_earlier(row, *file);
+  for (const BoundaryRow& row : rows_) copy_earlier(row, *file);
   if (earlier_) file->sync();  // a row promises readers that the copied bytes are stored
-  for (const Row& row : rows_)
+  for (const BoundaryRow& row : rows_)
     file->write_at(format::encode(row.where, header_, row.task), format::edges_row_offset(row.task));
   file_ = std::move(file);
   was_open_ = true;
   return *file_;
 }
 
-void Edges::copy_earlier(const Row& row, File& to) {
+void BoundaryBlocks::copy_earlier(const BoundaryRow& row, File& to) {
   if (row.before == 0) return;
   std::vector<std::byte> bytes;
   map_.for_each_part(row.where.begin + row.where.from * header_.skip, row.before,
                      [&](int64_t at, int64_t length, const auto& part) {
-                       if (!part.is_edge) return true;
+                       if (!part.is_boundary) return true;
                        bytes.resize(static_cast<size_t>(length));
                        if (earlier_->read_at(bytes, at) != bytes.size())
                          throw file_error(Code::io, path_,
@@ -63,55 +63,58 @@ void Edges::copy_earlier(const Row& row, File& to) {
                      });
 }
 
-void Edges::sync() {
+void BoundaryBlocks::sync() {
   if (!file_) return;
   file_->sync();
   if (!named_) store_.sync_name(file_->path());
   named_ = true;
 }
 
-void Edges::remove() {
+void BoundaryBlocks::remove() {
   close();
   if (was_open_)
     attempt([&] { store_.remove(format::edges_name(place_beside(store_, path_), header_.host)); });
 }
 
-void Edges::close() {
+void BoundaryBlocks::close() {
   if (const auto file = std::exchange(file_, nullptr)) attempt([&] { file->close(); });
   named_ = false;
 }
 
 void BoundaryFile::write_at(std::span<const std::byte> data, int64_t offset) {
-  edges_->map().for_each_part(offset, std::ssize(data), [&](int64_t at, int64_t length, const auto& part) {
-    const auto piece = data.subspan(static_cast<size_t>(at - offset), static_cast<size_t>(length));
-    part.is_edge ? edges_->write(piece, at) : inner().write_at(piece, at);
-    return true;
-  });
+  boundary_blocks_->map().for_each_part(
+      offset, std::ssize(data), [&](int64_t at, int64_t length, const auto& part) {
+        const auto piece = data.subspan(static_cast<size_t>(at - offset), static_cast<size_t>(length));
+        part.is_boundary ? boundary_blocks_->write(piece, at) : inner().write_at(piece, at);
+        return true;
+      });
 }
 
 void BoundaryFile::write_pieces(std::span<const Piece<const std::byte>> pieces) {
-  const auto has_no_edge = [&](const Piece<const std::byte>& piece) {
-    const auto part = edges_->map().part_at(piece.offset);
-    return !part.is_edge && piece.end() <= part.end;
+  const auto has_no_boundary_block = [&](const Piece<const std::byte>& piece) {
+    const auto part = boundary_blocks_->map().part_at(piece.offset);
+    return !part.is_boundary && piece.end() <= part.end;
   };
-  std::ranges::all_of(pieces, has_no_edge) ? inner().write_pieces(pieces) : File::write_pieces(pieces);
+  std::ranges::all_of(pieces, has_no_boundary_block) ? inner().write_pieces(pieces)
+                                                     : File::write_pieces(pieces);
 }
 
 size_t BoundaryFile::read_at(std::span<std::byte> data, int64_t offset) {
-  if (!edges_->is_made()) return inner().read_at(data, offset);
+  if (!boundary_blocks_->is_made()) return inner().read_at(data, offset);
   size_t done = 0;
-  edges_->map().for_each_part(offset, std::ssize(data), [&](int64_t at, int64_t length, const auto& part) {
-    const auto piece = data.subspan(static_cast<size_t>(at - offset), static_cast<size_t>(length));
-    const size_t got = part.is_edge ? edges_->read(piece, at) : inner().read_at(piece, at);
-    done += got;
-    return got == piece.size();
-  });
+  boundary_blocks_->map().for_each_part(
+      offset, std::ssize(data), [&](int64_t at, int64_t length, const auto& part) {
+        const auto piece = data.subspan(static_cast<size_t>(at - offset), static_cast<size_t>(length));
+        const size_t got = part.is_boundary ? boundary_blocks_->read(piece, at) : inner().read_at(piece, at);
+        done += got;
+        return got == piece.size();
+      });
   return done;
 }
 
-FileDescriptor BoundaryFile::descriptor(DescriptorKind whose) {
-  if (!edges_->in_use() || whose == DescriptorKind::reader) return inner().descriptor(whose);
-  if (whose == DescriptorKind::file) return {};
+FileDescriptor BoundaryFile::descriptor(DescriptorKind kind) {
+  if (!boundary_blocks_->in_use() || kind == DescriptorKind::reader) return inner().descriptor(kind);
+  if (kind == DescriptorKind::file) return {};
   throw file_error(
       Code::unsupported, path(),
       "is written by several hosts that share parts of it, which a descriptor cannot keep apart: "
@@ -119,9 +122,10 @@ FileDescriptor BoundaryFile::descriptor(DescriptorKind whose) {
       "(files=node)");
 }
 
-std::shared_ptr<File> edged(std::shared_ptr<File> file, std::shared_ptr<Edges> edges) {
-  if (!edges) return file;
-  return std::make_shared<BoundaryFile>(std::move(file), std::move(edges));
+std::shared_ptr<File> boundary_file(std::shared_ptr<File> file,
+                                    std::shared_ptr<BoundaryBlocks> boundary_blocks) {
+  if (!boundary_blocks) return file;
+  return std::make_shared<BoundaryFile>(std::move(file), std::move(boundary_blocks));
 }
 
 }  // namespace sheaf

@@ -20,14 +20,14 @@
 namespace sheaf {
 
 // The boundary blocks of one physical file, for the tasks of one process. Local. Not thread-safe.
-class Edges {
+class BoundaryBlocks {
  public:
   // `store` must outlive the object. If `journal` is true, the object announces the boundary blocks in the
   // journal, so that readers of an unclosed file find them.
-  Edges(Store& store, std::string physical_file, bool journal)
+  BoundaryBlocks(Store& store, std::string physical_file, bool journal)
       : store_(store), path_(std::move(physical_file)), announces_(journal) {}
 
-  struct Row {
+  struct BoundaryRow {
     int64_t task = 0;  // number in the physical file
     format::EdgesRow where;
     // Bytes from where.begin on, in round where.from, that an earlier program has written.
@@ -35,11 +35,12 @@ class Edges {
   };
   // Sets the runs (docs/format.md, section 18) in which this process writes. Call before the first write.
   // `unit` is the shared granularity in bytes, equal on all tasks; 0: no boundary blocks.
-  void set(const JournalKey& key, int64_t unit, int64_t data_start, int64_t skip, std::vector<Row> rows);
+  void set(const JournalKey& key, int64_t unit, int64_t data_start, int64_t skip,
+           std::vector<BoundaryRow> rows);
   // Call before set() if an earlier program has written to the physical file. Its bytes in boundary blocks
   // are copied, so that readers of an unclosed file find all bytes of such a block in one place.
   void keep_earlier(std::shared_ptr<File> physical_file) { earlier_ = std::move(physical_file); }
-  const layout::EdgeMap& map() const { return map_; }
+  const layout::BoundaryMap& map() const { return map_; }
   bool in_use() const { return in_use_; }
   // Returns true if the boundary file is open. The first write to a boundary block opens it.
   bool is_made() const { return file_ != nullptr; }
@@ -64,15 +65,15 @@ class Edges {
 
  private:
   File& file();
-  void copy_earlier(const Row& row, File& to);
+  void copy_earlier(const BoundaryRow& row, File& to);
 
   Store& store_;
   const std::string path_;
   const bool announces_;
-  layout::EdgeMap map_;
+  layout::BoundaryMap map_;
   JournalKey key_;
   format::EdgesHeader header_;
-  std::vector<Row> rows_;
+  std::vector<BoundaryRow> rows_;
   std::shared_ptr<File> earlier_;
   int64_t shift_ = 0;
   std::shared_ptr<File> file_;
@@ -81,27 +82,28 @@ class Edges {
   bool named_ = false;  // the directory entry would survive a power loss
 };
 
-// The physical file as its tasks access it. Redirects accesses to boundary blocks to `edges`.
+// The physical file as its tasks access it. Redirects accesses to boundary blocks to `boundary_blocks`.
 class BoundaryFile final : public ForwardingFile {
  public:
-  BoundaryFile(std::shared_ptr<File> inner, std::shared_ptr<Edges> edges)
-      : ForwardingFile(std::move(inner)), edges_(std::move(edges)) {}
+  BoundaryFile(std::shared_ptr<File> inner, std::shared_ptr<BoundaryBlocks> boundary_blocks)
+      : ForwardingFile(std::move(inner)), boundary_blocks_(std::move(boundary_blocks)) {}
 
   void write_at(std::span<const std::byte> data, int64_t offset) override;
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override;
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   void sync() override {
     inner().sync();
-    edges_->sync();
+    boundary_blocks_->sync();
   }
-  FileTraits traits() override { return edges_->in_use() ? FileTraits{} : inner().traits(); }
-  FileDescriptor descriptor(DescriptorKind whose) override;
+  FileTraits traits() override { return boundary_blocks_->in_use() ? FileTraits{} : inner().traits(); }
+  FileDescriptor descriptor(DescriptorKind kind) override;
 
  private:
-  const std::shared_ptr<Edges> edges_;
+  const std::shared_ptr<BoundaryBlocks> boundary_blocks_;
 };
 
-// Returns a BoundaryFile on top of `file`, or `file` itself if `edges` is null.
-std::shared_ptr<File> edged(std::shared_ptr<File> file, std::shared_ptr<Edges> edges);
+// Returns a BoundaryFile on top of `file`, or `file` itself if `boundary_blocks` is null.
+std::shared_ptr<File> boundary_file(std::shared_ptr<File> file,
+                                    std::shared_ptr<BoundaryBlocks> boundary_blocks);
 
 }  // namespace sheaf

@@ -27,7 +27,7 @@ struct Beside {
 
 class RejoinedFile final : public ForwardingFile {
  public:
-  RejoinedFile(std::shared_ptr<File> inner, layout::EdgeMap map, std::vector<Beside> hosts)
+  RejoinedFile(std::shared_ptr<File> inner, layout::BoundaryMap map, std::vector<Beside> hosts)
       : ForwardingFile(std::move(inner)), map_(std::move(map)), hosts_(std::move(hosts)) {}
 
   // Returns a size that includes boundary blocks beyond the end of the physical file.
@@ -42,8 +42,9 @@ class RejoinedFile final : public ForwardingFile {
     const int64_t length = std::clamp<int64_t>(status().size - offset, 0, std::ssize(data));
     map_.for_each_part(offset, length, [&](int64_t at, int64_t bytes, const auto& part) {
       const auto piece = data.subspan(static_cast<size_t>(at - offset), static_cast<size_t>(bytes));
-      const size_t got = part.is_edge ? hosts_[part.place].file->read_at(piece, at + hosts_[part.place].shift)
-                                      : inner().read_at(piece, at);
+      const size_t got = part.is_boundary
+                             ? hosts_[part.place].file->read_at(piece, at + hosts_[part.place].shift)
+                             : inner().read_at(piece, at);
       std::ranges::fill(piece.subspan(got), std::byte{});
       return true;
     });
@@ -53,8 +54,8 @@ class RejoinedFile final : public ForwardingFile {
     const int64_t size = status().size;
     return space == Space::data ? std::min(offset, size) : std::max(offset, size);
   }
-  FileDescriptor descriptor(DescriptorKind whose) override {
-    if (whose == DescriptorKind::file) return {};
+  FileDescriptor descriptor(DescriptorKind kind) override {
+    if (kind == DescriptorKind::file) return {};
     throw file_error(Code::unsupported, path(),
                      "was never closed, and parts of it are in other files, which a descriptor cannot show; "
                      "`sheaf repair` it first");
@@ -65,7 +66,7 @@ class RejoinedFile final : public ForwardingFile {
   }
 
  private:
-  const layout::EdgeMap map_;
+  const layout::BoundaryMap map_;
   const std::vector<Beside> hosts_;
 };
 
@@ -84,28 +85,30 @@ int32_t hosts_of(Store& store, const std::string& place, const format::Identity&
 
 // Adds the runs of the tasks that have written on this host.
 void add_runs(const format::EdgesHeader& header, File& file, size_t place,
-              std::vector<layout::EdgeRange>& runs) {
-  using Bytes = std::array<std::byte, format::edges_row_size>;
-  layout::for_each_slice<Bytes>(0, header.ntasks, metadata_constants::edge_rows_at_once,
-                                [&](int64_t task, std::span<Bytes> rows) {
-                                  std::ranges::fill(rows, Bytes{});
-                                  file.read_at(std::as_writable_bytes(rows), format::edges_row_offset(task));
-                                  for (const Bytes& bytes : rows)
-                                    if (const auto row = format::decode_edges_row(bytes, header, task++))
-                                      runs.push_back({row->begin, row->end, row->from, place});
-                                });
+              std::vector<layout::BoundaryExtent>& runs) {
+  using EdgesRowBytes = std::array<std::byte, format::edges_row_size>;
+  layout::for_each_slice<EdgesRowBytes>(
+      0, header.ntasks, metadata_constants::boundary_rows_at_once,
+      [&](int64_t task, std::span<EdgesRowBytes> rows) {
+        std::ranges::fill(rows, EdgesRowBytes{});
+        file.read_at(std::as_writable_bytes(rows), format::edges_row_offset(task));
+        for (const EdgesRowBytes& bytes : rows)
+          if (const auto row = format::decode_edges_row(bytes, header, task++))
+            runs.push_back({row->begin, row->end, row->from, place});
+      });
 }
 
 }  // namespace
 
-std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file, layout::EdgeMap* where) {
+std::shared_ptr<File> with_boundary_blocks(Store& store, std::shared_ptr<File> file,
+                                           layout::BoundaryMap* where) {
   MetadataReader reader(*file);
   const auto extension = reader.extension();
   if (!extension) return file;
   const format::Identity& identity = extension->identity;
   std::optional<format::EdgesHeader> layout;
   std::vector<Beside> hosts;
-  std::vector<layout::EdgeRange> runs;
+  std::vector<layout::BoundaryExtent> runs;
   const std::string place = place_of_journals(store, file->path());
   const int32_t count = hosts_of(store, place, identity);
   for (int32_t host = 0; host < count; ++host) {
@@ -122,18 +125,19 @@ std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file, layou
     hosts.push_back({std::move(beside), format::edges_shift(*layout)});
   }
   if (runs.empty()) return file;
-  layout::EdgeMap map(layout->unit, layout->data_start, layout->skip, std::move(runs));
+  layout::BoundaryMap map(layout->unit, layout->data_start, layout->skip, std::move(runs));
   if (where) *where = map;
   return std::make_shared<RejoinedFile>(std::move(file), std::move(map), std::move(hosts));
 }
 
-void copy_edges(File& edged, const layout::EdgeMap& map, File& target, int64_t offset, int64_t length) {
-  constexpr int64_t at_once = metadata_constants::edges_copied_at_once;
+void copy_boundary_blocks(File& boundary_file, const layout::BoundaryMap& map, File& target, int64_t offset,
+                          int64_t length) {
+  constexpr int64_t at_once = metadata_constants::boundary_blocks_copied_at_once;
   std::vector<std::byte> bytes;
   map.for_each_part(offset, length, [&](int64_t at, int64_t part_length, const auto& part) {
-    for (int64_t done = 0; part.is_edge && done < part_length; done += at_once) {
+    for (int64_t done = 0; part.is_boundary && done < part_length; done += at_once) {
       bytes.resize(static_cast<size_t>(std::min(at_once, part_length - done)));
-      bytes.resize(edged.read_at(bytes, at + done));
+      bytes.resize(boundary_file.read_at(bytes, at + done));
       target.write_at(bytes, at + done);
     }
     return true;

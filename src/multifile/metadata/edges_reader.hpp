@@ -13,10 +13,12 @@ namespace sheaf {
 // Returns `file` itself if it has none. Keeps a file open for every host with boundary blocks, and holds 24
 // bytes for every task that wrote some. Stores their positions in `map` unless it is null. Throws what the
 // store throws, and unsupported.
-std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file, layout::EdgeMap* map = nullptr);
+std::shared_ptr<File> with_boundary_blocks(Store& store, std::shared_ptr<File> file,
+                                           layout::BoundaryMap* map = nullptr);
 
 // Copies the bytes of [offset, offset + length) that are in boundary blocks to `target`, which is the file
-// itself or a copy. `edged` and `map` are those of with_edges().
-void copy_edges(File& edged, const layout::EdgeMap& map, File& target, int64_t offset, int64_t length);
+// itself or a copy. `boundary_file` and `map` are those of with_boundary_blocks().
+void copy_boundary_blocks(File& boundary_file, const layout::BoundaryMap& map, File& target, int64_t offset,
+                          int64_t length);
 
 }  // namespace sheaf

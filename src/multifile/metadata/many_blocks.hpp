@@ -19,12 +19,12 @@ struct SharedReader {
   format::Pointer pointer;
 
   // The reader, locked for one thread during the lifetime of the result.
-  struct Locked {
+  struct LockedReader {
     std::unique_lock<std::mutex> lock;
     MetadataReader* reader;
     MetadataReader* operator->() const { return reader; }
   };
-  Locked locked() { return {std::unique_lock(mutex), reader.get()}; }
+  LockedReader locked() { return {std::unique_lock(mutex), reader.get()}; }
 };
 
 class SHEAF_EXPORT ManyBlocks final : public BlockSource {

@@ -59,7 +59,7 @@ bool MetadataReader::reaches(int64_t end) {
   if (end <= std::max(opened_size_, file_size_)) return true;
   file_size_ = regular_size(file_);
   if (end <= file_size_) return true;
-  file_.renew();  // this host may have cached an old size of the file
+  file_.revalidate();  // this host may have cached an old size of the file
   file_size_ = regular_size(file_);
   return end <= file_size_;
 }

@@ -25,13 +25,16 @@ struct Border {
 
 MetadataPartition::MetadataPartition(Comm& comm, int64_t rows, Slicing slicing, int root)
     : all_(comm), comm_(&comm), slicing_(slicing), root_(root) {
-  const int64_t tasks_per_leader = leader_group(static_cast<int>(std::clamp<int64_t>(rows, 1, INT32_MAX)));
-  const int64_t wanted = std::max<int64_t>(1, (rows + tasks_per_leader - 1) / tasks_per_leader);
-  const int64_t leaders = slicing == Slicing::whole ? 1 : std::min<int64_t>(wanted, comm.size());
-  const int64_t groups = format::groups_of(std::max<int64_t>(1, (rows + leaders - 1) / leaders));
-  for (int64_t l = 0; l <= leaders; ++l)
-    begins_.push_back(l == leaders ? rows : std::min(rows, l * groups * format::group_tasks));
-  for (int l = 0; l < leaders; ++l)
+  const int64_t tasks_per_metadata_writer =
+      metadata_writer_group(static_cast<int>(std::clamp<int64_t>(rows, 1, INT32_MAX)));
+  const int64_t wanted =
+      std::max<int64_t>(1, (rows + tasks_per_metadata_writer - 1) / tasks_per_metadata_writer);
+  const int64_t metadata_writers = slicing == Slicing::whole ? 1 : std::min<int64_t>(wanted, comm.size());
+  const int64_t groups =
+      format::groups_of(std::max<int64_t>(1, (rows + metadata_writers - 1) / metadata_writers));
+  for (int64_t l = 0; l <= metadata_writers; ++l)
+    begins_.push_back(l == metadata_writers ? rows : std::min(rows, l * groups * format::group_tasks));
+  for (int l = 0; l < metadata_writers; ++l)
     if (process_of(l) == comm.rank()) number_ = l;
   find_own();
 }
@@ -39,7 +42,7 @@ MetadataPartition::MetadataPartition(Comm& comm, int64_t rows, Slicing slicing, 
 MetadataPartition::MetadataPartition(Comm& comm, Slicing slicing, int root)
     : all_(comm), comm_(&comm), slicing_(slicing), root_(slicing == Slicing::whole ? root : 0) {
   const int64_t all = comm.size();
-  const int64_t group = slicing == Slicing::groups ? leader_group(comm.size()) : all;
+  const int64_t group = slicing == Slicing::groups ? metadata_writer_group(comm.size()) : all;
   const int64_t grain = std::lcm<int64_t>(comm.grain(), group < all ? format::group_tasks : 1);
   rows_per_slice_ = std::min((group + grain - 1) / grain * grain, std::max(group, all));
   slices_ = static_cast<int>((all + rows_per_slice_ - 1) / rows_per_slice_);
@@ -55,7 +58,7 @@ MetadataPartition::MetadataPartition(Comm& comm, Slicing slicing, int root)
 }
 
 void MetadataPartition::find_own() {
-  if (!leads()) return;
+  if (!is_metadata_writer()) return;
   const auto n = static_cast<size_t>(number_);
   first_ = begins_[n];
   count_ = begins_[n + 1] - first_;
@@ -75,19 +78,19 @@ int64_t MetadataPartition::largest() const {
   return most;
 }
 
-int MetadataPartition::leader_of(int64_t row) const {
+int MetadataPartition::metadata_writer_of(int64_t row) const {
   if (begins_.empty()) return 0;
   return static_cast<int>(std::upper_bound(begins_.begin() + 1, begins_.end() - 1, row) - begins_.begin()) -
          1;
 }
 
 std::vector<std::byte> MetadataPartition::answer(Gathered pieces) {
-  if (leads() && pieces.sizes.size() != static_cast<size_t>(comm_->size())) {
+  if (is_metadata_writer() && pieces.sizes.size() != static_cast<size_t>(comm_->size())) {
     pieces.bytes.clear();
     pieces.sizes.assign(static_cast<size_t>(comm_->size()), 0);
   }
   std::vector<std::byte> joined;
-  for (int l = 0; l < leaders(); ++l) {
+  for (int l = 0; l < metadata_writers(); ++l) {
     std::vector<std::byte> piece = comm_->scatter(l == number_ ? pieces : Gathered{}, process_of(l));
     if (l == 0) {
       joined = std::move(piece);
@@ -99,13 +102,13 @@ std::vector<std::byte> MetadataPartition::answer(Gathered pieces) {
 }
 
 std::vector<FileSums> MetadataPartition::add_up(std::span<const Segment> segments,
-                                                std::span<const SegmentSums> own, Totals totals) {
+                                                std::span<const SegmentSums> own, WantedSums totals) {
   std::vector<FileSums> found;
   for (const SegmentSums& s : own) found.push_back({0, s.sum, s.largest});
   if (by_rank()) {  // one file, with one segment per metadata task
     if (slices_ == 1) return found;
     SegmentSums mine = own.empty() ? SegmentSums{} : own[0];
-    if (totals == Totals::all) all_.all_max(std::span(&mine.largest, 1));
+    if (totals == WantedSums::all) all_.all_max(std::span(&mine.largest, 1));
     std::optional<PrefixedSum> sum;
     (void)attempt([&] { sum = prefixed_sum(all_, mine.sum); });
     if (!found.empty())
@@ -117,7 +120,7 @@ std::vector<FileSums> MetadataPartition::add_up(std::span<const Segment> segment
   const std::vector<Border> all = share(border);
   for (size_t s = 0; s < segments.size(); ++s) {
     FileSums& sums = found[s];
-    for (int l = 0; l < leaders(); ++l) {
+    for (int l = 0; l < metadata_writers(); ++l) {
       const Border& b = all[static_cast<size_t>(l)];
       const bool before = l < number_;
       if (l == number_ || (before ? b.last_file : b.first_file) != segments[s].file) continue;

@@ -83,11 +83,11 @@ class MetadataPartition {
 
   int64_t first() const { return first_; }  // first row of this process's slice
   int64_t count() const { return count_; }  // number of its rows; 0 if this process is no metadata task
-  bool leads() const { return number_ >= 0; }
+  bool is_metadata_writer() const { return number_ >= 0; }
   // Returns the number of metadata tasks that this process communicates with.
-  int leaders() const { return by_rank() ? 1 : static_cast<int>(std::ssize(begins_)) - 1; }
-  int leader_of(int64_t row) const;
-  int64_t largest() const;                // rows in the largest slice of leaders()
+  int metadata_writers() const { return by_rank() ? 1 : static_cast<int>(std::ssize(begins_)) - 1; }
+  int metadata_writer_of(int64_t row) const;
+  int64_t largest() const;                // rows in the largest slice of metadata_writers()
   int number() const { return number_; }  // index of this process among the metadata tasks, or -1
   bool by_rank() const { return rows_per_slice_ > 0; }
   // For rows by rank: return the number of slices, and the rows of each except the last.
@@ -99,9 +99,9 @@ class MetadataPartition {
   // nothing on other processes.
   template <class Record>
   Gathered collect(std::span<const Record> records) {
-    return collect_pieces([&](int leader) {
-      const auto end =
-          std::ranges::find_if(records, [&](const Record& r) { return leader_of(r.row) != leader; });
+    return collect_pieces([&](int metadata_writer) {
+      const auto end = std::ranges::find_if(
+          records, [&](const Record& r) { return metadata_writer_of(r.row) != metadata_writer; });
       const auto piece = records.first(static_cast<size_t>(end - records.begin()));
       records = records.subspan(piece.size());
       return std::as_bytes(piece);
@@ -112,15 +112,15 @@ class MetadataPartition {
   template <class PieceOf>
   Gathered collect_pieces(PieceOf&& piece_of) {
     Gathered mine;
-    for (int l = 0; l < leaders(); ++l) {
+    for (int l = 0; l < metadata_writers(); ++l) {
       Gathered all = collect_piece(l, piece_of(l));
       if (l == number_) mine = std::move(all);
     }
     return mine;
   }
-  // Like collect_pieces(), for the metadata task `leader` only.
-  Gathered collect_piece(int leader, std::span<const std::byte> piece) {
-    return comm_->gather(piece, process_of(leader));
+  // Like collect_pieces(), for the metadata task `metadata_writer` only.
+  Gathered collect_piece(int metadata_writer, std::span<const std::byte> piece) {
+    return comm_->gather(piece, process_of(metadata_writer));
   }
 
   // Reverse of collect(): sends one piece from each metadata task to each process. Collective. Returns the
@@ -140,29 +140,30 @@ class MetadataPartition {
   }
 
   // Members of FileSums that add_up() must compute: all, or all but `largest`.
-  enum class Totals : uint8_t { all, sums };
+  enum class WantedSums : uint8_t { all, sums };
   // Returns the sums over the physical file of each of `segments`, the segments of this metadata task. `own`
-  // contains the sums over these segments. Collective. With Totals::sums, `largest` may be that of the
+  // contains the sums over these segments. Collective. With WantedSums::sums, `largest` may be that of the
   // segment.
   std::vector<FileSums> add_up(std::span<const Segment> segments, std::span<const SegmentSums> own,
-                               Totals totals = Totals::all);
+                               WantedSums totals = WantedSums::all);
   // Sends `mine` of every metadata task to all processes that communicate with it. Collective. Returns the
   // values in the order of metadata tasks. Ignores `mine` on processes that are no metadata tasks.
   template <class Fact>
   std::vector<Fact> share(const Fact& mine) {
     static_assert(sizeof(Fact) % sizeof(int64_t) == 0);
-    std::vector<int64_t> values(static_cast<size_t>(leaders()) * sizeof(Fact) / sizeof(int64_t));
+    std::vector<int64_t> values(static_cast<size_t>(metadata_writers()) * sizeof(Fact) / sizeof(int64_t));
     auto* facts = reinterpret_cast<std::byte*>(values.data());
-    if (leads()) std::memcpy(facts + static_cast<size_t>(number_) * sizeof(Fact), &mine, sizeof(Fact));
+    if (is_metadata_writer())
+      std::memcpy(facts + static_cast<size_t>(number_) * sizeof(Fact), &mine, sizeof(Fact));
     comm_->all_sum(values);
-    std::vector<Fact> all(static_cast<size_t>(leaders()));
+    std::vector<Fact> all(static_cast<size_t>(metadata_writers()));
     std::memcpy(all.data(), facts, values.size() * sizeof(int64_t));
     return all;
   }
 
  private:
-  int process_of(int leader) const {
-    return static_cast<int>(root_ + int64_t{leader} * comm_->size() / leaders());
+  int process_of(int metadata_writer) const {
+    return static_cast<int>(root_ + int64_t{metadata_writer} * comm_->size() / metadata_writers());
   }
   void find_own();
 

@@ -91,7 +91,7 @@ Pointer MetadataReader::recover_pointer() {
   const auto end = layout::end_of_rounds(header_.ntasks, header_.fsblksize, most, skip);
   if (!end || most > INT32_MAX)
     damaged("its journal speaks of " + std::to_string(most) + " blocks, more than a file can hold");
-  return {static_cast<int32_t>(most), *end, journal_ ? TableSource::journal : TableSource::nothing};
+  return {static_cast<int32_t>(most), *end, journal_ ? TableSource::journal : TableSource::none};
 }
 
 // Finds a complete block table at the end of a file without a journal. If there is one, all data are written,
@@ -126,7 +126,7 @@ std::optional<Pointer> MetadataReader::find_unmarked_table(int64_t skip) {
 // no close has written a pointer.
 std::optional<Pointer> MetadataReader::table_of(const Pointer& p) {
   if (p.source == TableSource::unmarked) return Pointer{p.maxblocks, p.varheader};
-  if (p.source == TableSource::nothing || journal_) return std::nullopt;
+  if (p.source == TableSource::none || journal_) return std::nullopt;
   if (closed_) return closed_;
   open_journal();
   if (journal_) return std::nullopt;
@@ -141,7 +141,7 @@ void MetadataReader::recover_counts(const Pointer& p, int64_t first, std::span<i
   if (const auto table = table_of(p)) {
     read_block_counts(*table, first, values);
     for (int64_t& count : values) count = std::min<int64_t>(count, p.maxblocks);
-  } else if (p.source == TableSource::nothing) {
+  } else if (p.source == TableSource::none) {
     std::ranges::fill(values, 1);
   } else {
     journal_->read_counts(first, p.maxblocks, values);
@@ -154,7 +154,7 @@ void MetadataReader::recover_sizes(const Pointer& p, int64_t round, int64_t firs
   // Values for more than one round are requested only for all tasks of the file.
   for (; !values.empty(); ++round) {
     const auto row = values.first(std::min(values.size(), static_cast<size_t>(header_.ntasks - first)));
-    if (p.source == TableSource::nothing) {
+    if (p.source == TableSource::none) {
       std::ranges::fill(row, 0);
     } else {
       journal_->read_sizes(round, first, row);

@@ -26,7 +26,7 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
   if (!problem)
     problem = attempt([&] {
       parsed = parse_open_mode(mode);
-      if (parsed.direction == Direction::none)
+      if (parsed.direction == OpenDirection::none)
         throw Error(Code::invalid_argument, "unknown file mode '" + mode + "' for '" + path +
                                                 "': it must contain a word to read (rb) or to write (wb)");
     });
@@ -76,12 +76,13 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
   return parsed;
 }
 
-int leader_group(int ntasks) {
-  constexpr int max_leaders = 64;
+int metadata_writer_group(int ntasks) {
+  constexpr int max_metadata_writers = 64;
   constexpr int fewest_tasks = format::group_tasks;
-  const int leaders = std::clamp((ntasks + fewest_tasks - 1) / fewest_tasks, 1, max_leaders);
-  const int share = (ntasks + leaders - 1) / leaders;
-  return leaders == 1 ? share : (share + fewest_tasks - 1) / fewest_tasks * fewest_tasks;
+  const int metadata_writers =
+      std::clamp((ntasks + fewest_tasks - 1) / fewest_tasks, 1, max_metadata_writers);
+  const int share = (ntasks + metadata_writers - 1) / metadata_writers;
+  return metadata_writers == 1 ? share : (share + fewest_tasks - 1) / fewest_tasks * fewest_tasks;
 }
 
 JournalHosts find_hosts(Comm& all, Comm& local, const exchange::Nodes* known) {

@@ -36,7 +36,7 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
 // Returns the number of tasks per metadata writer in a physical file of `ntasks` tasks. The metadata writers
 // are the tasks with local rank 0, g, 2g, ... for this number g, at most 64. All except the last have a
 // multiple of 1024 tasks, so that whole groups with checksums belong to one metadata writer.
-int leader_group(int ntasks);
+int metadata_writer_group(int ntasks);
 
 // Returns the hosts of the tasks in `local`, which write one physical file, numbered as in
 // exchange::find_nodes(all). Collective over `all` and over its part `local`. `known` is null or the result

@@ -22,7 +22,7 @@ PhysicalFile load_opened_file(Store& store, std::shared_ptr<File> file, Checking
   f.pointer = reader->read_pointer();
   f.extension = reader->extension();
   f.table = std::make_shared<const TaskTable>(std::move(reader), f.pointer, max_held);
-  if (!f.pointer.complete()) f.file = with_edges(store, std::move(f.file));
+  if (!f.pointer.complete()) f.file = with_boundary_blocks(store, std::move(f.file));
   f.file = watched(std::move(f.file), FileIdentity::of(f.header, f.pointer, f.extension));
   return f;
 }

@@ -23,7 +23,8 @@ void SliceSums::add(int64_t count, std::span<const std::byte> here, int source) 
   if (follows) in_rounds_ += count;
 }
 
-std::span<const std::byte> SliceSums::take_from_window(const Task& task, int64_t most, SumRounds& rounds) {
+std::span<const std::byte> SliceSums::take_from_window(const TaskSums& task, int64_t most,
+                                                       SumRounds& rounds) {
   const int64_t in_window = from_rounds_ % sums_of_window;
   if (in_window == 0) {
     window_ = {};  // frees memory before the next one is allocated
@@ -50,7 +51,7 @@ void SliceSums::take(int64_t count, SumRounds& rounds,
   while (count > 0) {
     if (task_ == tasks_.size())
       throw Error(Code::mismatch, "there are fewer checksums than the slice is said to have");
-    const Task& task = tasks_[task_];
+    const TaskSums& task = tasks_[task_];
     if (of_task_ == task.count) {
       ++task_;
       of_task_ = 0;

@@ -93,14 +93,14 @@ class SliceSums {
             const std::function<void(std::span<const std::byte> sums)>& visit);
 
  private:
-  struct Task {
+  struct TaskSums {
     const std::byte* here;
     int64_t count;
     int source;
   };
-  std::span<const std::byte> take_from_window(const Task& task, int64_t most, SumRounds& rounds);
+  std::span<const std::byte> take_from_window(const TaskSums& task, int64_t most, SumRounds& rounds);
 
-  std::vector<Task> tasks_;
+  std::vector<TaskSums> tasks_;
   int64_t in_rounds_ = 0;
   // Position of take(): number of complete tasks, of checksums taken from the next task, and of checksums
   // taken from rounds.

@@ -57,7 +57,7 @@ bool TaskRows::gather(int64_t first, int64_t tasks) {
   std::vector<uint32_t> order(places.size());
   std::iota(order.begin(), order.end(), 0u);
   std::ranges::sort(order, {}, [&](uint32_t i) { return std::pair(places[i].file, places[i].local_rank); });
-  const auto batch = std::make_shared<Batch>();
+  const auto batch = std::make_shared<RowBatch>();
   batch->first = first;
   batch->rows.resize(places.size());
   std::vector<size_t> begins(places.size());

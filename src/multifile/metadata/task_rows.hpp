@@ -37,7 +37,7 @@ class SHEAF_EXPORT TaskRows {
 
  private:
   // Rows of consecutive tasks of a set, with the sizes of their blocks.
-  struct Batch {
+  struct RowBatch {
     int64_t first = 0;
     std::vector<TaskRow> rows;
     std::vector<int64_t> sizes;
@@ -45,8 +45,8 @@ class SHEAF_EXPORT TaskRows {
   bool gather(int64_t first, int64_t tasks);
 
   const Multifile* multifile_;
-  std::vector<FileRows> files_;   // one for a single file; one per file for a set held in memory
-  std::shared_ptr<Batch> batch_;  // of other sets
+  std::vector<FileRows> files_;      // one for a single file; one per file for a set held in memory
+  std::shared_ptr<RowBatch> batch_;  // of other sets
   int64_t tasks_at_once_ = 0;
   TaskRow row_;
 };

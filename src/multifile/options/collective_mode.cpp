@@ -39,7 +39,7 @@ bool apply_collective_word(CollectiveMode& mode, std::string_view word, std::str
     mode.forced_tasks = std::max<int64_t>(tasks, 0);
   } else if (key == "collectors") {
     mode.collectors = count_of(word, value, 1, INT32_MAX);
-    if (mode.forced == CollectiveMode::Forced::no) mode.forced = CollectiveMode::Forced::on;
+    if (mode.forced == CollectiveMode::Forced::none) mode.forced = CollectiveMode::Forced::on;
   } else if (key == "collector-hosts" || key == "collector-hosts-basic") {
     mode.hosts = {std::string(value), key == "collector-hosts"};
     std::ranges::replace(mode.hosts.text, comma_in_words, ',');
@@ -57,7 +57,7 @@ std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, i
   // Buddy copies require collective reading: possibly only one task of a file can access a copy, and reads it
   // for the other tasks.
   const bool asked = mode.buddies > 0 || (writes && (mode.wanted || mode.renumber));
-  if (mode.forced == Forced::off ? !(writes && mode.buddies > 0) : mode.forced == Forced::no && !asked)
+  if (mode.forced == Forced::off ? !(writes && mode.buddies > 0) : mode.forced == Forced::none && !asked)
     return std::nullopt;
   CollectivePlan plan{.merge = writes && mode.merge && mode.buddies == 0,
                       .equal = writes && mode.renumber,

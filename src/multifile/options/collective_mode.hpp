@@ -22,8 +22,8 @@ struct CollectiveMode {
   int buddies = 0;        // words `buddy`, `buddy=L`: number of copies
   // Words `collective=auto|off|N` and `collectors=N`, set by SION_COLLSIZE and SION_COLLNUM. They apply to
   // reading and writing, and override the words above.
-  enum class Forced : uint8_t { no, off, on };
-  Forced forced = Forced::no;
+  enum class Forced : uint8_t { none, off, on };
+  Forced forced = Forced::none;
   int64_t forced_tasks = 0;  // per collector; 0: automatic
   int64_t collectors = 0;    // per physical file; 0: not given
   HostPattern hosts;         // hosts with tasks that may collect

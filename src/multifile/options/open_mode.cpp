@@ -155,11 +155,11 @@ bool apply_switch(OpenMode& m, std::string_view word, std::string_view key) {
 // unknown.
 bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string_view value) {
   if (word == "w" || word == "wb" || word == "bw") {
-    m.direction = Direction::write;
+    m.direction = OpenDirection::write;
   } else if (word == "r" || word == "rb" || word == "br") {
-    if (m.direction != Direction::write) m.direction = Direction::read;
+    if (m.direction != OpenDirection::write) m.direction = OpenDirection::read;
   } else if (word == "a" || word == "append") {
-    m.direction = Direction::write;
+    m.direction = OpenDirection::write;
     m.append = true;
   } else if (word == "sionfwd") {
     throw Error(Code::invalid_argument, "open mode: 'sionfwd' needs SIONfwd, which this build does not have");
@@ -198,9 +198,9 @@ bool is_classic(std::string_view word) {
   return std::ranges::count(whole, word) > 0 || std::ranges::count(keys, key_of(word)) > 0;
 }
 
-// Treatment of blanks around the words of a list. `count`: blanks are significant in classic words and
-// trimmed from others. `vanish`: blanks are trimmed from all words.
-enum class Blanks : uint8_t { count, vanish };
+// Treatment of blanks around the words of a list. `significant`: blanks are significant in classic words and
+// trimmed from others. `ignored`: blanks are trimmed from all words.
+enum class Blanks : uint8_t { significant, ignored };
 
 void parse_words(OpenMode& m, std::string_view list, Blanks blanks) {
   for (const auto part : std::views::split(list, ',')) {
@@ -208,7 +208,7 @@ void parse_words(OpenMode& m, std::string_view list, Blanks blanks) {
     std::string_view word = trimmed(given);
     if (word.empty()) continue;
     bool known = true;
-    if (blanks == Blanks::count && is_classic(word)) {
+    if (blanks == Blanks::significant && is_classic(word)) {
       // Blanks after '=' belong to the value.
       known = given.starts_with(key_of(word)) && (given == word || word.find('=') != std::string_view::npos);
       word = given;
@@ -223,10 +223,10 @@ void parse_words(OpenMode& m, std::string_view list, Blanks blanks) {
 
 OpenMode parse_open_mode(std::string_view mode, std::string_view additions) {
   OpenMode m;
-  parse_words(m, mode, Blanks::count);
-  const Direction direction = m.direction;
+  parse_words(m, mode, Blanks::significant);
+  const OpenDirection direction = m.direction;
   const bool append = m.append;
-  parse_words(m, additions, Blanks::vanish);
+  parse_words(m, additions, Blanks::ignored);
   m.direction = direction;
   m.append = append;
   if (m.creates() && m.compression.on() &&

@@ -22,7 +22,7 @@
 
 namespace sheaf {
 
-enum class Direction : uint8_t { none, read, write };
+enum class OpenDirection : uint8_t { none, read, write };
 
 // Source of the number of physical files (word `files=`).
 enum class FilePolicy : uint8_t {
@@ -41,7 +41,7 @@ struct OpenMode {
     return wanted == one_block ? block : wanted;
   }
 
-  Direction direction = Direction::none;
+  OpenDirection direction = OpenDirection::none;
   bool append = false;  // continue writing at the ends of the streams of a complete multifile
   // Writing: SIGTERM flushes and records the data written so far, then ends the program.
   bool term_flush = false;
@@ -74,7 +74,7 @@ struct OpenMode {
   // identity is random, unless agree_on_call() has given the same one to all tasks.
   std::optional<format::Extension> extension() const;
   Checking checking() const { return checksums ? Checking::on : Checking::off; }
-  bool writes() const { return direction == Direction::write; }
+  bool writes() const { return direction == OpenDirection::write; }
   bool creates() const { return writes() && !append; }
 };
 

@@ -18,7 +18,7 @@ void LocalTasks::index() {
   files.clear();
   for (const int32_t number : numbers) {
     if (files.empty() || files.back().number != number) files.emplace_back().number = number;
-    ++files.back().own_tasks;
+    ++files.back().local_tasks;
   }
   for (OwnTask& t : tasks)
     t.file = static_cast<size_t>(std::ranges::lower_bound(files, t.place.file, {}, &OwnFile::number) -

@@ -28,11 +28,12 @@ struct OwnTask {
 // `handle` and `journal` of this file are parked here.
 struct OwnFile {
   int32_t number = 0;
-  int64_t own_tasks = 0;
+  int64_t local_tasks = 0;
   int64_t file_tasks = 0;
   int32_t fsblksize = 0;
   JournalKey key;
-  std::shared_ptr<Edges> edges;  // null unless writing on hosts without a common page cache
+  std::shared_ptr<BoundaryBlocks>
+      boundary_blocks;  // null unless writing on hosts without a common page cache
   std::shared_ptr<File> file;
   std::unique_ptr<StdioHandle> handle;
   std::unique_ptr<JournalWriter> journal;

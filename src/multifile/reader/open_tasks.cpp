@@ -155,7 +155,7 @@ void OpenTasks::read_rows(Comm& comm, const SetLead& lead, PartitionRows& tables
   agree(comm, attempt([&] {
           for (OwnFile& f : own.files) {
             f.file = tables_->open(f.number);
-            if (facts_.unclosed) f.file = with_edges(tables_->store(), std::move(f.file));
+            if (facts_.unclosed) f.file = with_boundary_blocks(tables_->store(), std::move(f.file));
             f.file = watched(std::move(f.file), lead.identity_of(f.number));
           }
           if (own.files.empty()) no_task = tables_->open(0);

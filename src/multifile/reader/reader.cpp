@@ -202,7 +202,7 @@ std::shared_ptr<OpenTasks> open_one_task(Store& store, GenerationStore& generati
     stored.sums = checks->check_tasks(
         group, std::min(format::group_tasks, h.ntasks - group))[static_cast<size_t>(local_rank - group)];
   }
-  if (facts.unclosed) stored.file = with_edges(store, std::move(stored.file));
+  if (facts.unclosed) stored.file = with_boundary_blocks(store, std::move(stored.file));
   stored.file = watched(std::move(stored.file), FileIdentity::of(h, p, reader.extension()));
   return std::make_shared<OpenTasks>(facts, all, task, h.ntasks, std::move(stored));
 }

@@ -114,11 +114,11 @@ class SHEAF_EXPORT Reader {
   };
   std::unique_ptr<Left> left_;
   Left& left();  // allocated at the first call
-  struct Collecting {
+  struct CollectiveReadState {
     CollectiveMeans means;
     std::unique_ptr<CollectiveReader> reader;
   };
-  std::unique_ptr<Collecting> collecting_;
+  std::unique_ptr<CollectiveReadState> collecting_;
 };
 
 }  // namespace sheaf

@@ -109,7 +109,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
     unloaded = attempt([&] {
       const FileIdentity identity = lead.identity_of(place.file);
       if (plan) static_cast<AggregatedReadFile&>(*file).know(unclosed, identity);
-      if (unclosed && !plan) file = with_edges(kept ? store : given, std::move(file));
+      if (unclosed && !plan) file = with_boundary_blocks(kept ? store : given, std::move(file));
       if (!plan) file = watched(std::move(file), identity);
       if (!plan) file = throttled(std::move(file), slots);  // collsize limits collective reading instead
       stored.filenumber = place.file;
@@ -138,7 +138,7 @@ void Reader::begin_collective(const CollectivePlan& plan, CollectiveMeans means)
       meeting, plan,
       means.mover ? Spread{} : Spread{exchange::find_nodes(*comm_), own.filenumber, own.nfiles});
   agree(*comm_, attempt([&] {
-    collecting_ = std::make_unique<Collecting>();
+    collecting_ = std::make_unique<CollectiveReadState>();
     collecting_->means = std::move(means);
     collecting_->reader = std::make_unique<CollectiveReader>(meeting, std::move(group), plan, stream_,
                                                              static_cast<AggregatedReadFile&>(stream_.file()),

@@ -92,11 +92,11 @@ FileFacts SetLead::facts() const {
 }
 
 std::shared_ptr<File> SetTables::open(int32_t number) const {
-  return open_patiently(*store_, name(number), Access::read);
+  return open_with_retries(*store_, name(number), Access::read);
 }
 
 std::shared_ptr<File> SetTables::open_member(int32_t number) const {
-  return open_patiently(*store_, name(number), Access::read, patience_with_members);
+  return open_with_retries(*store_, name(number), Access::read, member_timeout);
 }
 
 MetadataReader SetTables::reader_of(File& file) const {
@@ -237,7 +237,7 @@ std::vector<Readable> SetTables::read_rows(Comm& comm, MetadataPartition& slices
     for (size_t s = 0; s < segments.size(); ++s)
       sums[s] = read_segment(segments[s], lead, *open_file(segments[s].file), table, appends);
   });
-  const std::vector<FileSums> of_files = slices.add_up(segments, sums, MetadataPartition::Totals::sums);
+  const std::vector<FileSums> of_files = slices.add_up(segments, sums, MetadataPartition::WantedSums::sums);
   const Gathered asked = slices.by_rank() ? Gathered{} : slices.collect(wanted);
   Gathered answers;
   int64_t open = unclosed;

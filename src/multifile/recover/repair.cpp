@@ -52,7 +52,7 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
   });
   request.identity = of_lead ? of_lead->identity : identity_of(generation, path, nfiles);
   bool guessed = false;
-  OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+  OutputSet outputs(store, request.replace ? OutputSet::Existing::replaced : OutputSet::Existing::refused);
   if (copies && !request.dry_run) {
     outputs.check(request.copy_to);
     outputs.own(request.copy_to);

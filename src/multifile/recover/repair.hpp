@@ -37,8 +37,8 @@ struct RepairRequest {
 enum class RepairSource : uint8_t {
   complete,  // the file is complete: nothing to do
   journal,
-  nothing,  // no task had recorded anything and the file has no data: all streams are empty
-  table,    // the block table exists, only the pointer to it was missing
+  none,   // no task had recorded anything and the file has no data: all streams are empty
+  table,  // the block table exists, only the pointer to it was missing
   holes,
 };
 // Returns the source in lower case, in static storage.

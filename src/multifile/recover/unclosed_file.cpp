@@ -76,12 +76,12 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
       file_(store.open(path, Access::read)),
       reader_(store, *file_),
       identity_(request.identity) {
-  file_->renew();  // this host may have cached an old size, if the writer died without a close
+  file_->revalidate();  // this host may have cached an old size, if the writer died without a close
   if (request.accept_loss) reader_.accept_lost_records();
   report_.path = path;
   report_.ntasks = header().ntasks;
   find_source(path, request);
-  if (!is_complete()) whole_ = with_edges(store, file_, &edges_);
+  if (!is_complete()) whole_ = with_boundary_blocks(store, file_, &boundary_blocks_);
   report_.blocks = pointer_.maxblocks;
   has_trailer_ = report_.source == RepairSource::table &&
                  matches_trailer(reader_.file(), header(), pointer_, reader_.extension());
@@ -120,9 +120,9 @@ void UnclosedFile::find_source(const std::string& path, const RepairRequest& req
   if (!unclosed && pointer_.complete()) {
     end_ = reader_.file_size();
   } else if (unclosed || request.holes || reader_.has_journal_gap() ||
-             (pointer_.source == TableSource::nothing &&
+             (pointer_.source == TableSource::none &&
               holds_data(*file_, layout::data_start(report_.ntasks, header().fsblksize)))) {
-    const bool unreported = !unclosed && !request.holes && pointer_.source == TableSource::nothing;
+    const bool unreported = !unclosed && !request.holes && pointer_.source == TableSource::none;
     use_holes(unreported, request.holes, unclosed ? std::nullopt : std::optional(pointer_));
     if (reader_.journal_lost())
       report_.unknown.emplace_back("what its tasks had reported: the journal '" + format::journal_name(path) +
@@ -133,7 +133,7 @@ void UnclosedFile::find_source(const std::string& path, const RepairRequest& req
   } else {
     report_.source = pointer_.source == TableSource::journal    ? RepairSource::journal
                      : pointer_.source == TableSource::unmarked ? RepairSource::table
-                                                                : RepairSource::nothing;
+                                                                : RepairSource::none;
     // The block table gets room for one more round. A task that has completed its last recorded chunk writes
     // to the next chunk, and may record nothing until that chunk is complete.
     if (request.may_live && report_.source == RepairSource::journal) {
@@ -151,7 +151,7 @@ void UnclosedFile::use_holes(bool unreported, bool by_holes, const std::optional
   const bool recorded = told && told->source == TableSource::journal;
   table_ = read_holes(reader_, chunks());
   report_.source = RepairSource::holes;
-  pointer_.source = TableSource::nothing;
+  pointer_.source = TableSource::none;
   if (const auto found = find_table(reader_, chunks(), table_->blocks()); found) {
     // If the program was appending, the table in the file is from before the append.
     const HoleTable before = recorded ? read_table(reader_, *found) : HoleTable{};
@@ -260,7 +260,7 @@ void UnclosedFile::write_table(File& target) {
     report_.data_bytes += bytes_of(slice);
   });
   written_ = hash.value();
-  whole_ = with_edges(store_, file_, &edges_);  // hosts may have added boundary blocks since the open
+  whole_ = with_boundary_blocks(store_, file_, &boundary_blocks_);  // may have grown since the open
 }
 
 // Calls visit(slice) with the block table that was written to `target`.
@@ -324,7 +324,7 @@ void UnclosedFile::finish(File& target, WorkProgress& progress) {
     target.sync();
     if (whole_ != file_)  // boundary blocks that hosts kept beside the file
       for_each_written_block(target, [&](int64_t offset, int64_t bytes, size_t) {
-        copy_edges(*whole_, edges_, target, offset, bytes);
+        copy_boundary_blocks(*whole_, boundary_blocks_, target, offset, bytes);
       });
   }
   const int64_t mapping = write_mapping(writer);

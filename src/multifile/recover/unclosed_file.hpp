@@ -81,7 +81,7 @@ class UnclosedFile {
 
   Store& store_;
   std::shared_ptr<File> file_;
-  layout::EdgeMap edges_;        // boundary blocks of `whole_`
+  layout::BoundaryMap boundary_blocks_;  // boundary blocks of `whole_`
   std::shared_ptr<File> whole_;  // unclosed: the file including boundary blocks that hosts keep beside it
   MetadataReader reader_;
   format::Pointer pointer_;

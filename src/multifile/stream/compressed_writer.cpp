@@ -22,7 +22,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   Sink(WriteStream& stored, const WriteStream& plain, const codec::Compression& how)
       : stored_(stored), plain_(plain), frame_(how.frame), queue_(how) {}
 
-  void load(const layout::ChunkGeometry& chunks, Task task) {
+  void load(const layout::ChunkGeometry& chunks, CompressedTask task) {
     chunks_ = chunks;
     task_ = std::move(task);
     submitted_ = task_.frames.end();
@@ -32,7 +32,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
 
   // Returns the state of the task without its blocks. All stored bytes are then in the file, so parking the
   // stored stream cannot fail.
-  Task park() {
+  CompressedTask park() {
     go_to(end_of_plain());
     if (task_.pending_at < submitted_) submit_pending();  // discards what a failed write left in frames
     store_frames(true);
@@ -171,7 +171,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   const size_t frame_;
   codec::FrameQueue queue_;
   layout::ChunkGeometry chunks_;
-  Task task_;                 // without its blocks
+  CompressedTask task_;       // without its blocks
   PlainPlace submitted_;      // end of the last frame in the queue or the table
   int64_t stored_bytes_ = 0;  // bytes stored for the task
   // Numbers of frames since load(): queued, stored, up to the end of the latest complete chunk, recorded.
@@ -191,17 +191,17 @@ CompressedWriter::CompressedWriter(WriteStream& stored, const codec::Compression
 
 CompressedWriter::~CompressedWriter() = default;
 
-void CompressedWriter::load(Task task, int64_t local_rank, const layout::ChunkGeometry& chunks) {
+void CompressedWriter::load(CompressedTask task, int64_t local_rank, const layout::ChunkGeometry& chunks) {
   parked_bytes_ -= std::ssize(task.pending);
   TaskBlocks blocks = std::move(task.blocks);
   sink_->load(chunks, std::move(task));
   plain_.load(chunks, std::move(blocks), local_rank);
 }
 
-CompressedWriter::Task CompressedWriter::park() {
+CompressedWriter::CompressedTask CompressedWriter::park() {
   plain_.flush();
   if (parked_bytes_ + sink_->pending() > max_parked) flush();
-  Task task = sink_->park();
+  CompressedTask task = sink_->park();
   task.blocks = plain_.park();
   parked_bytes_ += std::ssize(task.pending);
   return task;
@@ -218,7 +218,7 @@ void CompressedWriter::finish() {
   sink_->write_index();
 }
 
-CompressedWriter::Task appended_task(format::FrameTable frames, bool indexed) {
+CompressedWriter::CompressedTask appended_task(format::FrameTable frames, bool indexed) {
   TaskBlocks blocks;
   blocks.continue_behind(frames.block_sizes());
   const PlainPlace end = frames.end();

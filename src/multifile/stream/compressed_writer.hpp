@@ -21,7 +21,7 @@ namespace sheaf {
 class CompressedWriter {
  public:
   // State of a task that is not current.
-  struct Task {
+  struct CompressedTask {
     TaskBlocks blocks;          // uncompressed
     format::FrameTable frames;  // stored
     bool indexed = false;       // an index of all frames is stored after them
@@ -38,18 +38,18 @@ class CompressedWriter {
   // is the index of the selected task.
   std::optional<size_t> left;
   // State of all tasks of the process, by index; the entry of the current task is stale.
-  std::vector<Task> parked;
+  std::vector<CompressedTask> parked;
 
   WriteStream& stream() { return plain_; }
   const codec::Compression& compression() const { return how_; }
 
   // Makes a task current. Call after stored.load(), with the result of park() for the task and the geometry
   // of its chunks.
-  void load(Task task, int64_t local_rank, const layout::ChunkGeometry& chunks);
+  void load(CompressedTask task, int64_t local_rank, const layout::ChunkGeometry& chunks);
   // Returns the state of the current task. Call before stored.park(). The state contains the bytes not yet in
   // a frame. If those of all parked tasks would exceed max_parked bytes, ends the frame instead. If it
   // throws, the task stays current.
-  Task park();
+  CompressedTask park();
 
   // Ends the current frame. All bytes written so far are then in the stored stream, which may buffer them.
   void flush();
@@ -65,6 +65,6 @@ class CompressedWriter {
 };
 
 // Returns the state from which a task with these frames continues when its file is appended to.
-CompressedWriter::Task appended_task(format::FrameTable frames, bool indexed);
+CompressedWriter::CompressedTask appended_task(format::FrameTable frames, bool indexed);
 
 }  // namespace sheaf

@@ -11,12 +11,12 @@ using namespace stream_constants;
 
 namespace {
 
-uint32_t sum_of(const FailedWrites::Request& request) {
+uint32_t sum_of(const FailedWrites::WriteRequest& request) {
   return crc32c(crc32c(0, request.head), request.body);
 }
 
 // Continues `sum` with `bytes` bytes of the request, starting at `begin`.
-uint32_t continue_sum(uint32_t sum, const FailedWrites::Request& request, int64_t begin, int64_t bytes) {
+uint32_t continue_sum(uint32_t sum, const FailedWrites::WriteRequest& request, int64_t begin, int64_t bytes) {
   const auto in_head = std::min(begin, std::ssize(request.head));
   const auto from_head = std::min(bytes, std::ssize(request.head) - in_head);
   const auto head = request.head.subspan(static_cast<size_t>(in_head), static_cast<size_t>(from_head));
@@ -27,15 +27,15 @@ uint32_t continue_sum(uint32_t sum, const FailedWrites::Request& request, int64_
 
 }  // namespace
 
-bool FailedWrites::Failed::is_repeated_by(const Request& request, uint32_t request_sum) const {
+bool FailedWrites::Failed::is_repeated_by(const WriteRequest& request, uint32_t request_sum) const {
   // A repetition counts only for a request of which nothing was repeated yet. A queue of failed requests may
   // fail again at any request.
-  const auto is_untouched = [](const Candidate& c) { return c.done == 0; };
+  const auto is_untouched = [](const RetryPosition& c) { return c.done == 0; };
   return task == request.task && bytes == request.bytes() && sum == request_sum &&
          std::ranges::any_of(candidates, is_untouched);
 }
 
-void FailedWrites::fail(const Request& request, const Error& why, const std::string& what) noexcept {
+void FailedWrites::fail(const WriteRequest& request, const Error& why, const std::string& what) noexcept {
   if (request.bytes() == 0 || overflowed_) return;
   try {
     const uint32_t sum = sum_of(request);
@@ -46,9 +46,9 @@ void FailedWrites::fail(const Request& request, const Error& why, const std::str
     if (overflowed_) return;
     int64_t expected = 0;
     for (const Failed& earlier : *failed_)
-      for (const Candidate& c : earlier.candidates)
+      for (const RetryPosition& c : earlier.candidates)
         if (earlier.task == request.task) expected = std::max(expected, c.ahead + earlier.bytes - c.done);
-    std::vector<Candidate> candidates(1);
+    std::vector<RetryPosition> candidates(1);
     if (expected > 0) candidates.push_back({.ahead = expected});
     failed_->push_back({request.task, request.bytes(), sum, std::move(candidates),
                         Error(why.code(), what + ": " + why.what(), why.errno_value(), why.task())});
@@ -57,7 +57,7 @@ void FailedWrites::fail(const Request& request, const Error& why, const std::str
   }
 }
 
-void FailedWrites::accept(const Request& request) {
+void FailedWrites::accept(const WriteRequest& request) {
   if (!failed_) return;
   std::erase_if(*failed_,
                 [&](Failed& failed) { return failed.task == request.task && continues(failed, request); });
@@ -66,9 +66,9 @@ void FailedWrites::accept(const Request& request) {
 
 // Returns true if the accepted bytes of `request` complete the failed one. Drops candidates that received
 // other bytes.
-bool FailedWrites::continues(Failed& failed, const Request& request) {
+bool FailedWrites::continues(Failed& failed, const WriteRequest& request) {
   bool completed = false;
-  std::erase_if(failed.candidates, [&](Candidate& c) {
+  std::erase_if(failed.candidates, [&](RetryPosition& c) {
     const int64_t skipped = std::min(c.ahead, request.bytes());
     const int64_t taken = std::min(request.bytes() - skipped, failed.bytes - c.done);
     c.ahead -= skipped;

@@ -22,7 +22,7 @@ namespace sheaf {
 class FailedWrites {
  public:
   // The bytes of one call: `head` followed by `body`.
-  struct Request {
+  struct WriteRequest {
     int64_t task = 0;
     std::span<const std::byte> head;
     std::span<const std::byte> body;
@@ -33,17 +33,17 @@ class FailedWrites {
   bool any() const { return overflowed_ || failed_ != nullptr; }
   // Remembers a request of which no byte was accepted. Ignores empty requests and repetitions of a remembered
   // request. `what`: one sentence for the user, without a full stop.
-  void fail(const Request& request, const Error& why, const std::string& what) noexcept;
+  void fail(const WriteRequest& request, const Error& why, const std::string& what) noexcept;
   // Records a failed request without allocating memory. No later request can complete it, so the close fails.
-  void fail_unremembered(const Request& request) noexcept { overflowed_ |= request.bytes() > 0; }
+  void fail_unremembered(const WriteRequest& request) noexcept { overflowed_ |= request.bytes() > 0; }
   // Removes the requests that are completed by these accepted bytes.
-  void accept(const Request& request);
+  void accept(const WriteRequest& request);
   // Throws the error of the oldest remembered request, if any.
   void require_none() const;
 
  private:
   // A position in the task's stream at which a retry may place the bytes of a failed request.
-  struct Candidate {
+  struct RetryPosition {
     int64_t ahead = 0;  // bytes of the stream before the position that are not accepted yet
     int64_t done = 0;   // bytes accepted from the position on
     uint32_t sum = 0;   // checksum of the accepted bytes
@@ -55,12 +55,12 @@ class FailedWrites {
     // The positions at which a retry may begin. If the request repeats an earlier one in parts, it is the end
     // of the stream. If the request follows the earlier ones, it is the end of the stream after these are
     // repeated.
-    std::vector<Candidate> candidates;
+    std::vector<RetryPosition> candidates;
     Error why;
 
-    bool is_repeated_by(const Request& request, uint32_t request_sum) const;
+    bool is_repeated_by(const WriteRequest& request, uint32_t request_sum) const;
   };
-  static bool continues(Failed& failed, const Request& request);
+  static bool continues(Failed& failed, const WriteRequest& request);
 
   std::unique_ptr<std::vector<Failed>> failed_;  // in the order of the calls; null: none
   bool overflowed_ = false;                      // too many to remember; can no longer be completed

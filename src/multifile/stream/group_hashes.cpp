@@ -8,7 +8,7 @@ namespace sheaf {
 
 void read_whole(File& file, std::span<std::byte> to, int64_t offset, const char* what) {
   if (file.read_at(to, offset) == to.size()) return;
-  file.renew();  // this host may have cached an old size of the file
+  file.revalidate();  // this host may have cached an old size of the file
   if (file.read_at(to, offset) != to.size())
     throw file_error(Code::damaged, file.path(), std::string("truncated inside the ") + what);
 }

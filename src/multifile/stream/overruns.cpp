@@ -11,7 +11,6 @@
 namespace sheaf {
 
 using layout::ChunkGeometry;
-using Overrun = TaskBlocks::Overrun;
 
 namespace {
 
@@ -28,17 +27,17 @@ void read_all(File& file, std::span<std::byte> data, int64_t offset) {
 }
 
 // An overrun, as one process reports it to the others.
-struct Report {
+struct OverrunReport {
   int64_t process, file, task;
   ChunkGeometry geometry;
-  Overrun overrun;
+  TaskBlocks::Overrun overrun;
 
   int64_t begin() const { return geometry.offset(overrun.chunk) + geometry.size; }
   bool moved() const { return overrun.kept == overrun.bytes; }
 };
 
 // Extent of one block of a task.
-struct Part {
+struct BlockExtent {
   int64_t block, from, until;
 };
 
@@ -50,31 +49,31 @@ void for_each_part(const WrittenTask& task, int64_t begin, int64_t end, Visit&& 
   for (int64_t b = std::max<int64_t>(0, (begin - g.start) / g.skip);
        b < task.blocks.count() && g.offset(b) < end; ++b) {
     const int64_t used = std::min(task.blocks.size_of(b), g.size);
-    const Part part{b, std::max<int64_t>(0, begin - g.offset(b)), std::min(used, end - g.offset(b))};
+    const BlockExtent part{b, std::max<int64_t>(0, begin - g.offset(b)), std::min(used, end - g.offset(b))};
     if (part.from < part.until) visit(part);
   }
 }
 
-enum class Bytes { as_written, overwritten, unknown };
+enum class BytesState { intact, overwritten, unknown };
 
-Bytes compare(File& file, const WrittenTask& task, const Part& part) {
+BytesState compare(File& file, const WrittenTask& task, const BlockExtent& part) {
   const int64_t piece = task.blocks.piece;
-  if (piece == 0) return Bytes::unknown;
+  if (piece == 0) return BytesState::unknown;
   const int64_t first = part.from / piece;
   const int64_t last = (part.until - 1) / piece + 1;
   const auto begin = task.blocks.find_sums({part.block, first, last}, task.geometry.size);
-  if (!begin) return Bytes::unknown;
+  if (!begin) return BytesState::unknown;
   const int64_t used = std::min(task.blocks.size_of(part.block), task.geometry.size);
   std::vector<uint32_t> found(static_cast<size_t>(last - first));
   sum_pieces(file, task.geometry.offset(part.block) + first * piece, used - first * piece, task.blocks.piece,
              found);
   const auto wanted = task.sums.subspan(static_cast<size_t>(*begin), found.size());
-  return std::ranges::equal(found, wanted) ? Bytes::as_written : Bytes::overwritten;
+  return std::ranges::equal(found, wanted) ? BytesState::intact : BytesState::overwritten;
 }
 
 // Returns how many bytes at the start of the part equal those that the overrun had at the same position,
 // which are in the moved tail.
-int64_t alike(File& file, const Report& by, const WrittenTask& task, const Part& part) {
+int64_t alike(File& file, const OverrunReport& by, const WrittenTask& task, const BlockExtent& part) {
   const int64_t offset = task.geometry.offset(part.block);
   std::vector<std::byte> here, moved;
   for (int64_t at = part.from; at < part.until;) {
@@ -94,7 +93,7 @@ int64_t alike(File& file, const Report& by, const WrittenTask& task, const Part&
 
 std::string count(int64_t bytes) { return bytes == 1 ? "1 byte" : std::to_string(bytes) + " bytes"; }
 
-[[noreturn]] void refuse(const std::string& path, int64_t task, int64_t offset, const Overrun& o,
+[[noreturn]] void refuse(const std::string& path, int64_t task, int64_t offset, const TaskBlocks::Overrun& o,
                          const std::string& what) {
   throw file_error(Code::io, path,
                    "task " + std::to_string(task) + " wrote " + count(o.bytes) + " behind its chunk " +
@@ -103,13 +102,13 @@ std::string count(int64_t bytes) { return bytes == 1 ? "1 byte" : std::to_string
                        "; call sion_ensure_free_space first, or open with fileptr=stream");
 }
 
-std::string name(int64_t task, const Part& part) {
+std::string name(int64_t task, const BlockExtent& part) {
   return count(part.until - part.from) + " of task " + std::to_string(task) + " (block " +
          std::to_string(part.block) + ", from byte " + std::to_string(part.from) + ")";
 }
 
-[[noreturn]] void overwritten(const std::string& path, int64_t by, int64_t offset, const Overrun& o,
-                              int64_t task, const Part& part) {
+[[noreturn]] void overwritten(const std::string& path, int64_t by, int64_t offset,
+                              const TaskBlocks::Overrun& o, int64_t task, const BlockExtent& part) {
   refuse(path, by, offset, o, "over " + name(task, part) + ", which are lost");
 }
 
@@ -117,10 +116,11 @@ std::string name(int64_t task, const Part& part) {
 // the bytes of the later write. Each task writes forward. If the first byte of the part differs from the
 // moved tail, the tail was moved before the neighbour wrote, and nothing is lost. Otherwise the neighbour may
 // have written first, and its bytes may be in the tail.
-void check_part(File& file, const Report& by, const WrittenTask& task, const Part& part) {
-  const Bytes state = compare(file, task, part);
-  if (state == Bytes::overwritten) overwritten(file.path(), by.task, by.begin(), by.overrun, task.task, part);
-  if (!by.moved() && state == Bytes::as_written) return;  // the other process reports the loss
+void check_part(File& file, const OverrunReport& by, const WrittenTask& task, const BlockExtent& part) {
+  const BytesState state = compare(file, task, part);
+  if (state == BytesState::overwritten)
+    overwritten(file.path(), by.task, by.begin(), by.overrun, task.task, part);
+  if (!by.moved() && state == BytesState::intact) return;  // the other process reports the loss
   const int64_t doubtful = by.moved() ? alike(file, by, task, part) : part.until - part.from;
   if (doubtful > 0)
     refuse(
@@ -129,11 +129,11 @@ void check_part(File& file, const Report& by, const WrittenTask& task, const Par
 }
 
 // Returns the reports of all processes, on each process. Collective.
-std::vector<Report> share(Comm& comm, std::span<const Report> mine) {
+std::vector<OverrunReport> share(Comm& comm, std::span<const OverrunReport> mine) {
   Gathered all = comm.gather(std::as_bytes(mine), 0);
   int64_t bytes = std::ssize(all.bytes);
   comm.broadcast(std::as_writable_bytes(std::span(&bytes, 1)), 0);
-  std::vector<Report> reports(static_cast<size_t>(bytes) / sizeof(Report));
+  std::vector<OverrunReport> reports(static_cast<size_t>(bytes) / sizeof(OverrunReport));
   if (!all.bytes.empty()) std::memcpy(reports.data(), all.bytes.data(), all.bytes.size());
   comm.broadcast(std::as_writable_bytes(std::span(reports)), 0);
   return reports;
@@ -162,16 +162,16 @@ void move_tail(File& file, const ChunkGeometry& g, int64_t chunk, int64_t bytes)
 }
 
 void require_tails(const WrittenTask& written, const std::string& path) {
-  for (const Overrun& o : written.blocks.overruns())
+  for (const TaskBlocks::Overrun& o : written.blocks.overruns())
     if (o.kept < o.bytes)
       refuse(path, written.task, written.geometry.offset(o.chunk) + written.geometry.size, o,
              "and " + count(o.bytes - o.kept) + " are lost");
 }
 
 void OwnOverruns::look(const WrittenTask& parked, const WrittenTask& other) {
-  for (const Overrun& o : parked.blocks.new_overruns()) {
+  for (const TaskBlocks::Overrun& o : parked.blocks.new_overruns()) {
     const int64_t begin = parked.geometry.offset(o.chunk) + parked.geometry.size;
-    for_each_part(other, begin, begin + o.bytes, [&](const Part& part) {
+    for_each_part(other, begin, begin + o.bytes, [&](const BlockExtent& part) {
       hits_.push_back({parked.task, other.task, o, begin, part.block, part.from, part.until});
     });
   }
@@ -180,26 +180,26 @@ void OwnOverruns::look(const WrittenTask& parked, const WrittenTask& other) {
 void OwnOverruns::check(File& file, const WrittenTask& written) const {
   for (const Hit& hit : hits_) {
     if (hit.task != written.task) continue;
-    const Part part{hit.block, hit.from, hit.until};
-    if (compare(file, written, part) != Bytes::as_written)
+    const BlockExtent part{hit.block, hit.from, hit.until};
+    if (compare(file, written, part) != BytesState::intact)
       overwritten(file.path(), hit.by, hit.offset, hit.overrun, hit.task, part);
   }
 }
 
 std::optional<Error> check_neighbours(Comm& comm, std::span<const WrittenTask> mine,
                                       const std::function<std::shared_ptr<File>(int32_t file)>& open) {
-  std::vector<Report> reports;
+  std::vector<OverrunReport> reports;
   for (const WrittenTask& t : mine)
-    for (const Overrun& o : t.blocks.overruns())
+    for (const TaskBlocks::Overrun& o : t.blocks.overruns())
       reports.push_back({comm.rank(), t.file, t.task, t.geometry, o});
   reports = share(comm, reports);
   return attempt([&] {
     std::map<int32_t, std::shared_ptr<File>> files;
-    for (const Report& r : reports) {
+    for (const OverrunReport& r : reports) {
       if (r.process == comm.rank()) continue;
       for (const WrittenTask& t : mine) {
         if (t.file != r.file) continue;
-        for_each_part(t, r.begin(), r.begin() + r.overrun.bytes, [&](const Part& part) {
+        for_each_part(t, r.begin(), r.begin() + r.overrun.bytes, [&](const BlockExtent& part) {
           auto& file = files[t.file];
           if (!file) file = open(t.file);
           check_part(*file, r, t, part);

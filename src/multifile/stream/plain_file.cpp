@@ -15,14 +15,14 @@ PlainFile::PlainFile(std::shared_ptr<File> file, std::vector<StoredTask> tasks, 
   int64_t skip = 0;  // sum of chunk sizes enlarged to the largest blocks
   for (const StoredTask& what : tasks) {
     choose(tasks_.size());
-    Task& task = tasks_.emplace_back(Task{what, read_frames(stored_, what), {}, what.geometry});
+    PlainTask& task = tasks_.emplace_back(PlainTask{what, read_frames(stored_, what), {}, what.geometry});
     task.sizes = task.frames.table.block_sizes();
     const int64_t chunk = std::max(what.geometry.size, std::ranges::max(task.sizes));
     fits &= chunk == what.geometry.size;
     task.geometry = {skip, 0, chunk};
     skip = must_fit(checked_add(skip, chunk), "the uncompressed multifile");
   }
-  for (Task& task : tasks_) {
+  for (PlainTask& task : tasks_) {
     task.geometry.skip = skip;
     if (fits) task.geometry = task.what.geometry;
   }
@@ -50,7 +50,7 @@ size_t PlainFile::read_block(std::span<std::byte> data, int64_t offset) {
   if (first.skip == 0 || data.empty() || offset < first.start) return 0;
   const int64_t round = (offset - first.start) / first.skip;
   const int64_t in_first = offset - round * first.skip;
-  const auto start = [](const Task& task) { return task.geometry.start; };
+  const auto start = [](const PlainTask& task) { return task.geometry.start; };
   const auto behind = std::ranges::upper_bound(tasks_, in_first, {}, start);
   const auto task = static_cast<size_t>(behind - tasks_.begin()) - 1;
   format::PlainPlace at{static_cast<int32_t>(std::min<int64_t>(round, INT32_MAX)),

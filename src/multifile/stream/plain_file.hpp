@@ -54,7 +54,7 @@ class PlainFile final : public File {
   void close() override { file_->close(); }
 
  private:
-  struct Task {
+  struct PlainTask {
     StoredTask what;
     StoredFrames frames;
     std::vector<int64_t> sizes;
@@ -66,7 +66,7 @@ class PlainFile final : public File {
   void copy_from_frame(size_t index, size_t number, size_t begin, std::span<std::byte> out);
 
   std::shared_ptr<File> file_;
-  std::vector<Task> tasks_;
+  std::vector<PlainTask> tasks_;
   Load load_;
 
   std::mutex mutex_;  // guards the following members

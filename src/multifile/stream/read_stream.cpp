@@ -52,7 +52,7 @@ void ReadStream::move(int64_t block, int64_t offset) {
 
 void ReadStream::attach(std::unique_ptr<StdioHandle> handle) {
   const int64_t offset = position();
-  shared_ = std::make_unique<Shared>();
+  shared_ = std::make_unique<SharedPosition>();
   shared_->handle = std::move(handle);
   move(block_, offset);
 }
@@ -183,7 +183,7 @@ size_t ReadStream::fetch_checked(std::span<std::byte> out, int64_t end) {
 // part of the block in the buffer is verified.
 size_t ReadStream::fetch_shared(std::span<std::byte> out, int64_t end) {
   const int64_t at = fetched_;
-  Shared& s = *shared_;
+  SharedPosition& s = *shared_;
   if (s.block != block_ || at < s.begin || at >= s.end) {
     s.block = -1;
     if (const size_t n = fetch_checked(out, end); n > 0) {

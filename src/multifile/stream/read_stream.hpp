@@ -98,7 +98,7 @@ class SHEAF_EXPORT ReadStream {
   void attach(std::unique_ptr<StdioHandle> handle);
   File& file() const { return *file_; }
 
-  Window& window() { return window_; }
+  StreamWindow& window() { return window_; }
   const layout::ChunkGeometry& geometry() const { return geometry_; }
   const BlockSizes& sizes() const { return sizes_; }
   // Returns the bytes per checksum; 0: no checksums.
@@ -122,7 +122,7 @@ class SHEAF_EXPORT ReadStream {
 
  private:
   static constexpr uint32_t page = 4096;  // divides every piece size
-  struct Shared {
+  struct SharedPosition {
     std::unique_ptr<StdioHandle> handle;
     // Verified extent of the block in the buffer.
     int64_t block = -1;
@@ -154,10 +154,10 @@ class SHEAF_EXPORT ReadStream {
   void read_checked(ReadPosition from, std::span<std::byte> out) const;
   [[noreturn]] void ends_early(ReadPosition at) const;
 
-  Window window_;
+  StreamWindow window_;
   LineMemory buffer_;
   std::shared_ptr<File> file_;
-  std::unique_ptr<Shared> shared_;  // allocated by few streams
+  std::unique_ptr<SharedPosition> shared_;  // allocated by few streams
   layout::ChunkGeometry geometry_;
   BlockSizes sizes_;
   int64_t fetched_ = 0;  // offset in the block of the end of the window

@@ -76,7 +76,7 @@ int64_t walk(ReadStream& stored, const StreamPlaces& places, const StoredTask& t
     if (task.unclosed && head->size() > total - at) return at;
     if (head->size() > total - at)
       damaged(stored, task, at, "the frame of " + std::to_string(head->size()) + " bytes is cut off");
-    if (head->kind == format::FrameHead::Kind::data && !table.add(*head, at))
+    if (head->kind == format::FrameHead::FrameKind::data && !table.add(*head, at))
       damaged(stored, task, at,
               "the frame of offset " + std::to_string(head->at.offset) + " in block " +
                   std::to_string(head->at.block) + " does not follow the one before");
@@ -124,7 +124,7 @@ const format::FrameHead& FrameReader::read(ReadStream& stored, const StreamPlace
   go_to(stored, places, frame.stored);
   if (stored.read(bytes) < bytes.size()) damaged(stored, task, frame.stored, "the frame is cut off");
   const auto head = format::decode_frame(bytes.first<frame_head_size>());
-  if (!head || head->kind != format::FrameHead::Kind::data || head->size() != frame.size ||
+  if (!head || head->kind != format::FrameHead::FrameKind::data || head->size() != frame.size ||
       head->plain < frame.used || head->at != frame.at)
     damaged(stored, task, frame.stored, "there is not the frame that the index has");
   head_ = *head;

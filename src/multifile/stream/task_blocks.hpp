@@ -77,11 +77,11 @@ struct TaskBlocks {
     move(std::ssize(bytes));
   }
   // State of the checksums, which return_to() restores.
-  struct Sums {
+  struct ChecksumState {
     uint32_t running;
     size_t whole;
   };
-  Sums sums() const { return {running, past ? past->sums.size() : 0}; }
+  ChecksumState sums() const { return {running, past ? past->sums.size() : 0}; }
   // The following calls do the same as advance() for bytes written in parts. sum() adds the checksums of a
   // part, which begins `ahead` bytes after `position`. After all parts, move() advances the position. If a
   // part could not be written, return_to() restores the checksums instead.
@@ -90,7 +90,7 @@ struct TaskBlocks {
     position += bytes;
     high = std::max(high, position);
   }
-  void return_to(const Sums& before) noexcept {
+  void return_to(const ChecksumState& before) noexcept {
     running = before.running;
     if (past) past->sums.resize(before.whole);
   }

@@ -188,7 +188,7 @@ std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> 
   const int64_t rest = fills_chunk ? 0 : end % std::min<int64_t>(border, max_buffer_);
   const auto direct = piece.first(piece.size() - static_cast<size_t>(rest));
   take_back_records();
-  const TaskBlocks::Sums before = blocks_.sums();
+  const TaskBlocks::ChecksumState before = blocks_.sums();
   try {
     write_summed({buffer_.get(), static_cast<size_t>(buffered())}, direct);
   } catch (...) {
@@ -278,7 +278,7 @@ JournalWriter* WriteStream::make_journal() {
   auto& journal = attached().journal;
   if (!journal)
     journal = std::make_unique<JournalWriter>(*store_, journal_key_,
-                                              durable_ ? Journaling::durable : Journaling::wished);
+                                              durable_ ? Journaling::durable : Journaling::best_effort);
   return journal.get();
 }
 

@@ -26,7 +26,7 @@ namespace sheaf {
 
 // Free (write) or unread (read) bytes that the caller may access without a call: the fast path of small
 // records.
-struct Window {
+struct StreamWindow {
   std::byte* at = nullptr;
   std::byte* end = nullptr;
 };
@@ -165,7 +165,7 @@ class WriteStream {
     close_window();
   }
 
-  Window& window() { return window_; }
+  StreamWindow& window() { return window_; }
   const layout::ChunkGeometry& geometry() const { return geometry_; }
   int64_t chunk() const { return blocks_.count() - 1; }
   int64_t position() const { return blocks_.position + buffered(); }  // in the current chunk
@@ -238,7 +238,7 @@ class WriteStream {
 
   static constexpr int64_t max_buffer_bytes = 256 << 20;
 
-  Window window_;
+  StreamWindow window_;
   std::unique_ptr<std::byte[]> buffer_;
   int64_t capacity_ = 0;  // of the buffer
   std::shared_ptr<File> file_;

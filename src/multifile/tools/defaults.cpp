@@ -24,8 +24,8 @@ std::vector<Default> defaults() {
       {"collective writing and reading", mode.collective.wanted ? "yes" : "no",
        "open mode: collective, collsize=N, collective=auto|off|N, collectors=N"},
       {"leaders of a physical file",
-       "one per " + std::to_string(leader_group(1024)) + " tasks, at most " +
-           std::to_string(many / leader_group(many)),
+       "one per " + std::to_string(metadata_writer_group(1024)) + " tasks, at most " +
+           std::to_string(many / metadata_writer_group(many)),
        ""},
       {"compression", mode.compression.on() ? std::string(codec::name_of(mode.compression.codec)) : "none",
        "open mode: compress=zstd[:LEVEL]|gzip[:LEVEL]|lz4, shuffle=BYTES, frame=BYTES (" +

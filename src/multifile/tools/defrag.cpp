@@ -173,7 +173,7 @@ void defrag(Store& store, const Multifile& given, const DefragRequest& request, 
       wants_plain && given.compressed() ? std::optional(plain_view(given)) : std::nullopt;
   const Multifile& m = plain ? *plain : given;
   const format::Header header = header_of_result(m, request);
-  OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+  OutputSet outputs(store, request.replace ? OutputSet::Existing::replaced : OutputSet::Existing::refused);
   const auto check_names = [&] {
     for (int32_t k = 0; k < request.nfiles; ++k) outputs.check(format::physical_name(request.output, k));
   };

@@ -104,7 +104,7 @@ void split(Store& store, const Multifile& given, const SplitRequest& request, Wo
   const Multifile& m = plain ? *plain : given;
   const std::vector<int64_t> tasks = chosen_tasks(m, request);
   if (request.global_ranks) check_global_ranks(m, tasks);
-  OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse,
+  OutputSet outputs(store, request.replace ? OutputSet::Existing::replaced : OutputSet::Existing::refused,
                     OutputSet::Naming::derived);
   const bool keyval = has_records(m);
   int64_t total = 0;

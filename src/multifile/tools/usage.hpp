@@ -21,11 +21,11 @@ struct Usage {
   int64_t empty_bytes = 0, empty_chunks = 0;       // chunks without data, even without a block
   int64_t fsblocks_full = 0, fsblocks_partly = 0;  // file system blocks with data, counted per chunk
   int64_t fsblocks_partly_bytes = 0;               // data in the partly used blocks
-  struct Task {
+  struct TaskUsage {
     int64_t task = 0;
     int64_t bytes = 0;
   };
-  Task largest, smallest;  // the first one of equal tasks; not set without tasks
+  TaskUsage largest, smallest;  // the first one of equal tasks; not set without tasks
 };
 
 SHEAF_EXPORT Usage usage_of(const Multifile& multifile);

@@ -107,7 +107,7 @@ const char* knowledge_of(format::TableSource source) {
   switch (source) {
     case format::TableSource::journal:
       return "its journal tells what is there";
-    case format::TableSource::nothing:
+    case format::TableSource::none:
       return "there is no journal, since no task had flushed anything or completed a chunk";
     default:
       return "its tables are complete, but nothing points to them";

@@ -59,11 +59,11 @@ class AppendedFile final : public ForwardingFile, public ChunkWatch {
     marks_.table.reset();
   }
 
-  FileDescriptor descriptor(DescriptorKind whose) override { return inner().descriptor(whose); }
+  FileDescriptor descriptor(DescriptorKind kind) override { return inner().descriptor(kind); }
 
  private:
   void require_right() {
-    if (right_) right_->require(WritingRight::Look::before_write);
+    if (right_) right_->require(WritingRight::LeaseCheck::pre_write);
   }
 
   Marks marks_;

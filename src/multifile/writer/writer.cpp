@@ -34,7 +34,7 @@ Writer::Writer(Store& store, const SerialWriteRequest& request, const OpenMode& 
     : Writer(store, self_comm(), request.path, nullptr, mode) {
   alone_ = true;
   keeps_sizes_ = request.keep_sizes;
-  placed_ = std::make_unique<Placed>();
+  placed_ = std::make_unique<PlacedState>();
   placed_->globalranks.assign(request.globalranks.begin(), request.globalranks.end());
   if (request.chunk_sizes.size() != placed_->globalranks.size())
     throw Error(Code::invalid_argument, "as many global ranks as chunk sizes are needed ('" + path_ + "')");
@@ -50,7 +50,7 @@ Writer::Writer(Store& store, const SerialWriteRequest& request, const OpenMode& 
 Writer::Writer(Store& store, std::unique_ptr<Comm> comm, const MappedWriteRequest& request,
                const OpenMode& mode)
     : Writer(store, std::move(comm), request.path, request.name_of, mode) {
-  placed_ = std::make_unique<Placed>();
+  placed_ = std::make_unique<PlacedState>();
   open_placed(request, mode);
 }
 
@@ -182,8 +182,8 @@ void Writer::check(const MappedWriteRequest& request) const {
   format::physical_name(path_, request.nfiles - 1);
 }
 
-Writer::Made& Writer::made() {
-  if (!made_) made_ = std::make_unique<Made>();
+Writer::CreatedFiles& Writer::made() {
+  if (!made_) made_ = std::make_unique<CreatedFiles>();
   return *made_;
 }
 
@@ -227,15 +227,15 @@ std::vector<size_t> Writer::create_files(const MappedWriteRequest& request) {
 void Writer::open_own_files() {
   agree(*comm_, attempt([&] {
     for (OwnFile& f : mine_.files) {
-      if (!f.file) f.file = open_patiently(*store_, name_of(f.number), Access::write);
-      f.edges = edges_of(f.number);
+      if (!f.file) f.file = open_with_retries(*store_, name_of(f.number), Access::write);
+      f.boundary_blocks = boundary_blocks_of(f.number);
       if (old())
         append_to(f);
       else
-        f.file = edged(std::move(f.file), f.edges);
+        f.file = boundary_file(std::move(f.file), f.boundary_blocks);
       f.file = throttled(std::move(f.file), placed_->slots);
     }
-    if (mine_.files.empty()) placed_->no_task = open_patiently(*store_, path_, Access::write);
+    if (mine_.files.empty()) placed_->no_task = open_with_retries(*store_, path_, Access::write);
   }));
 }
 
@@ -287,7 +287,7 @@ void Writer::leave(size_t task) {
   compressed_->stream().leave([this] { come_back(); });
 }
 
-void Writer::refuse(const FailedWrites::Request& request, const Error& why) {
+void Writer::refuse(const FailedWrites::WriteRequest& request, const Error& why) {
   if (stream().geometry().size == 0) throw why;  // no retry can succeed for a task without a chunk
   // A merged stream belongs to the collector; this task has no position in it.
   const bool has_place = !collecting_ || !collecting_->plan.merge;

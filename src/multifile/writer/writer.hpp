@@ -140,7 +140,7 @@ class Writer {
   // continues with the same bytes (multifile/stream/failed_writes).
   template <class Act>
   void append(std::span<const std::byte> head, std::span<const std::byte> body, Act&& act) {
-    const FailedWrites::Request request{stray_.why ? stray_.task : task(), head, body};
+    const FailedWrites::WriteRequest request{stray_.why ? stray_.task : task(), head, body};
     try {
       if (const auto problem = attempt([&] { stray_.why ? std::rethrow_exception(stray_.why) : act(); }))
         refuse(request, *problem);
@@ -200,7 +200,7 @@ class Writer {
   Apart find_apart();
   void find_unit();
   Slicing slicing() const { return unit_ > 0 ? Slicing::files : Slicing::groups; }
-  std::shared_ptr<Edges> edges_of(int32_t file) const;
+  std::shared_ptr<BoundaryBlocks> boundary_blocks_of(int32_t file) const;
   void keep_hosts_apart();
   void mark_unclosed(File& file, const format::Header& header,
                      const std::optional<format::Extension>& extension);
@@ -217,7 +217,7 @@ class Writer {
   format::Header header_of(int32_t file, int64_t file_tasks, int32_t fsblksize) const;
 
   // Optional state is allocated separately, because every task of a file has a Writer.
-  struct Made {
+  struct CreatedFiles {
     std::vector<std::string> created;  // files that this open created
     // Files renamed to make room for new ones: original and current name.
     std::vector<std::pair<std::string, std::string>> aside;
@@ -227,10 +227,10 @@ class Writer {
     std::shared_ptr<WritingRight> to_write;  // appending; null: the multifile has no lease
     std::exception_ptr lost;                 // why the files must not be written any more
   };
-  Right& right();  // allocated at the first call
-  Made& made();    // allocated at the first call
+  Right& right();        // allocated at the first call
+  CreatedFiles& made();  // allocated at the first call
   // Throws `foreign` if another program may write the files, and from then on at every call. Local.
-  void require_ownership(Ownership::Look look);
+  void require_ownership(Ownership::LeaseCheck look);
   void require_files_in_place();
   void require_same_file(File& file, const format::Identity& identity) const;
 
@@ -262,7 +262,7 @@ class Writer {
   std::vector<EndedSegment> find_ends(MetadataPartition& slices, std::span<const Segment> segments,
                                       const BlockTable& table, const SliceSums& sums,
                                       std::optional<Error>& problem);
-  std::optional<Error> bring_edges_home(std::span<const EndedSegment> segments);
+  std::optional<Error> merge_own_boundary_blocks(std::span<const EndedSegment> segments);
   SumRounds plan_rounds(MetadataPartition& slices, const BlockTable& table, const SliceSums& sums,
                         const Closing& closing, std::optional<Error>& problem);
   const OwnFile* kept_open(int32_t file) const;
@@ -300,7 +300,7 @@ class Writer {
   void park();
   void change_to(size_t next);
   void record_progress();
-  [[noreturn]] void refuse(const FailedWrites::Request& request, const Error& why);
+  [[noreturn]] void refuse(const FailedWrites::WriteRequest& request, const Error& why);
   void commit_frames();
   void come_back();
   void leave(size_t task);
@@ -323,7 +323,7 @@ class Writer {
     int64_t unit = 0;        // shared granularity in bytes; 0: no run has boundary blocks
   };
   RegionPlan plan_regions(int64_t chunk_size, const NewGroups& groups);
-  const std::shared_ptr<Edges>& edges() const { return mine_.files[0].edges; }
+  const std::shared_ptr<BoundaryBlocks>& boundary_blocks() const { return mine_.files[0].boundary_blocks; }
   std::optional<Error> form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups);
   // `is_new` is true if the file has no contents from before this open.
   void lay_out_group(int64_t chunk_size, std::string_view base, bool is_new, std::optional<Error> problem,
@@ -334,7 +334,7 @@ class Writer {
     return collecting_ && collecting_->means.meeting ? *collecting_->means.meeting : local();
   }
 
-  struct Collecting {
+  struct CollectiveWriteState {
     CollectivePlan plan;
     int buddies = 0;              // copies to make at close
     int32_t fsblksize = 0;        // given, or of the file system; the file may have a smaller one
@@ -347,7 +347,7 @@ class Writer {
   };
 
   // Additional state of writers with arbitrarily placed tasks.
-  struct Placed : PartitionRows {
+  struct PlacedState : PartitionRows {
     std::optional<format::Extension> extension;  // extension of new files
     std::vector<int64_t> globalranks;            // if one process writes all tasks: as stored in the files
     bool in_order = false;                       // if one process writes all tasks: Extension::in_order()
@@ -377,12 +377,12 @@ class Writer {
   int64_t unit_ = 0;           // shared granularity in bytes; 0: no limits on what hosts write
   int64_t ntasks_ = 0;
   LocalTasks mine_;
-  std::vector<TaskBlocks> blocks_;   // parked, by index; the entry of the current task is stale
-  std::unique_ptr<Made> made_;       // null: no files created or renamed
-  std::vector<uint8_t> unreported_;  // 1: the task was parked since the last commit; empty: none was
+  std::vector<TaskBlocks> blocks_;      // parked, by index; the entry of the current task is stale
+  std::unique_ptr<CreatedFiles> made_;  // null: no files created or renamed
+  std::vector<uint8_t> unreported_;     // 1: the task was parked since the last commit; empty: none was
   OwnOverruns overruns_;
-  std::unique_ptr<Placed> placed_;  // null if grouped_
-  std::unique_ptr<Right> right_;    // null: neither ownership nor lease
+  std::unique_ptr<PlacedState> placed_;  // null if grouped_
+  std::unique_ptr<Right> right_;         // null: neither ownership nor lease
   size_t current_ = 0;
   int64_t buffer_ = 0;  // bytes; see OpenMode
   WriteStream stream_;
@@ -392,8 +392,8 @@ class Writer {
   };
   FailedWrites failed_;
   Stray stray_;
-  std::unique_ptr<CompressedWriter> compressed_;  // null: bytes are stored as written
-  std::unique_ptr<Collecting> collecting_;        // null: the tasks write independently
+  std::unique_ptr<CompressedWriter> compressed_;      // null: bytes are stored as written
+  std::unique_ptr<CollectiveWriteState> collecting_;  // null: the tasks write independently
 };
 
 }  // namespace sheaf

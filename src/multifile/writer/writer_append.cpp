@@ -18,7 +18,7 @@ namespace sheaf {
 Writer::Writer(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request,
                const OpenMode& mode)
     : Writer(store, std::move(comm), request.tasks.path, request.tasks.name_of, mode) {
-  placed_ = std::make_unique<Placed>();
+  placed_ = std::make_unique<PlacedState>();
   find_unit();
   OpenMode reading = mode;
   reading.checksums = true;  // damaged files must not be appended to
@@ -47,7 +47,7 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, const MappedAppendReque
 
 // Restores the frame tables, so that new frames follow the existing ones. Collective.
 void Writer::go_on_compressing(const OpenTasks& found, const OpenMode& mode) {
-  std::vector<CompressedWriter::Task> tasks;
+  std::vector<CompressedWriter::CompressedTask> tasks;
   codec::Compression how;
   agree(*comm_, attempt([&] {
     for (size_t i = 0; i < found.own.tasks.size(); ++i) {
@@ -161,7 +161,7 @@ void Writer::read_mapping() {
   if (!problem && entries > 0)
     problem = attempt([&] {
       if (placed_->numbers->count() == 0) return;
-      const auto file = open_patiently(*store_, path_, Access::read);
+      const auto file = open_with_retries(*store_, path_, Access::read);
       MetadataReader reader(*file);
       placed_->mapping.resize(static_cast<size_t>(placed_->numbers->count()));
       reader.read_mapping(reader.read_pointer(), placed_->numbers->first(), placed_->mapping);
@@ -181,7 +181,7 @@ void Writer::write_old_slots() {
   const auto problem = attempt([&] {
     for (const Segment& s : placed_->segments) {
       const std::string name = name_of(s.file);
-      const auto file = open_patiently(*store_, name, Access::write);
+      const auto file = open_with_retries(*store_, name, Access::write);
       MetadataReader reader(*file);
       JournalKey key = JournalKey::of(reader.header(), reader.extension());
       key.hosts = hosts_;
@@ -245,13 +245,13 @@ void Writer::give_back_pointers() {
 void Writer::append_to(OwnFile& f) {
   MetadataReader reader(*f.file);
   AppendedFile::Marks marks{reader.header().pointer_offset(), std::nullopt, facts_.durable};
-  if (!f.edges) marks.table = reader.read_pointer().varheader;
+  if (!f.boundary_blocks) marks.table = reader.read_pointer().varheader;
   f.fsblksize = reader.header().fsblksize;
   know_journal(f, reader.header(), reader.extension());
   f.key.required = true;
-  if (f.edges) f.edges->keep_earlier(f.file);
-  const auto appended = std::make_shared<AppendedFile>(edged(std::move(f.file), f.edges), marks,
-                                                       right_ ? right_->to_write : nullptr);
+  if (f.boundary_blocks) f.boundary_blocks->keep_earlier(f.file);
+  const auto appended = std::make_shared<AppendedFile>(boundary_file(std::move(f.file), f.boundary_blocks),
+                                                       marks, right_ ? right_->to_write : nullptr);
   f.key.watch = appended.get();
   f.file = appended;
 }

@@ -28,18 +28,18 @@ void Writer::close() {
 
 void Writer::finish(Closing& closing) {
   std::optional<MetadataPartition> by_rank;
-  if (grouped_) by_rank.emplace(local(), edges() ? Slicing::whole : Slicing::groups);
+  if (grouped_) by_rank.emplace(local(), boundary_blocks() ? Slicing::whole : Slicing::groups);
   MetadataPartition& slices = by_rank ? *by_rank : *placed_->rows;
   const std::vector<Segment> own = grouped_ ? own_segment(slices) : std::vector<Segment>();
 
   // When appending, another program may have taken over the multifile. This program must then not write the
   // files.
-  if (old()) agree(*comm_, attempt([&] { require_ownership(Ownership::Look::at_name); }));
+  if (old()) agree(*comm_, attempt([&] { require_ownership(Ownership::LeaseCheck::name); }));
   auto problem = finish_streams(closing, max_sums_in_row(slices.largest()));
-  const BlockTable table(slices.collect_pieces([&, begin = size_t{0}](int leader) mutable {
+  const BlockTable table(slices.collect_pieces([&, begin = size_t{0}](int metadata_writer) mutable {
     const auto rows = std::span(closing.rows).subspan(begin);
     size_t end = 0;
-    while (end < rows.size() && slices.leader_of(RowView(&rows[end]).row()) == leader)
+    while (end < rows.size() && slices.metadata_writer_of(RowView(&rows[end]).row()) == metadata_writer)
       end += RowView(&rows[end]).bytes();
     begin += end;
     return std::span<const std::byte>(rows.first(end));
@@ -53,7 +53,7 @@ void Writer::finish(Closing& closing) {
   };
   if (unit_ > 0) {
     if (old()) agree(*comm_, problem);  // its table does not show which tasks have failed
-    const auto lost = bring_edges_home(segments);
+    const auto lost = merge_own_boundary_blocks(segments);
     if (!problem) problem = lost;
   }
   if (old()) {
@@ -98,7 +98,7 @@ void Writer::finish(Closing& closing) {
   complete(true);
   if (has_tasks) agree_with(*comm_, problem, static_cast<int>(lead.process));
   for (const OwnFile& f : mine_.files)
-    if (f.edges) f.edges->remove();
+    if (f.boundary_blocks) f.boundary_blocks->remove();
   if (collecting_ && collecting_->buddies > 0) {
     comm_->barrier();  // each file must be complete before other tasks read it
     write_buddies(*store_, *comm_, local(), facts_, path(), path_, collecting_->buddies);
@@ -124,7 +124,7 @@ Writer::Lead Writer::lead_of(std::span<const EndedSegment> segments) const {
 std::optional<Error> Writer::finish_streams(Closing& closing, int64_t max_sums) {
   auto problem = attempt([&] { failed_.require_none(); });
   attempt(problem, [&] {
-    require_ownership(Ownership::Look::at_name);
+    require_ownership(Ownership::LeaseCheck::name);
     for (size_t i = 0; compressed_ && i < mine_.tasks.size(); ++i) {
       select(mine_.tasks[i].task);
       compressed_->finish();
@@ -146,7 +146,7 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t max_sums) 
       // metadata writer has created it (mark_unclosed()).
       const bool may_have_journal = (!grouped_ && unit_ > 0) || f.journal ||
                                     (t.file == mine_.tasks[current_].file && stream_.journal()) ||
-                                    (f.edges && f.edges->in_use());
+                                    (f.boundary_blocks && f.boundary_blocks->in_use());
       std::vector<uint32_t> sums = blocks_[i].take_sums(*f.file, t.geometry);
       append_row(closing.rows, t.row, blocks_[i], may_have_journal, sums, max_sums);
       if (!closing.losses)
@@ -194,7 +194,7 @@ const OwnFile* Writer::kept_open(int32_t file) const {
 
 std::shared_ptr<File> Writer::open_segment(const Segment& segment, Access access) const {
   const OwnFile* const kept = kept_open(segment.file);
-  return kept ? kept->file : open_patiently(*store_, name_of(segment.file), access);
+  return kept ? kept->file : open_with_retries(*store_, name_of(segment.file), access);
 }
 
 void Writer::change_file(const Segment& segment,
@@ -211,7 +211,7 @@ void Writer::change_file(const Segment& segment,
   if (facts_.durable)
     file->sync();
   else if (what == Outlives::host)
-    bring_to_server(*file);
+    publish_or_sync(*file);
   if (!kept_open(segment.file)) file->close();
 }
 
@@ -229,7 +229,7 @@ void Writer::take_pointers_away(std::span<const EndedSegment> segments) {
 void Writer::complete_file(EndedSegment& segment) {
   change_file(segment, [&](File& file, const format::Header& h) {
     if (segment.file == 0 && right_ && right_->ownership)
-      right_->ownership->require_owned(Ownership::Look::at_handle);
+      right_->ownership->require_owned(Ownership::LeaseCheck::handle);
     MetadataWriter(file, h).write_pointer(segment.pointer);
   });
   if (const OwnFile* const kept = kept_open(segment.file)) kept->file->close();
@@ -248,7 +248,7 @@ void Writer::look_for_losses(const Closing& closing) {
       all.push_back(written(i, sums));
     });
     problem = check_neighbours(tasks_of_files(), all, [&](int32_t file) {
-      return open_patiently(*store_, name_of(file), Access::read);
+      return open_with_retries(*store_, name_of(file), Access::read);
     });
   }
   agree(*comm_, closing.losses ? closing.losses : problem);
@@ -265,7 +265,7 @@ void Writer::report_rows(std::span<const std::byte> row) noexcept {
     const bool syncs = facts_.durable || own_caches_;
     if (syncs) data->sync();
     for (OwnFile& f : mine_.files)
-      if (syncs && f.edges) f.edges->sync();
+      if (syncs && f.boundary_blocks) f.boundary_blocks->sync();
     JournalWriter journal(*store_, stream_.journal_key(),
                           facts_.durable ? Journaling::durable : Journaling::required);
     const RowView view(row.empty() ? nullptr : row.data());

@@ -75,8 +75,9 @@ void Writer::find_unit() {
   own_caches_ = found.own_caches != 0;
 }
 
-std::shared_ptr<Edges> Writer::edges_of(int32_t file) const {
-  return unit_ > 0 ? std::make_shared<Edges>(*store_, name_of(file), stream_.keeps_journal()) : nullptr;
+std::shared_ptr<BoundaryBlocks> Writer::boundary_blocks_of(int32_t file) const {
+  return unit_ > 0 ? std::make_shared<BoundaryBlocks>(*store_, name_of(file), stream_.keeps_journal())
+                   : nullptr;
 }
 
 // Sets up the boundary blocks after all chunks are placed. Collective.
@@ -100,12 +101,12 @@ void Writer::keep_hosts_apart() {
       });
   agree(*comm_, problem);
 
-  std::vector<std::vector<Edges::Row>> rows(mine_.files.size());
+  std::vector<std::vector<BoundaryBlocks::BoundaryRow>> rows(mine_.files.size());
   std::vector<int64_t> units(mine_.files.size());
   for (size_t k = 0; k < mine_.by_row.size(); ++k) {
     const RunOfRow& run = runs_of_rows[k];
     const OwnTask& t = mine_.tasks[mine_.by_row[k]];
-    Edges::Row row{t.place.local_rank, {run.begin, run.end, 0}};
+    BoundaryBlocks::BoundaryRow row{t.place.local_rank, {run.begin, run.end, 0}};
     // When appending, the boundary blocks of a task begin where its stream continues, which may be in another
     // round than for its neighbours.
     if (placed_->old)
@@ -119,8 +120,8 @@ void Writer::keep_hosts_apart() {
   for (size_t f = 0; f < mine_.files.size(); ++f) {
     const OwnFile& file = mine_.files[f];
     const auto first = std::ranges::find(mine_.tasks, f, &OwnTask::file);
-    file.edges->set(file.key, units[f], layout::data_start(file.file_tasks, file.fsblksize),
-                    first->geometry.skip, std::move(rows[f]));
+    file.boundary_blocks->set(file.key, units[f], layout::data_start(file.file_tasks, file.fsblksize),
+                              first->geometry.skip, std::move(rows[f]));
   }
 }
 
@@ -150,58 +151,59 @@ void Writer::record_blocks(File& file, const JournalKey& key, int64_t first, std
 
 // Merges the boundary blocks into the files after all bytes were written, except in files with a failed task.
 // Collective. Returns the error of this process, if any.
-std::optional<Error> Writer::bring_edges_home(std::span<const EndedSegment> segments) {
+std::optional<Error> Writer::merge_own_boundary_blocks(std::span<const EndedSegment> segments) {
   constexpr int32_t files_at_once = 64;
-  struct FileEdges {  // values of one file, of which the maximum over all processes is needed
-    int64_t has_edges, failed, unit, data_start, end, leader;
+  struct FileBoundaryBlocks {  // values of one file, of which the maximum over all processes is needed
+    int64_t has_boundary_blocks, failed, unit, data_start, end, metadata_writer;
   };
-  static_assert(sizeof(FileEdges) % sizeof(int64_t) == 0);
+  static_assert(sizeof(FileBoundaryBlocks) % sizeof(int64_t) == 0);
   Comm& comm = tasks_of_files();
   const int32_t last = grouped_ ? facts_.filenumber + 1 : facts_.nfiles;
   std::optional<Error> problem;
   for (int32_t first = grouped_ ? facts_.filenumber : 0; first < last; first += files_at_once) {
     const int32_t end = std::min(first + files_at_once, last);
-    std::vector<FileEdges> files(static_cast<size_t>(end - first));
-    std::vector<std::vector<exchange::Extent>> extents(files.size());
+    std::vector<FileBoundaryBlocks> files(static_cast<size_t>(end - first));
+    std::vector<std::vector<Extent>> extents(files.size());
     const auto is_here = [&](int32_t file) { return file >= first && file < end; };
     for (const EndedSegment& s : segments)
       if (is_here(s.file)) {
-        FileEdges& f = files[static_cast<size_t>(s.file - first)];
+        FileBoundaryBlocks& f = files[static_cast<size_t>(s.file - first)];
         f.end = s.pointer.varheader;
         f.failed = !s.sound;
-        f.leader = comm.rank();
+        f.metadata_writer = comm.rank();
       }
     for (size_t i = 0; i < mine_.tasks.size(); ++i) {
       const OwnTask& t = mine_.tasks[i];
-      if (!is_here(t.place.file) || !mine_.files[t.file].edges->in_use()) continue;
+      if (!is_here(t.place.file) || !mine_.files[t.file].boundary_blocks->in_use()) continue;
       const auto k = static_cast<size_t>(t.place.file - first);
       const ReadPosition before = old() ? placed_->ends_before[i] : ReadPosition{};
       for (int64_t b = before.block; b < blocks_[i].count(); ++b) {
         const int64_t from = b == before.block ? before.offset : 0;
-        add_edges(mine_.files[t.file].edges->map(), t.geometry.offset(b) + from, blocks_[i].size_of(b) - from,
-                  extents[k]);
+        add_boundary_blocks(mine_.files[t.file].boundary_blocks->map(), t.geometry.offset(b) + from,
+                            blocks_[i].size_of(b) - from, extents[k]);
       }
-      files[k].has_edges |= !extents[k].empty();
-      files[k].unit = mine_.files[t.file].edges->unit();
+      files[k].has_boundary_blocks |= !extents[k].empty();
+      files[k].unit = mine_.files[t.file].boundary_blocks->unit();
       files[k].data_start = layout::data_start(t.file_tasks, mine_.files[t.file].fsblksize);
     }
-    comm.all_max(
-        {reinterpret_cast<int64_t*>(files.data()), files.size() * sizeof(FileEdges) / sizeof(int64_t)});
+    comm.all_max({reinterpret_cast<int64_t*>(files.data()),
+                  files.size() * sizeof(FileBoundaryBlocks) / sizeof(int64_t)});
     for (size_t k = 0; k < files.size(); ++k) {
-      if (files[k].has_edges == 0 || files[k].failed) continue;
+      if (files[k].has_boundary_blocks == 0 || files[k].failed) continue;
       const int32_t number = first + static_cast<int32_t>(k);
       const std::string name = name_of(number);
-      std::ranges::sort(extents[k], {}, &exchange::Extent::offset);
+      std::ranges::sort(extents[k], {}, &Extent::offset);
       const auto own = std::ranges::find(mine_.files, number, &OwnFile::number);
       std::shared_ptr<File> target;
       const auto open = [&]() -> File& {
-        if (!target) target = open_patiently(*store_, name, Access::write);
+        if (!target) target = open_with_retries(*store_, name, Access::write);
         return *target;
       };
-      const EdgesHome where{files[k].unit, files[k].data_start, files[k].end, hosts_.count,
-                            static_cast<int>(files[k].leader)};
-      const auto lost = bring_home(comm, name, open, where,
-                                   own == mine_.files.end() ? nullptr : own->edges.get(), extents[k]);
+      const BoundaryMergeTarget where{files[k].unit, files[k].data_start, files[k].end, hosts_.count,
+                                      static_cast<int>(files[k].metadata_writer)};
+      const auto lost =
+          merge_boundary_blocks(comm, name, open, where,
+                                own == mine_.files.end() ? nullptr : own->boundary_blocks.get(), extents[k]);
       if (!problem) problem = lost;
       attempt(problem, [&] {
         if (!target) return;
@@ -211,7 +213,7 @@ std::optional<Error> Writer::bring_edges_home(std::span<const EndedSegment> segm
     }
   }
   for (const OwnFile& f : mine_.files)
-    if (f.edges) f.edges->end();
+    if (f.boundary_blocks) f.boundary_blocks->end();
   return problem;
 }
 

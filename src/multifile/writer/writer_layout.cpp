@@ -76,7 +76,7 @@ void Writer::require_tasks_for_files() const {
 // places before any file is changed.
 Gathered Writer::collect_rows(const MappedWriteRequest& request, std::vector<RequestedRow>& rows) {
   std::vector<FileShare> own;
-  for (const OwnFile& f : mine_.files) own.push_back({f.number, f.own_tasks});
+  for (const OwnFile& f : mine_.files) own.push_back({f.number, f.local_tasks});
   std::optional<Error> problem;
   mine_.find_rows(
       *comm_, facts_.nfiles, own, *placed_->rows, placed_->segments, [&](int32_t file, int64_t tasks) {

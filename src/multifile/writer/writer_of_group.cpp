@@ -42,9 +42,9 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest re
     if (auto plan = plan_of(mode.collective, true, local(), request.means)) {
       stream_.watch_length(false);  // the file may lack bytes that are still at a collector
       plan->may_collect &= request.means.may_collect;
-      collecting_ =
-          std::make_unique<Collecting>(Collecting{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
-                                                  std::move(request.means), exchange::find_nodes(*comm_)});
+      collecting_ = std::make_unique<CollectiveWriteState>(
+          CollectiveWriteState{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
+                               std::move(request.means), exchange::find_nodes(*comm_)});
     }
     open_group_file(request, mode, std::move(slots), in_directory);
   } catch (...) {
@@ -159,7 +159,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
       // this file is in the directory.
       const bool is_known = in_directory.everywhere && !name_of_;
       start.apart = is_known ? in_directory : apart_by(store_->traits_of(*file));
-      if (DirectIo* const past = file->traits().past_cache)
+      if (DirectIo* const past = file->traits().direct_io)
         past->know(static_cast<FileSystem>(start.apart.kind));
     }
     if (collecting_ && start.apart.own_caches == 0) start.number = file->status().number;
@@ -168,7 +168,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
   local().broadcast(std::as_writable_bytes(std::span(&start, 1)), 0);
   own_caches_ = start.apart.own_caches != 0;
   unit_ = hosts_.count > 1 ? start.apart.unit : 0;
-  mine_.files[0].edges = edges_of(facts_.filenumber);
+  mine_.files[0].boundary_blocks = boundary_blocks_of(facts_.filenumber);
   facts_.fsblksize = static_cast<int32_t>(start.fsblksize);
   if (collecting_) collecting_->fsblksize = facts_.fsblksize;
   if (hosts_.count > 1 && made_ && !made_->created.empty() && !problem && stream_.keeps_journal())
@@ -193,12 +193,13 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
                                                 std::to_string(request.chunk_size) + " of task " +
                                                 std::to_string(task()) + " is negative");
       if (collecting_) {
-        collecting_->file = std::make_shared<AggregatedWriteFile>(
-            *store_, name_of(facts_.filenumber), std::move(file), std::move(slots), edges(), start.number);
+        collecting_->file =
+            std::make_shared<AggregatedWriteFile>(*store_, name_of(facts_.filenumber), std::move(file),
+                                                  std::move(slots), boundary_blocks(), start.number);
         file = collecting_->file;
       } else {
-        if (!file) file = open_patiently(*store_, name_of(facts_.filenumber), Access::write);
-        file = throttled(edged(std::move(file), edges()), std::move(slots));
+        if (!file) file = open_with_retries(*store_, name_of(facts_.filenumber), Access::write);
+        file = throttled(boundary_file(std::move(file), boundary_blocks()), std::move(slots));
       }
       const bool holds = !collecting_ || collecting_->plan.merge;
       mine_.files[0].file = file;
@@ -220,7 +221,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
 std::optional<Error> Writer::form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups) {
   if (!collecting_) return std::nullopt;
   return attempt([&] {
-    const int64_t host = edges() ? hosts_.mine : -1;
+    const int64_t host = boundary_blocks() ? hosts_.mine : -1;
     groups = make_groups(
         meeting(), {request, collecting_->fsblksize, collecting_->chooses_blocks, host}, collecting_->plan,
         collecting_->means.mover ? Spread{} : Spread{collecting_->nodes, facts_.filenumber, facts_.nfiles});
@@ -244,19 +245,20 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, bool is_ne
   attempt(problem, [&] {
     const RegionPlan plan = plan_regions(chunk_size, groups);
     chunk_size = plan.chunk.size;
-    const PrefixedSum sum = groups.placed && !edges() ? *groups.placed : prefixed_sum(local(), chunk_size);
+    const PrefixedSum sum =
+        groups.placed && !boundary_blocks() ? *groups.placed : prefixed_sum(local(), chunk_size);
     if (facts_.fsblksize == 0) return;  // the first task of the file has failed and reports it below
     const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
     must_fit(checked_add(begin, sum.total), "the multifile");
     geometry = {begin + sum.before, sum.total, plan.chunk.usable};
-    if (!edges()) return;
-    std::vector<Edges::Row> rows;
+    if (!boundary_blocks()) return;
+    std::vector<BoundaryBlocks::BoundaryRow> rows;
     const int64_t run = begin + plan.run.before;
     if (plan.run.sum > 0) rows.push_back({local().rank(), {run, run + plan.run.sum, 0}});
-    edges()->set(stream_.journal_key(), plan.unit, begin, geometry.skip, std::move(rows));
+    boundary_blocks()->set(stream_.journal_key(), plan.unit, begin, geometry.skip, std::move(rows));
   });
   mine_.tasks[0].geometry = geometry;
-  MetadataPartition slices(local(), edges() ? Slicing::whole : Slicing::groups);
+  MetadataPartition slices(local(), boundary_blocks() ? Slicing::whole : Slicing::groups);
   const RequestedRow row{local().rank(), task(), chunk_size};
   const auto rows = records_of<RequestedRow>(slices.collect(std::span(&row, 1)));
   const auto write = [&] {

@@ -10,11 +10,11 @@ namespace sheaf {
 // alike.
 Writer::RegionPlan Writer::plan_regions(int64_t chunk_size, const NewGroups& groups) {
   RegionPlan plan{{chunk_size, chunk_size}, {}, 0};
-  if (!edges() || facts_.fsblksize == 0) return plan;
+  if (!boundary_blocks() || facts_.fsblksize == 0) return plan;
   const int64_t total = prefixed_sum(local(), chunk_size).total;
   using Begins = layout::GroupPass::Begins;
   const bool first = groups.spans_hosts ? groups.group.rank() == 0 : is_first_of_host(local(), hosts_.mine);
-  plan.run = place_in_groups(local(), chunk_size, -1, first ? Begins::always : Begins::never);
+  plan.run = place_in_groups(local(), chunk_size, -1, first ? Begins::every_task : Begins::first_task);
 
   int64_t unit = unit_;
   if (unit > layout::largest_unit) {

@@ -10,7 +10,7 @@ Writer::Right& Writer::right() {
   return *right_;
 }
 
-void Writer::require_ownership(Ownership::Look look) {
+void Writer::require_ownership(Ownership::LeaseCheck look) {
   if (right_ && right_->lost) std::rethrow_exception(right_->lost);
   const auto problem = attempt([&] {
     if (right_ && right_->ownership)
@@ -38,7 +38,8 @@ void Writer::require_files_in_place() {
           Code::foreign, own.file->path(),
           "was removed or replaced while this program is writing it: what it writes is not found "
           "under that name");
-    if (!own.edges && !mine_.tasks.empty() && mine_.tasks[current_].file == f) stream_.require_length();
+    if (!own.boundary_blocks && !mine_.tasks.empty() && mine_.tasks[current_].file == f)
+      stream_.require_length();
   }
 }
 
@@ -53,7 +54,7 @@ void Writer::require_same_file(File& file, const format::Identity& identity) con
 }
 
 void Writer::commit() {
-  require_ownership(Ownership::Look::at_handle);
+  require_ownership(Ownership::LeaseCheck::handle);
   if (mine_.tasks.empty()) return;
   const auto problem = attempt([&] { record_progress(); });
   failed_.require_none();
@@ -82,7 +83,7 @@ void Writer::record_progress() {
       }
       if (!file.journal)
         file.journal = std::make_unique<JournalWriter>(
-            *store_, file.key, facts_.durable ? Journaling::durable : Journaling::wished);
+            *store_, file.key, facts_.durable ? Journaling::durable : Journaling::best_effort);
       file.journal->report(*file.file, rank, blocks_[i].count() - 1, blocks_[i].high, false);
     }
     JournalWriter* const journal = f == own_file ? stream_.journal() : file.journal.get();

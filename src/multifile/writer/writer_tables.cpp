@@ -11,7 +11,7 @@
 namespace sheaf {
 
 std::vector<Segment> Writer::own_segment(const MetadataPartition& slices) const {
-  if (!slices.leads()) return {};
+  if (!slices.is_metadata_writer()) return {};
   const OwnTask& t = mine_.tasks[0];
   return {{t.place.file, facts_.fsblksize, slices.first(), slices.count(), t.file_tasks, t.geometry.skip, 0}};
 }
@@ -142,7 +142,7 @@ void Writer::write_known_mapping(const Lead& lead) {
   const MetadataPartition* const slices = by_rank ? &*by_rank : placed_->numbers.get();
   const std::span<const layout::Placement> entries = grouped_ ? std::span(gathered) : placed_->mapping;
   const int64_t first = slices ? slices->first() : 0;
-  if (slices && !slices->leads()) return;
+  if (slices && !slices->is_metadata_writer()) return;
   change_file(lead.file(), [&](File& file, const format::Header& h) {
     write_mapping(file, h, lead.file(), first, first + std::ssize(entries),
                   [&](int64_t task) { return entries[static_cast<size_t>(task - first)]; });
@@ -177,7 +177,7 @@ SumRounds Writer::plan_rounds(MetadataPartition& slices, const BlockTable& table
     const std::byte* begin = answer.data();
     for_each_row(closing, [&](size_t, const RowView& row, std::span<const uint32_t> brought) {
       if (row.sums_follow())
-        own[static_cast<size_t>(slices.leader_of(row.row()))].push_back(
+        own[static_cast<size_t>(slices.metadata_writer_of(row.row()))].push_back(
             {load<int64_t>(begin, native_order), brought});
       begin += 8;
     });

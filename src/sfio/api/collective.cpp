@@ -15,7 +15,7 @@ int64_t together(const char* call, MFILE* f, Direction direction, unsigned count
   return guarded_together(kind_of(direction), call, int64_t{-1}, [&] {
     Runtime* const session = Runtime::current();
     if (!session) throw Error(Code::wrong_mode, "there is no session");
-    Part part;
+    CollectiveShare part;
     part.wrong = attempt([&] {
       part.file = &file_of(f);
       part.blocks = blocks_of(count, offsets, buffers, sizes);

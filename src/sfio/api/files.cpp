@@ -48,7 +48,7 @@ StripeName agreed_name(Runtime& session, const char* name, int stripe_unit = 0) 
 
 std::unique_ptr<StripedFile> open(Runtime& session, const StripeName& name) {
   std::unique_ptr<StripedFile> file;
-  act(session, [&] { file = StripedFile::open(session.link(), name, OpenMode::make); });
+  act(session, [&] { file = StripedFile::open(session.link(), name, SubfileOpenMode::create); });
   std::vector<int64_t> token(2 + 2 * name.subfiles.size());
   if (file) token = file->token();
   session.comm().broadcast(std::as_writable_bytes(std::span(token)), 0);
@@ -72,12 +72,13 @@ std::optional<Error> finish_transfers(sfio_file& f) {
 ErrorCounts take_errors(Runtime& session) {
   Link& link = *session.link();
   const std::lock_guard hold(link.lock());
-  const auto answers = ask(link,
-                           questions(0, link.listeners().size(),
-                                     [](size_t listener) {
-                                       return Question{static_cast<int>(listener), {.kind = Kind::errors}};
-                                     }),
-                           OnError::keep);
+  const auto answers =
+      ask(link,
+          questions(0, link.listeners().size(),
+                    [](size_t listener) {
+                      return Question{static_cast<int>(listener), {.kind = RequestKind::errors}};
+                    }),
+          OnError::kept);
   ErrorCounts sum{};
   for (size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].code != 0) report_error("merror", *error_of(link, static_cast<int>(i), answers[i]));

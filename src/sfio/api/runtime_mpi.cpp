@@ -93,7 +93,7 @@ void Runtime::start(MPI_Comm all, const char* how) {
 
 void Runtime::begin(MPI_Comm all, const char* how) {
   const auto tasks = mpi_comm(all);
-  Role role = Role::any;
+  Role role = Role::automatic;
   agree(*tasks, attempt([&] {
     role = role_of(*tasks, words_of(how));
     options_ = options_from_environment();
@@ -120,7 +120,7 @@ void Runtime::begin(MPI_Comm all, const char* how) {
   static int64_t sessions = 0;
   number_ = ++sessions;
   comm_ = mpi_comm(compute_);
-  link_ = message_link(mpi_messages_on(messages_->comm()), roster.listeners, options_.patience, own_tags);
+  link_ = message_link(mpi_messages_on(messages_->comm()), roster.listeners, options_.timeout, own_tags);
   agree(*comm_, attempt([&] {
     if (in_thread) serve_in_thread();
   }));
@@ -139,7 +139,7 @@ void Runtime::serve_in_thread() {
 SharedSession Runtime::shared() const {
   return {.number = number_,
           .comm = messages_->comm(),
-          .patience = options_.patience,
+          .timeout = options_.timeout,
           .listeners = static_cast<int32_t>(link_->listeners().size())};
 }
 

@@ -19,7 +19,7 @@ inline constexpr AnswerTags guest_tags{16000, Messages::highest_tag};
 struct SharedSession {
   int64_t number = 0;             // sequence number in this process, > 0; 0: no session
   MPI_Comm comm = MPI_COMM_NULL;  // communicator of the listeners; owned by the session
-  double patience = 0;
+  double timeout = 0;
   int32_t listeners = 0;
   int32_t version = 2;  // struct version; a reader with another version must assume no session
 };

@@ -62,7 +62,7 @@ void follow_session(const std::string& path, MPI_Comm comm) {
     listener_of(i, &listener);
     listeners.push_back({listener.name, listener.task, listener.room});
   }
-  auto link = message_link(mpi_messages_on(session.comm), std::move(listeners), session.patience, guest_tags);
+  auto link = message_link(mpi_messages_on(session.comm), std::move(listeners), session.timeout, guest_tags);
   set_session_store(make_striped_store(std::move(link)));
 }
 

@@ -39,9 +39,9 @@ inline constexpr size_t max_borrowed = 16;
 inline constexpr size_t max_spare_replies = 4;  // reused reply buffers: fresh pages cost more than a copy
 // Seconds without a sign of life until a listener counts as dead.
 inline constexpr double usual_timeout = 60;
-inline constexpr double patience_at_end = 5;  // seconds for clients to fetch the last answers
+inline constexpr double end_timeout = 5;  // seconds for clients to fetch the last answers
 // Interval for answering liveness queries while a disk request runs.
 inline constexpr std::chrono::milliseconds pulse_pause{50};
-static_assert(patience_at_end < usual_timeout && pulse_pause < std::chrono::seconds{1});
+static_assert(end_timeout < usual_timeout && pulse_pause < std::chrono::seconds{1});
 
 }  // namespace sheaf::sfio

@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t magic = 0x4f494653;  // "SFIO"
 
 // Appends the parts of a message. A list is preceded by its length.
-class Writer {
+class MessageWriter {
  public:
   template <class T>
   bool part(const T& value) {
@@ -38,9 +38,9 @@ class Writer {
 };
 
 // Extracts the parts of a message. Every call returns true if the message had enough bytes.
-class Reader {
+class MessageReader {
  public:
-  explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
+  explicit MessageReader(std::span<const std::byte> bytes) : rest_(bytes) {}
 
   template <class T>
   bool part(T& value) {
@@ -87,7 +87,7 @@ bool parts_of(Archive& archive, AnyRequest& request) {
 }  // namespace
 
 std::vector<std::byte> encode(const Request& request) {
-  Writer out;
+  MessageWriter out;
   out.part(magic);
   parts_of(out, request);
   return out.take();
@@ -95,10 +95,11 @@ std::vector<std::byte> encode(const Request& request) {
 
 std::optional<Decoded> decode(std::span<const std::byte> message) {
   Decoded decoded;
-  Reader in(message);
+  MessageReader in(message);
   uint32_t found = 0;
   if (!in.part(found) || found != magic || !parts_of(in, decoded.request)) return std::nullopt;
-  if (decoded.request.kind < Kind::look || decoded.request.kind > Kind::bye) return std::nullopt;
+  if (decoded.request.kind < RequestKind::status || decoded.request.kind > RequestKind::disconnect)
+    return std::nullopt;
   decoded.data = in.rest();
   return decoded;
 }

@@ -15,18 +15,16 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/extent.hpp"
 #include "base/os/lent_memory.hpp"
-#include "exchange/pieces/extent.hpp"
 #include "layout/run.hpp"
 
 namespace sheaf::sfio {
 
-using exchange::Extent;
-
 // Kinds of requests. The notes have the form: arguments -> results in the answer.
-enum class Kind : int32_t {
+enum class RequestKind : int32_t {
   // path -> values {exists, has identity, size, block size, allocated, is directory}; identity
-  look,
+  status,
   open,    // path, identity wanted, values {mode, is the file id a suggestion} -> values {handle}; identity
   commit,  // handle, values {all subfiles have been made}
   size,    // handle -> values {bytes of the subfile, block size, allocated}
@@ -43,36 +41,36 @@ enum class Kind : int32_t {
   lock_shared,  // likewise, shared with other shared locks
   unlock,       // handle, values {offset, length} as locked
   errors,       // -> values: error counts since the last query
-  bye,          // end of the session
+  disconnect,   // end of the session
 };
 
-enum class OpenMode : int64_t {
-  read,   // must exist
-  write,  // must exist
-  make,   // created if missing
-  fresh,  // must not exist
+enum class SubfileOpenMode : int64_t {
+  read,    // must exist
+  write,   // must exist
+  create,  // created if missing
+  fresh,   // must not exist
 };
 
 // Extents of one subfile.
-struct Section {
+struct SubfileExtents {
   int64_t handle = 0;
   std::vector<Extent> extents;
 };
 
 // Runs of lent memory.
-using Place = layout::Run;
+using LentRun = layout::Run;
 
 struct Request {
-  Kind kind = Kind::look;
+  RequestKind kind = RequestKind::status;
   int32_t answer_tag = 0;
   int64_t handle = 0;
   std::array<int64_t, 2> values{};
   std::string path{};
   std::string more{};
-  std::vector<Section> sections{};
-  LoanFacts loan{};             // memory that contains the places, if there are any
-  std::vector<Place> places{};  // places of the bytes of all extents, in their order
-  std::string about{};          // path of the subfile, for messages of this task; not sent
+  std::vector<SubfileExtents> sections{};
+  LoanFacts loan{};               // memory that contains the places, if there are any
+  std::vector<LentRun> places{};  // places of the bytes of all extents, in their order
+  std::string about{};            // path of the subfile, for messages of this task; not sent
 };
 
 std::vector<std::byte> encode(const Request& request);

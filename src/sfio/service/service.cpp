@@ -42,7 +42,7 @@ size_t Service::handle(std::span<const std::byte> message, std::vector<std::byte
       const BorrowedMemory* const memory = borrow(request.loan);
       if (!memory) {
         head.out_of_reach = 1;
-      } else if (request.kind == Kind::read) {
+      } else if (request.kind == RequestKind::read) {
         head = read_aside(request, *memory);
       } else {
         head = carry_out(request, runs_of(request, *memory));
@@ -50,7 +50,7 @@ size_t Service::handle(std::span<const std::byte> message, std::vector<std::byte
       return;
     }
     MemoryRun memory = run_of(decoded->data);
-    if (request.kind == Kind::read) {
+    if (request.kind == RequestKind::read) {
       behind = static_cast<size_t>(bytes_asked(request));
       if (answer.size() < sizeof head + behind) answer.resize(sizeof head + behind);
       memory = run_of(std::span(answer).subspan(sizeof head, behind));
@@ -117,7 +117,7 @@ std::vector<MemoryRun> Service::runs_of(const Request& request, const BorrowedMe
   runs.reserve(request.places.size());
   const int64_t size = std::ssize(memory.bytes());
   int64_t total = 0;
-  for (const Place& place : request.places) {
+  for (const LentRun& place : request.places) {
     const bool sound = place.offset >= 0 && place.length > 0 && place.stride >= 0 && place.count > 0 &&
                        place.count <= largest_ / place.length &&
                        (place.count == 1 || place.stride <= size / (place.count - 1)) &&
@@ -137,57 +137,57 @@ std::vector<MemoryRun> Service::runs_of(const Request& request, const BorrowedMe
 }
 
 Answer Service::dispatch(const Request& request, std::span<const MemoryRun> memory) {
-  const bool names_files = request.kind == Kind::look || request.kind == Kind::open ||
-                           request.kind == Kind::remove || request.kind == Kind::rename;
+  const bool names_files = request.kind == RequestKind::status || request.kind == RequestKind::open ||
+                           request.kind == RequestKind::remove || request.kind == RequestKind::rename;
   if (names_files) require_name(request.path);
-  if (request.kind == Kind::rename) require_name(request.more);
+  if (request.kind == RequestKind::rename) require_name(request.more);
   switch (request.kind) {
-    case Kind::look:
+    case RequestKind::status:
       return look(request.path);
-    case Kind::open:
+    case RequestKind::open:
       return open(request);
-    case Kind::commit: {
+    case RequestKind::commit: {
       Subfile& subfile = writable(request.handle);
       format::StripeIdentity identity = subfile.identity;
       identity.complete = request.values[0] != 0;
       keep_identity(subfile, identity);
       break;
     }
-    case Kind::size: {
+    case RequestKind::size: {
       const FileStatus status = subfile_of(request.handle).file->status();
       return {.values = {status.size, status.block_size, status.allocated}};
     }
-    case Kind::resize: {
+    case RequestKind::resize: {
       Subfile& subfile = writable(request.handle);
       subfile.size_at_close = 0;
       counted(Counted::ftruncate, [&] { subfile.file->resize(request.values[0]); });
       break;
     }
-    case Kind::sync:
+    case RequestKind::sync:
       counted(Counted::write, [&] { subfile_of(request.handle).file->sync(); });
       break;
-    case Kind::close:
+    case RequestKind::close:
       close(request);
       return {.values = {left_}};
-    case Kind::write:
+    case RequestKind::write:
       write(request, memory);
       break;
-    case Kind::read:
+    case RequestKind::read:
       return {.values = {read(request, memory)}};
-    case Kind::remove:
+    case RequestKind::remove:
       return remove(request.path);
-    case Kind::rename:
+    case RequestKind::rename:
       rename(request.path, request.more);
       break;
-    case Kind::lock:
-    case Kind::lock_shared:
-      return {.values = {lock(request, request.kind == Kind::lock)}};
-    case Kind::unlock:
+    case RequestKind::lock:
+    case RequestKind::lock_shared:
+      return {.values = {lock(request, request.kind == RequestKind::lock)}};
+    case RequestKind::unlock:
       unlock(request);
       break;
-    case Kind::errors:
+    case RequestKind::errors:
       return {.values = std::exchange(errors_, {})};
-    case Kind::bye:
+    case RequestKind::disconnect:
       ended_ = true;
       break;
   }
@@ -216,7 +216,7 @@ Service::Subfile& Service::writable(int64_t handle) {
 void Service::write(const Request& request, std::span<const MemoryRun> memory) {
   ++counts_.transfers;
   RunCursor cursor(memory);
-  for (const Section& section : request.sections) {
+  for (const SubfileExtents& section : request.sections) {
     Subfile& subfile = writable(section.handle);
     std::vector<Piece<const std::byte>> pieces;
     pieces.reserve(section.extents.size());
@@ -252,7 +252,7 @@ void Service::write(const Request& request, std::span<const MemoryRun> memory) {
 // Returns the bytes of a read, or of any transfer of lent memory.
 int64_t Service::bytes_asked(const Request& request) const {
   int64_t total = 0;
-  for (const Section& section : request.sections)
+  for (const SubfileExtents& section : request.sections)
     for (const Extent& extent : section.extents) {
       if (extent.offset < 0 || extent.length < 0 || extent.length > largest_ - total)
         throw Error(Code::invalid_argument, "a request for more than " + std::to_string(largest_) + " bytes");
@@ -273,7 +273,7 @@ int64_t Service::read(const Request& request, std::span<const MemoryRun> memory)
   const auto room = in_one ? std::span(memory[0].at, static_cast<size_t>(total)) : aside(total);
   int64_t missing = 0;
   auto rest = room;
-  for (const Section& section : request.sections) {
+  for (const SubfileExtents& section : request.sections) {
     Subfile& subfile = subfile_of(section.handle);
     for (const Extent& extent : section.extents) {
       const auto piece = rest.first(static_cast<size_t>(extent.length));

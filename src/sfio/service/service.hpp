@@ -87,7 +87,7 @@ class SHEAF_EXPORT Service : private NonCopyable {
     bool kept = false;  // closed at least once after a successful open of the striped file
   };
   // A range that a client has locked.
-  struct Held {
+  struct ClientLock {
     int64_t handle = 0;
     int64_t offset = 0;
     int64_t length = 0;
@@ -146,7 +146,7 @@ class SHEAF_EXPORT Service : private NonCopyable {
   std::map<int64_t, std::shared_ptr<Subfile>> handles_;  // one entry per user of a subfile
   std::map<std::pair<std::string, bool>, std::weak_ptr<Subfile>> in_use_;
   int64_t next_handle_ = 1;
-  std::vector<Held> held_;
+  std::vector<ClientLock> held_;
   std::deque<Borrowed> borrowed_;
   LineBytes aside_;  // buffer for reads that go to lent memory or to several places
   ErrorCounts errors_{};

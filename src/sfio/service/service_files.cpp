@@ -72,7 +72,7 @@ void Service::keep_identity(const std::string& path, const StripeIdentity& ident
 }
 
 void Service::keep_identity(Subfile& subfile, const StripeIdentity& identity) {
-  keep_identity(subfile.path, identity, Access::beside);
+  keep_identity(subfile.path, identity, Access::sidecar);
   subfile.identity = identity;
 }
 
@@ -102,7 +102,7 @@ int64_t Service::make(const Request& request, const Looked& found, const StripeI
   Subfile made{.path = path, .identity = identity};
   int64_t handle = 0;
   const auto failed = attempt([&] {
-    const auto access = [](bool exists) { return exists ? Access::beside : Access::fresh; };
+    const auto access = [](bool exists) { return exists ? Access::sidecar : Access::fresh; };
     if (!found.identity)
       keep_identity(path, identity, access(found.has_identity_file),
                     found.has_identity_file ? nullptr : &made.made_identity);
@@ -145,13 +145,13 @@ void Service::discard(Subfile& subfile) {
 
 Answer Service::open(const Request& request) {
   const std::string& path = request.path;
-  const auto mode = static_cast<OpenMode>(request.values[0]);
+  const auto mode = static_cast<SubfileOpenMode>(request.values[0]);
   const Looked found = look_at(path);
   const auto wanted = format::stripe_identity_of(std::as_bytes(std::span(request.more)));
   if (!wanted) throw file_error(Code::invalid_argument, path, "was asked for without an identity");
-  const bool makes = mode == OpenMode::make || mode == OpenMode::fresh;
+  const bool makes = mode == SubfileOpenMode::create || mode == SubfileOpenMode::fresh;
   if (makes && found.has_identity_file && !found.data.exists) require_own(path, found);
-  if (mode == OpenMode::fresh && (found.data.exists || found.has_identity_file))
+  if (mode == SubfileOpenMode::fresh && (found.data.exists || found.has_identity_file))
     throw os_error("cannot create", path, EEXIST);
   if (found.data.is_special) throw file_error(Code::invalid_argument, path, "is no regular file");
   // True if this open begins a new subfile: no file exists, or only an incomplete identity, or an empty file
@@ -180,10 +180,10 @@ int64_t Service::share_found(const std::string& path, const Looked& found, const
   if (request.values[1] != 0 && found.identity) wanted.file = found.identity->file;
   check_identity(path, found, wanted);
   StripeIdentity identity = *found.identity;
-  const bool writable = static_cast<OpenMode>(request.values[0]) != OpenMode::read;
+  const bool writable = static_cast<SubfileOpenMode>(request.values[0]) != SubfileOpenMode::read;
   if (identity.unit == 0 && wanted.unit != 0 && writable) {
     identity.unit = wanted.unit;
-    keep_identity(path, identity, Access::beside);
+    keep_identity(path, identity, Access::sidecar);
   }
   return share(path, writable, identity);
 }
@@ -207,7 +207,7 @@ void Service::close(const Request& request) {
   if (found == handles_.end()) subfile_of(request.handle);
   const std::shared_ptr<Subfile> subfile = found->second;
   handles_.erase(found);
-  std::erase_if(held_, [&](const Held& held) { return held.handle == request.handle; });
+  std::erase_if(held_, [&](const ClientLock& held) { return held.handle == request.handle; });
   if (handles_.empty()) borrowed_.clear();
   subfile->size_at_close = std::max(subfile->size_at_close, request.values[0]);
   const bool was_opened = request.values[1] == 0;  // false: the open of the striped file had failed
@@ -230,7 +230,7 @@ void Service::finish(Subfile& subfile) {
     const int64_t full =
         layout::Stripes{identity.unit, identity.count}.subfile_size(identity.index, subfile.size_at_close);
     // If every task is its own listener, tasks of other hosts may have written to the subfile.
-    if (store_.traits_of(*subfile.file).coherence == Coherence::close_to_open) subfile.file->renew();
+    if (store_.traits_of(*subfile.file).coherence == Coherence::close_to_open) subfile.file->revalidate();
     if (subfile.file->status().size < full) counted(Counted::ftruncate, [&] { subfile.file->resize(full); });
     identity.size = subfile.size_at_close;
     keep_identity(subfile, identity);

@@ -9,11 +9,11 @@ namespace sheaf::sfio {
 bool Service::lock(const Request& request, bool exclusive) {
   const auto [offset, length] = request.values;
   const Subfile& subfile = subfile_of(request.handle);
-  const auto is_of_it = [&](const Held& held) {
+  const auto is_of_it = [&](const ClientLock& held) {
     const Subfile& other = subfile_of(held.handle);
     return other.path == subfile.path && other.removed == subfile.removed;
   };
-  const auto in_the_way = [&](const Held& held) {
+  const auto in_the_way = [&](const ClientLock& held) {
     return held.offset < offset + length && offset < held.offset + held.length &&
            (held.exclusive || exclusive) && is_of_it(held);
   };
@@ -24,7 +24,7 @@ bool Service::lock(const Request& request, bool exclusive) {
 
 void Service::unlock(const Request& request) {
   const auto [offset, length] = request.values;
-  const auto mine = std::ranges::find_if(held_, [&](const Held& held) {
+  const auto mine = std::ranges::find_if(held_, [&](const ClientLock& held) {
     return held.handle == request.handle && held.offset == offset && held.length == length;
   });
   if (mine == held_.end())

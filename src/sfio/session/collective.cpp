@@ -4,7 +4,7 @@
 
 namespace sheaf::sfio {
 
-int64_t transfer_together(Comm& comm, Direction direction, const Part& part) {
+int64_t transfer_together(Comm& comm, Direction direction, const CollectiveShare& part) {
   agree(comm, part.wrong ? part.wrong : attempt([&] { part.file->check(part.blocks); }));
   int64_t moved = 0;
   agree(comm, attempt([&] { moved = part.file->transfer(direction, part.blocks); }));

@@ -10,7 +10,7 @@
 namespace sheaf::sfio {
 
 // One task's part of the call.
-struct Part {
+struct CollectiveShare {
   StripedFile* file = nullptr;  // null only if `wrong` is set
   std::vector<Block> blocks;    // may be empty
   std::optional<Error> wrong;   // error in this task's arguments
@@ -22,6 +22,6 @@ struct Part {
 // total length of its blocks. A read of a single block counts only the bytes before the end of the file; it
 // sets the remaining bytes to zero. If any part fails, throws on all tasks as agree() does, after all other
 // parts have ended.
-SHEAF_EXPORT int64_t transfer_together(Comm& comm, Direction direction, const Part& part);
+SHEAF_EXPORT int64_t transfer_together(Comm& comm, Direction direction, const CollectiveShare& part);
 
 }  // namespace sheaf::sfio

@@ -14,7 +14,7 @@ struct Inbox {
   std::unique_ptr<Transfer> request;
 };
 
-struct Reply {
+struct PendingReply {
   std::vector<std::byte> bytes;
   std::unique_ptr<Transfer> sent;
 };
@@ -38,7 +38,7 @@ class Listener {
       answer_pulse();
       Inbox& inbox = inboxes_[next_];
       if (!inbox.request->done()) {
-        messages_.rest(messages_.now() - last);
+        messages_.back_off(messages_.now() - last);
         continue;
       }
       next_ = 1 - next_;
@@ -48,8 +48,8 @@ class Listener {
       last = messages_.now();
     }
     const double begin = messages_.now();
-    while (!replies_.empty() && messages_.now() - begin < patience_at_end) {
-      messages_.rest(messages_.now() - begin);
+    while (!replies_.empty() && messages_.now() - begin < end_timeout) {
+      messages_.back_off(messages_.now() - begin);
       clear_replies();
     }
   }
@@ -61,7 +61,7 @@ class Listener {
   }
 
   void carry_out(Inbox& inbox) {
-    Reply reply;
+    PendingReply reply;
     if (!spare_.empty()) {
       reply.bytes = std::move(spare_.back());
       spare_.pop_back();
@@ -93,7 +93,7 @@ class Listener {
   // Answers all pending liveness queries. The tag of each answer is the one that the query contains.
   void answer_pulse() {
     while (pulse_->done()) {
-      Reply reply;
+      PendingReply reply;
       reply.sent = messages_.send(pulse_->peer(), pulse_tag_, {});
       replies_.push_back(std::move(reply));
       listen_for_pulse();
@@ -119,7 +119,7 @@ class Listener {
   std::unique_ptr<Transfer> pulse_;
   std::array<Inbox, 2> inboxes_;
   size_t next_ = 0;
-  std::list<Reply> replies_;
+  std::list<PendingReply> replies_;
   std::vector<std::vector<std::byte>> spare_;
 };
 

@@ -12,14 +12,14 @@ namespace {
 
 class MessageLink final : public Link {
  public:
-  MessageLink(std::unique_ptr<Messages> messages, std::vector<ListenerFacts> listeners, double patience,
+  MessageLink(std::unique_ptr<Messages> messages, std::vector<ListenerFacts> listeners, double timeout,
               AnswerTags tags)
       : messages_(std::move(messages)),
         listeners_(std::move(listeners)),
         gone_(listeners_.size()),
         far_(listeners_.size()),
         pulses_(listeners_.size()),
-        patience_(patience),
+        timeout_(timeout),
         tags_(tags),
         next_tag_(tags.first) {}
 
@@ -28,18 +28,18 @@ class MessageLink final : public Link {
     return find_listener(listeners_, host, occurrence);
   }
 
-  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> memory) override {
+  std::unique_ptr<ListenerCall> start(int listener, Request request, std::vector<MemoryRun> memory) override {
     if (gone_[static_cast<size_t>(listener)]) throw gone(listener, about_of(request));
     return std::make_unique<MessageCall>(*this, listener, std::move(request), std::move(memory));
   }
 
-  void rest(double idle) override { messages_->rest(idle); }
+  void back_off(double idle) override { messages_->back_off(idle); }
   double now() override { return messages_->now(); }
   LinkCounts counts() const override { return counts_; }
   int number() const override { return messages_->rank(); }
 
  private:
-  class MessageCall final : public Call, private NonCopyable {
+  class MessageCall final : public ListenerCall, private NonCopyable {
    public:
     MessageCall(MessageLink& link, int listener, Request request, std::vector<MemoryRun> memory)
         : link_(link), listener_(listener), request_(std::move(request)), memory_(std::move(memory)) {
@@ -78,7 +78,7 @@ class MessageLink final : public Link {
       std::vector<MemoryRun> in = {
           {reinterpret_cast<std::byte*>(&answer_), sizeof answer_, sizeof answer_, 1}};
       std::vector<MemoryRun> out = {run_of(head_)};
-      auto& travels = request_.kind == Kind::write ? out : in;
+      auto& travels = request_.kind == RequestKind::write ? out : in;
       if (request_.places.empty()) travels.insert(travels.end(), memory_.begin(), memory_.end());
       answered_ = link_.messages_->receive(task, request_.answer_tag, in);
       sent_ = link_.messages_->send(task, request_tag, out);
@@ -149,7 +149,7 @@ class MessageLink final : public Link {
     if (now - std::max(begin, pulse.felt) <= silence()) return true;
     for (size_t other = 0; other < pulses_.size(); ++other)
       if (pulses_[other].calls > 0) feel(other, now);
-    return !pulse.answered || now - pulse.since <= patience_ - silence();
+    return !pulse.answered || now - pulse.since <= timeout_ - silence();
   }
 
   void feel(size_t listener, double now) {
@@ -169,7 +169,7 @@ class MessageLink final : public Link {
 
   // Returns the seconds of silence after which a listener is queried. The listener has the rest of the
   // timeout to answer.
-  double silence() const { return patience_ / 4; }
+  double silence() const { return timeout_ / 4; }
 
   int32_t next_tag() {
     const int tag = next_tag_;
@@ -193,7 +193,7 @@ class MessageLink final : public Link {
   Error gone(int listener, const std::string& about) const {
     const ListenerFacts& facts = listeners_[static_cast<size_t>(listener)];
     char seconds[32];
-    std::snprintf(seconds, sizeof seconds, "%g", patience_);
+    std::snprintf(seconds, sizeof seconds, "%g", timeout_);
     return Error(Code::io, "I/O listener '" + facts.name + "' (task " + std::to_string(facts.task) +
                                ") is gone: it has given no sign of life for " + seconds + " s; " +
                                (about.empty() ? "its subfiles" : "'" + about + "' and its other subfiles") +
@@ -205,7 +205,7 @@ class MessageLink final : public Link {
   std::vector<bool> gone_;
   std::vector<bool> far_;  // listeners that cannot map this task's memory
   std::vector<Pulse> pulses_;
-  double patience_;
+  double timeout_;
   AnswerTags tags_;
   int next_tag_;
   LinkCounts counts_;
@@ -216,8 +216,8 @@ class MessageLink final : public Link {
 }  // namespace
 
 std::unique_ptr<Link> message_link(std::unique_ptr<Messages> messages, std::vector<ListenerFacts> listeners,
-                                   double patience, AnswerTags tags) {
-  return std::make_unique<MessageLink>(std::move(messages), std::move(listeners), patience, tags);
+                                   double timeout, AnswerTags tags) {
+  return std::make_unique<MessageLink>(std::move(messages), std::move(listeners), timeout, tags);
 }
 
 }  // namespace sheaf::sfio

@@ -17,11 +17,11 @@ struct AnswerTags {
   int last = Messages::highest_tag;
 };
 
-// Creates a link that sends each request, and receives each answer, as one message. `patience` is the timeout
+// Creates a link that sends each request, and receives each answer, as one message. `timeout` is the timeout
 // in seconds after which a listener without a sign of life counts as dead; all later calls to that listener
 // fail at once. A waiting call sends a liveness query after a quarter of the timeout.
 SHEAF_EXPORT std::unique_ptr<Link> message_link(std::unique_ptr<Messages> messages,
-                                                std::vector<ListenerFacts> listeners, double patience,
+                                                std::vector<ListenerFacts> listeners, double timeout,
                                                 AnswerTags tags = {});
 
 }  // namespace sheaf::sfio

@@ -36,7 +36,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 }
 
 // The contribution of a task; the name of the task follows in the message.
-struct Told {
+struct TaskContribution {
   Role role;
   int64_t room;
 };
@@ -53,9 +53,9 @@ Role role_of(Comm& all, std::string_view words) {
   int64_t asks[] = {by_node};
   all.all_max(asks);
   const bool chosen = asks[0] != 0 && per_node(words == "listeners=node");
-  if (words.empty() || words == "auto") return Role::any;
-  if (words == "thread") return Role::both;
-  if (words == "thread=node") return chosen ? Role::both : Role::compute;
+  if (words.empty() || words == "auto") return Role::automatic;
+  if (words == "thread") return Role::combined;
+  if (words == "thread=node") return chosen ? Role::combined : Role::compute;
   if (words == "compute") return Role::compute;
   if (words == "listener") return Role::listener;
   if (words == "listeners=node") return chosen ? Role::listener : Role::compute;
@@ -74,7 +74,7 @@ SessionOptions options_from_environment() {
   if (const char* room = std::getenv("SHEAF_SFIO_BUFFER")) options.room = positive("SHEAF_SFIO_BUFFER", room);
   if (options.room > 1 << 30) throw Error(Code::invalid_argument, "SHEAF_SFIO_BUFFER may be 1G at most");
   if (const char* seconds = std::getenv("SHEAF_SFIO_TIMEOUT"))
-    options.patience = static_cast<double>(positive("SHEAF_SFIO_TIMEOUT", seconds));
+    options.timeout = static_cast<double>(positive("SHEAF_SFIO_TIMEOUT", seconds));
   if (const char* name = std::getenv("SHEAF_SFIO_NAME")) options.name = name;
   if (const char* root = std::getenv("SHEAF_SFIO_ROOT")) options.root = root;
   return options;
@@ -82,30 +82,32 @@ SessionOptions options_from_environment() {
 
 Roster make_roster(Comm& all, Role role, const SessionOptions& options, std::string_view names) {
   const std::string name = options.name.empty() ? host_name() : options.name;
-  const Told own{role, options.room};
+  const TaskContribution own{role, options.room};
   Gathered mine;
   mine.add(std::as_bytes(std::span(&own, 1)));
   mine.add(std::as_bytes(std::span(name)));
   const Gathered told = gather_to_all(all, mine.bytes);
   const Gathered given = gather_to_all(all, std::as_bytes(std::span(all.rank() == 0 ? names : "")));
   std::string_view by_hand = text_of(given.bytes);
-  std::vector<Told> tasks(told.sizes.size());
+  std::vector<TaskContribution> tasks(told.sizes.size());
   const auto pieces = told.pieces();
   for (size_t task = 0; task < tasks.size(); ++task)
-    std::memcpy(&tasks[task], pieces[task].data(), sizeof(Told));
-  const bool others = std::ranges::any_of(
-      tasks, [](const Told& one) { return one.role == Role::listener || one.role == Role::both; });
+    std::memcpy(&tasks[task], pieces[task].data(), sizeof(TaskContribution));
+  const bool others = std::ranges::any_of(tasks, [](const TaskContribution& one) {
+    return one.role == Role::listener || one.role == Role::combined;
+  });
 
   Roster roster;
   for (size_t task = 0; task < tasks.size(); ++task) {
     const auto [said, room] = tasks[task];
     const bool computes = said != Role::listener;
-    const bool serves = said == Role::listener || said == Role::both || (said == Role::any && !others);
+    const bool serves =
+        said == Role::listener || said == Role::combined || (said == Role::automatic && !others);
     const auto number = static_cast<int>(task);
     if (computes) roster.compute.push_back(number);
     if (serves) {
       const std::string_view given_name = take_word(by_hand);
-      const std::string_view own_name = text_of(pieces[task].subspan(sizeof(Told)));
+      const std::string_view own_name = text_of(pieces[task].subspan(sizeof(TaskContribution)));
       roster.listeners.push_back({std::string(given_name.empty() ? own_name : given_name), number, room});
     }
     if (number != all.rank()) continue;
@@ -132,9 +134,9 @@ void say_goodbye(Link& link) {
   ask(link,
       questions(0, link.listeners().size(),
                 [](size_t i) {
-                  return Question{static_cast<int>(i), {.kind = Kind::bye}};
+                  return Question{static_cast<int>(i), {.kind = RequestKind::disconnect}};
                 }),
-      OnError::keep);
+      OnError::kept);
 }
 
 }  // namespace sheaf::sfio

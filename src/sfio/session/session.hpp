@@ -18,25 +18,25 @@ namespace sheaf::sfio {
 
 // The role that a task requests. Tasks exchange the value in messages.
 enum class Role : int64_t {
-  any,       // compute task; also a listener in a thread if no task of the group requests to be one
-  compute,   // compute task only
-  listener,  // listener only
-  both,      // compute task with a listener in a thread
+  automatic,  // compute task; also a listener in a thread if no task of the group requests to be one
+  compute,    // compute task only
+  listener,   // listener only
+  combined,   // compute task with a listener in a thread
 };
 
 struct SessionOptions {
   int64_t room = default_room;  // listeners: maximum bytes of data per message
   // Compute tasks: timeout in seconds after which a listener without a sign of life counts as dead.
-  double patience = usual_timeout;
+  double timeout = usual_timeout;
   std::string name;  // listeners: host name in the names of striped files; empty: the machine's name
   // Listeners: directory that replaces the root of their file system. The listener's name is appended to it.
   std::string root;
 };
 
-// Parses the role that a program requests: "" (any), "thread" (both), "thread=node" (both on the first task
-// of every host, else compute), "listeners=K" (the last K tasks), "listeners=node" (the last task of every
-// host), "compute", "listener". Collective over `all`. Tasks must pass the same words, except that each may
-// pass "compute" or "listener". Throws invalid_argument for other words.
+// Parses the role that a program requests: "" (automatic), "thread" (combined), "thread=node" (combined on
+// the first task of every host, else compute), "listeners=K" (the last K tasks), "listeners=node" (the last
+// task of every host), "compute", "listener". Collective over `all`. Tasks must pass the same words, except
+// that each may pass "compute" or "listener". Throws invalid_argument for other words.
 SHEAF_EXPORT Role role_of(Comm& all, std::string_view words);
 
 // Returns the options in SHEAF_SFIO_BUFFER (bytes, with K, M or G), SHEAF_SFIO_TIMEOUT (seconds),

@@ -30,7 +30,7 @@ bool lacks_descriptors(const Error& e) { return e.errno_value() == EMFILE || e.e
 
 // An evictable file and its state.
 struct Sleeper {
-  EvictableFile& resting;
+  EvictableFile& evictable;
   std::mutex waking{};  // serializes the threads that reopen the file
   bool rests = false;   // written under `waking` during a use, and by Awake while the file has no users
   int64_t users = 0;    // this and the following members are guarded by Awake
@@ -50,7 +50,7 @@ class Awake {
     }
     file.place = files_.insert(files_.begin(), &file);
     file.listed = true;
-    rest_those_beyond(descriptors_for_files());
+    evict_beyond(descriptors_for_files());
   }
   void end_use(Sleeper& file) {
     const std::lock_guard lock(mutex_);
@@ -62,16 +62,16 @@ class Awake {
   }
   void rest_all() {
     const std::lock_guard lock(mutex_);
-    rest_those_beyond(0);
+    evict_beyond(0);
   }
 
  private:
   // Evicts all files except for the `most` most recently used ones and files in use. The caller holds the
   // mutex.
-  void rest_those_beyond(size_t most) {
+  void evict_beyond(size_t most) {
     for (auto at = files_.end(); files_.size() > most && at != files_.begin();) {
       Sleeper& file = **--at;
-      if (file.users > 0 || !file.resting.rest()) continue;
+      if (file.users > 0 || !file.evictable.evict()) continue;
       file.rests = true;
       file.listed = false;
       at = files_.erase(at);
@@ -100,24 +100,24 @@ auto with_descriptors(Open open) {
 }
 
 // Keeps the file open during its lifetime.
-class Use : private NonCopyable {
+class DescriptorUse : private NonCopyable {
  public:
-  explicit Use(Sleeper& file) : file_(file) {
+  explicit DescriptorUse(Sleeper& file) : file_(file) {
     awake().begin_use(file_);
     try {
-      open_if_resting();
+      reopen_if_evicted();
     } catch (...) {
       awake().end_use(file_);
       throw;
     }
   }
-  ~Use() { awake().end_use(file_); }
+  ~DescriptorUse() { awake().end_use(file_); }
 
  private:
-  void open_if_resting() {
+  void reopen_if_evicted() {
     const std::lock_guard lock(file_.waking);
     if (!file_.rests) return;
-    with_descriptors([&] { file_.resting.wake(); });
+    with_descriptors([&] { file_.evictable.reopen(); });
     file_.rests = false;
   }
 
@@ -126,9 +126,9 @@ class Use : private NonCopyable {
 
 class OneOfMany final : public ForwardingFile {
  public:
-  OneOfMany(std::shared_ptr<File> inner, EvictableFile& resting)
-      : ForwardingFile(std::move(inner)), own_{resting} {
-    const Use counted(own_);
+  OneOfMany(std::shared_ptr<File> inner, EvictableFile& evictable)
+      : ForwardingFile(std::move(inner)), own_{evictable} {
+    const DescriptorUse counted(own_);
   }
   ~OneOfMany() override { awake().leave(own_); }
 
@@ -137,16 +137,16 @@ class OneOfMany final : public ForwardingFile {
   FileStatus status() override { return use()->status(); }
   void resize(int64_t size) override { use()->resize(size); }
   void sync() override { use()->sync(); }
-  void renew() override { use()->renew(); }
+  void revalidate() override { use()->revalidate(); }
   int64_t next(Space space, int64_t offset) override { return use()->next(space, offset); }
   RangeLock lock_range(const LockRequest& wanted) override {
-    auto used = std::make_shared<Use>(own_);
+    auto used = std::make_shared<DescriptorUse>(own_);
     return kept_with(inner().lock_range(wanted), std::move(used));
   }
-  FileDescriptor descriptor(DescriptorKind whose) override {
-    if (whose != DescriptorKind::file) return with_descriptors([&] { return inner().descriptor(whose); });
-    auto used = std::make_shared<Use>(own_);
-    return {inner().descriptor(whose).number, std::move(used)};
+  FileDescriptor descriptor(DescriptorKind kind) override {
+    if (kind != DescriptorKind::file) return with_descriptors([&] { return inner().descriptor(kind); });
+    auto used = std::make_shared<DescriptorUse>(own_);
+    return {inner().descriptor(kind).number, std::move(used)};
   }
 
   void close() override {
@@ -157,11 +157,11 @@ class OneOfMany final : public ForwardingFile {
  private:
   // The inner file, kept open during the lifetime of the result.
   struct Open {
-    Use used;
+    DescriptorUse used;
     File& file;
     File* operator->() const { return &file; }
   };
-  Open use() { return {Use(own_), inner()}; }
+  Open use() { return {DescriptorUse(own_), inner()}; }
 
   Sleeper own_;
 };
@@ -170,9 +170,9 @@ class OneOfMany final : public ForwardingFile {
 
 std::shared_ptr<File> open_one_of_many(Store& store, const std::string& path) {
   auto file = with_descriptors([&] { return store.open(path, Access::read); });
-  EvictableFile* const resting = file->traits().resting;
-  if (!resting) return file;
-  return std::make_shared<OneOfMany>(std::move(file), *resting);
+  EvictableFile* const evictable = file->traits().evictable;
+  if (!evictable) return file;
+  return std::make_shared<OneOfMany>(std::move(file), *evictable);
 }
 
 }  // namespace sheaf

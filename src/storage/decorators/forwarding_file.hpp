@@ -18,11 +18,11 @@ class ForwardingFile : public File {
   FileStatus status() override { return inner_->status(); }
   void resize(int64_t size) override { inner_->resize(size); }
   void sync() override { inner_->sync(); }
-  void renew() override { inner_->renew(); }
+  void revalidate() override { inner_->revalidate(); }
   int64_t next(Space space, int64_t offset) override { return inner_->next(space, offset); }
   RangeLock lock_range(const LockRequest& wanted) override { return inner_->lock_range(wanted); }
-  FileDescriptor descriptor(DescriptorKind whose) override {
-    return whose == DescriptorKind::file ? FileDescriptor{} : inner_->descriptor(whose);
+  FileDescriptor descriptor(DescriptorKind kind) override {
+    return kind == DescriptorKind::file ? FileDescriptor{} : inner_->descriptor(kind);
   }
   const std::string& path() const override { return inner_->path(); }
   void close() override { inner_->close(); }

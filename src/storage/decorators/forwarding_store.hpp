@@ -27,8 +27,8 @@ class ForwardingStore : public Store {
     return store_of(path)->place_of(name_there(path));
   }
   std::string target_of(const std::string& path) override { return store_of(path)->target_of(path); }
-  void copy_attributes(const std::string& path, const std::string& like, ReplaceState making) override {
-    store_of(path)->copy_attributes(name_there(path), name_there(like), making);
+  void copy_attributes(const std::string& path, const std::string& like, ReplaceState state) override {
+    store_of(path)->copy_attributes(name_there(path), name_there(like), state);
   }
   FileSystemTraits traits(const std::string& path) override {
     return store_of(path)->traits(name_there(path));

@@ -26,11 +26,11 @@ class GatheredFile final : public ForwardingFile {
   FileStatus status() override;
   void resize(int64_t size) override { flushed().resize(size); }
   void sync() override { flushed().sync(); }
-  void renew() override { flushed().renew(); }
+  void revalidate() override { flushed().revalidate(); }
   int64_t next(Space space, int64_t offset) override { return flushed().next(space, offset); }
-  FileDescriptor descriptor(DescriptorKind whose) override {
+  FileDescriptor descriptor(DescriptorKind kind) override {
     flush();
-    return ForwardingFile::descriptor(whose);
+    return ForwardingFile::descriptor(kind);
   }
   void close() override { flushed().close(); }
 

@@ -10,27 +10,28 @@
 namespace sheaf {
 
 // The files that are open now. Handles share the table, so they may outlive the SharedHandles.
-class SharedHandles::Table {
+class SharedHandles::SharedHandleTable {
  public:
   using Key = std::pair<std::string, bool>;  // canonical path, and whether the file is open for writing
-  struct Entry {
-    const Handle* who;  // for comparison only
-    std::weak_ptr<Handle> handle;
+  struct OpenFileEntry {
+    const SharedFileHandle* who;  // for comparison only
+    std::weak_ptr<SharedFileHandle> handle;
   };
 
   std::mutex mutex;  // also held during opens: two tasks that open a path at once get one File
-  std::map<Key, Entry> open;
+  std::map<Key, OpenFileEntry> open;
 
   void forget(const std::string& place) {
     for (const bool writable : {false, true}) open.erase({place, writable});
   }
 };
 
-class SharedHandles::Handle final : public ForwardingFile {
+class SharedHandles::SharedFileHandle final : public ForwardingFile {
  public:
-  Handle(std::shared_ptr<File> inner, Table::Key key, std::shared_ptr<Table> table)
+  SharedFileHandle(std::shared_ptr<File> inner, SharedHandleTable::Key key,
+                   std::shared_ptr<SharedHandleTable> table)
       : ForwardingFile(std::move(inner)), table_(std::move(table)), key_(std::move(key)) {}
-  ~Handle() override {
+  ~SharedFileHandle() override {
     const std::lock_guard lock(table_->mutex);
     leave_table();
   }
@@ -38,7 +39,7 @@ class SharedHandles::Handle final : public ForwardingFile {
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override { inner().write_pieces(pieces); }
   void read_pieces(std::span<const Piece<std::byte>> pieces) override { inner().read_pieces(pieces); }
   FileTraits traits() override { return inner().traits(); }
-  FileDescriptor descriptor(DescriptorKind whose) override { return inner().descriptor(whose); }
+  FileDescriptor descriptor(DescriptorKind kind) override { return inner().descriptor(kind); }
 
   void close() override {
     {
@@ -58,17 +59,18 @@ class SharedHandles::Handle final : public ForwardingFile {
     if (entry != table_->open.end() && entry->second.who == this) table_->open.erase(entry);
   }
 
-  const std::shared_ptr<Table> table_;
-  const Table::Key key_;  // canonical path at the time of the open
-  int64_t holders_ = 1;   // opens without a matching close; guarded by the table's mutex
+  const std::shared_ptr<SharedHandleTable> table_;
+  const SharedHandleTable::Key key_;  // canonical path at the time of the open
+  int64_t holders_ = 1;               // opens without a matching close; guarded by the table's mutex
 };
 
-SharedHandles::SharedHandles(Store& inner) : ForwardingStore(inner), table_(std::make_shared<Table>()) {}
+SharedHandles::SharedHandles(Store& inner)
+    : ForwardingStore(inner), table_(std::make_shared<SharedHandleTable>()) {}
 SharedHandles::SharedHandles(std::shared_ptr<Store> inner, const SharedHandles& beside)
     : ForwardingStore(*inner), kept_(std::move(inner)), table_(beside.table_) {}
 
 std::shared_ptr<File> SharedHandles::open(const std::string& path, Access access) {
-  const Table::Key key{inner().place_of(path), access != Access::read};
+  const SharedHandleTable::Key key{inner().place_of(path), access != Access::read};
   const std::lock_guard lock(table_->mutex);
   const auto known = table_->open.find(key);
   if (access != Access::fresh && known != table_->open.end()) {
@@ -77,10 +79,11 @@ std::shared_ptr<File> SharedHandles::open(const std::string& path, Access access
       return handle;
     }
   }
-  // No Handle may be destroyed while this function holds the mutex, because ~Handle() acquires the mutex.
+  // No SharedFileHandle may be destroyed while this function holds the mutex, because ~SharedFileHandle()
+  // acquires the mutex.
   auto file = inner().open(path, access);
   auto& entry = table_->open[key];
-  auto handle = std::make_shared<Handle>(std::move(file), key, table_);
+  auto handle = std::make_shared<SharedFileHandle>(std::move(file), key, table_);
   entry = {handle.get(), handle};
   return handle;
 }

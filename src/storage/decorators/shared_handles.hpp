@@ -35,12 +35,12 @@ class SharedHandles final : public ForwardingStore {
   // Returns the number of files of the inner store that are open through this object.
   size_t open_files() const;
 
-  class Table;   // private to the implementation
-  class Handle;  // private to the implementation
+  class SharedHandleTable;  // private to the implementation
+  class SharedFileHandle;   // private to the implementation
 
  private:
   const std::shared_ptr<Store> kept_;  // null: the caller owns the inner store
-  const std::shared_ptr<Table> table_;
+  const std::shared_ptr<SharedHandleTable> table_;
 };
 
 }  // namespace sheaf

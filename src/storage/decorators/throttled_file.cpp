@@ -14,38 +14,38 @@ class ThrottledFile final : public ForwardingFile, public DirectIo {
       : ForwardingFile(std::move(inner)), slots_(std::move(slots)) {}
 
   void write_at(std::span<const std::byte> data, int64_t offset) override {
-    const Slot slot(*slots_);
+    const HeldWriteSlot slot(*slots_);
     inner().write_at(data, offset);
   }
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
-    const Slot slot(*slots_);
+    const HeldWriteSlot slot(*slots_);
     inner().write_pieces(pieces);
   }
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
-    const Slot slot(*slots_);
+    const HeldWriteSlot slot(*slots_);
     return inner().read_at(data, offset);
   }
   void read_pieces(std::span<const Piece<std::byte>> pieces) override {
-    const Slot slot(*slots_);
+    const HeldWriteSlot slot(*slots_);
     inner().read_pieces(pieces);
   }
-  bool write_past_cache(std::span<const std::byte> data, int64_t offset) override {
-    const Slot slot(*slots_);
-    return inner().traits().past_cache->write_past_cache(data, offset);
+  bool write_directly(std::span<const std::byte> data, int64_t offset) override {
+    const HeldWriteSlot slot(*slots_);
+    return inner().traits().direct_io->write_directly(data, offset);
   }
-  size_t read_past_cache(std::span<std::byte> data, int64_t offset) override {
-    const Slot slot(*slots_);
-    return inner().traits().past_cache->read_past_cache(data, offset);
+  size_t read_directly(std::span<std::byte> data, int64_t offset) override {
+    const HeldWriteSlot slot(*slots_);
+    return inner().traits().direct_io->read_directly(data, offset);
   }
-  void publish() override { inner().traits().past_cache->publish(); }
-  int64_t renew_opened() override { return inner().traits().past_cache->renew_opened(); }
-  void know(FileSystem kind) override { inner().traits().past_cache->know(kind); }
+  void publish() override { inner().traits().direct_io->publish(); }
+  int64_t revalidate_opened() override { return inner().traits().direct_io->revalidate_opened(); }
+  void know(FileSystem kind) override { inner().traits().direct_io->know(kind); }
   FileTraits traits() override {
     FileTraits traits = inner().traits();
-    if (traits.past_cache) traits.past_cache = this;
+    if (traits.direct_io) traits.direct_io = this;
     return traits;
   }
-  FileDescriptor descriptor(DescriptorKind whose) override { return inner().descriptor(whose); }
+  FileDescriptor descriptor(DescriptorKind kind) override { return inner().descriptor(kind); }
 
  private:
   const std::shared_ptr<WriteSlots> slots_;

@@ -34,7 +34,7 @@ class WatchedFile final : public ForwardingFile, public Watch {
     traits.watch = this;
     return traits;
   }
-  FileDescriptor descriptor(DescriptorKind whose) override { return inner().descriptor(whose); }
+  FileDescriptor descriptor(DescriptorKind kind) override { return inner().descriptor(kind); }
 
   void require_unchanged() override;
 

@@ -20,7 +20,7 @@ constexpr int64_t page_of_any_host = 64 * KiB;
 constexpr int64_t min_unit = 4 * KiB;
 constexpr int64_t max_block = 64 * MiB;  // larger preferred blocks are ignored
 
-struct Row {
+struct TraitsRow {
   FileSystem kind;
   const char* name;
   int64_t magic;      // f_type; 0: identified by the mount type only
@@ -37,12 +37,12 @@ struct Row {
 // time, CephFS stores objects. `coherent` marks file systems that promise coherence when several hosts write
 // one file; docs/tuning.md gives the evidence for each row. ceph-fuse is not coherent, because the kernel
 // keeps pages that the client has dropped.
-std::span<const Row> all_rows() {
+std::span<const TraitsRow> all_rows() {
   using enum Coherence;
   using enum LockScope;
   constexpr int64_t block = 0;  // st_blksize
   // clang-format off
-  static constexpr Row rows[] = {
+  static constexpr TraitsRow rows[] = {
       {FileSystem::unknown, "unknown", 0, "", close_to_open, host, page_of_any_host, false, false},
       {FileSystem::memory, "memory", 0, "", local, global, min_unit, false, false},
       {FileSystem::ext4, "ext4", 0xEF53, "ext4,ext3,ext2", local, global, block, true, true},
@@ -83,9 +83,9 @@ std::span<const Row> all_rows() {
 constexpr int64_t smb2_magic = 0xFE534D42;
 constexpr int64_t smb1_magic = 0x517B;
 
-const Row& row_of(FileSystem kind) { return *std::ranges::find(all_rows(), kind, &Row::kind); }
+const TraitsRow& row_of(FileSystem kind) { return *std::ranges::find(all_rows(), kind, &TraitsRow::kind); }
 
-bool has_type(const Row& row, std::string_view type) {
+bool has_type(const TraitsRow& row, std::string_view type) {
   for (std::string_view rest = row.types; !rest.empty();)
     if (take_word(rest) == type) return true;
   return false;
@@ -110,7 +110,7 @@ LockScope lustre_locks(const std::optional<Mount>& mount) {
   return mount->has("flock") && !mount->has("noflock") ? LockScope::global : LockScope::none;
 }
 
-LockScope locks_of(const Row& row, const std::optional<Mount>& mount) {
+LockScope locks_of(const TraitsRow& row, const std::optional<Mount>& mount) {
   if (row.kind == FileSystem::nfs) return nfs_locks(mount);
   if (row.kind == FileSystem::lustre) return lustre_locks(mount);
   const bool at_host = mount && *row.local_locks != '\0' && mount->has(row.local_locks);
@@ -128,7 +128,7 @@ FileSystem kind_of_magic(int64_t magic) {
   if (number == smb1_magic || number == smb2_magic) return FileSystem::smb;
   const auto rows = all_rows();
   const auto found =
-      std::ranges::find_if(rows, [&](const Row& row) { return row.magic != 0 && row.magic == number; });
+      std::ranges::find_if(rows, [&](const TraitsRow& row) { return row.magic != 0 && row.magic == number; });
   return found != rows.end() ? found->kind : FileSystem::unknown;
 }
 
@@ -137,12 +137,13 @@ FileSystem kind_of(int64_t magic, const std::optional<Mount>& mount) {
   if (!mount || (kind != FileSystem::fuse && kind != FileSystem::unknown)) return kind;
   if (is_moosefs(*mount)) return FileSystem::moosefs;
   const auto rows = all_rows();
-  const auto found = std::ranges::find_if(rows, [&](const Row& row) { return has_type(row, mount->type); });
+  const auto found =
+      std::ranges::find_if(rows, [&](const TraitsRow& row) { return has_type(row, mount->type); });
   return found != rows.end() ? found->kind : kind;
 }
 
 FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mount, int64_t preferred) {
-  const Row& row = row_of(kind);
+  const TraitsRow& row = row_of(kind);
   FileSystemTraits traits{
       .kind = kind,
       .coherence = row.coherence,

@@ -50,12 +50,13 @@ bool needs_mount(FileSystem kind) {
 
 std::optional<Mount> kept_mount_of(int fd, dev_t device, int64_t magic) {
   using Clock = std::chrono::steady_clock;
-  struct Kept {
+  struct CachedMount {
     Clock::time_point read;
     std::optional<Mount> mount;
   };
   static std::mutex mutex;
-  static auto* const all = new std::map<std::pair<dev_t, int64_t>, Kept>;  // needed until the process ends
+  static auto* const all =
+      new std::map<std::pair<dev_t, int64_t>, CachedMount>;  // needed until the process ends
   const auto now = Clock::now();
   const std::pair key{device, magic};
   {

@@ -102,7 +102,7 @@ std::shared_ptr<WriteSlots> make_locked_slots(int count) {
 }
 
 std::shared_ptr<WriteSlots> join_locked_slots(const std::string& name, int count) {
-  return std::make_shared<LockedSlots>(name, open_descriptor(name, Access::beside, by_name(name)), count);
+  return std::make_shared<LockedSlots>(name, open_descriptor(name, Access::sidecar, by_name(name)), count);
 }
 
 }  // namespace sheaf

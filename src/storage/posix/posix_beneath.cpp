@@ -87,14 +87,14 @@ class BeneathStore final : public Store, public std::enable_shared_from_this<Ben
   }
 
   void remove(const std::string& path) override {
-    const Entry entry = find(path, "cannot remove");
+    const DirectoryEntry entry = find(path, "cannot remove");
     if (::unlinkat(entry.directory.get(), entry.name.c_str(), 0) != 0)
       throw os_error("cannot remove", full(entry.below), errno);
   }
 
   void rename(const std::string& from, const std::string& to) override {
-    const Entry old = find(from, "cannot rename");
-    const Entry now = find(to, "cannot rename to");
+    const DirectoryEntry old = find(from, "cannot rename");
+    const DirectoryEntry now = find(to, "cannot rename to");
     if (::renameat(old.directory.get(), old.name.c_str(), now.directory.get(), now.name.c_str()) != 0)
       throw os_error("cannot rename to '" + full(now.below) + "' the file", full(old.below), errno);
   }
@@ -118,13 +118,13 @@ class BeneathStore final : public Store, public std::enable_shared_from_this<Ben
 
  private:
   // A name and the directory that contains it.
-  struct Entry {
+  struct DirectoryEntry {
     std::string below;
     Descriptor directory;
     std::string name;
   };
 
-  Entry find(const std::string& path, const char* doing) const {
+  DirectoryEntry find(const std::string& path, const char* doing) const {
     const std::string below = path_beneath(root_, path);
     const size_t slash = below.rfind('/');
     const std::string parent = slash == std::string::npos ? "." : below.substr(0, slash);

@@ -24,19 +24,19 @@ namespace sheaf {
 namespace {
 
 // Open flags of an access, and the message if the open fails.
-struct Way {
+struct AccessFlags {
   int flags;
   const char* failed;
 };
-constexpr Way way_of(Access access) {
-  constexpr Way ways[] = {{O_RDONLY, "cannot open"},
-                          {O_RDWR, "cannot open for writing"},
-                          {O_RDWR | O_CREAT, "cannot create"},
-                          {O_RDWR | O_CREAT | O_EXCL, "cannot create"},
-                          {O_RDWR | O_NOFOLLOW, "cannot open for writing"}};
+constexpr AccessFlags way_of(Access access) {
+  constexpr AccessFlags ways[] = {{O_RDONLY, "cannot open"},
+                                  {O_RDWR, "cannot open for writing"},
+                                  {O_RDWR | O_CREAT, "cannot create"},
+                                  {O_RDWR | O_CREAT | O_EXCL, "cannot create"},
+                                  {O_RDWR | O_NOFOLLOW, "cannot open for writing"}};
   return ways[static_cast<size_t>(access)];
 }
-static_assert(way_of(Access::beside).flags == (O_RDWR | O_NOFOLLOW));
+static_assert(way_of(Access::sidecar).flags == (O_RDWR | O_NOFOLLOW));
 
 // Return why a file counts as foreign, given the errno of its open or its status; null if it does not.
 const char* foreign_by(int error) {
@@ -102,7 +102,7 @@ void close_another(int fd) {
 
 }  // namespace
 
-Opening by_name(const std::string& path, std::shared_ptr<const WorkingDirectory> directory) {
+FileOpener by_name(const std::string& path, std::shared_ptr<const WorkingDirectory> directory) {
   return [path, directory = std::move(directory)](int flags) {
     return open_at(base_of(directory.get()), path, flags);
   };
@@ -110,7 +110,7 @@ Opening by_name(const std::string& path, std::shared_ptr<const WorkingDirectory>
 
 // An open may block indefinitely: for the other end of a pipe or device, or for another process that holds a
 // lease on a regular file.
-Descriptor open_descriptor(const std::string& path, Access access, const Opening& how, int64_t* size) {
+Descriptor open_descriptor(const std::string& path, Access access, const FileOpener& how, int64_t* size) {
   const auto& [flags, failed] = way_of(access);
   const auto open = [&](int more) { return Descriptor(how(flags | O_CLOEXEC | O_NOCTTY | more)); };
   // A file that this open creates is always regular.
@@ -118,19 +118,19 @@ Descriptor open_descriptor(const std::string& path, Access access, const Opening
   struct stat found {};
   if (opened.get() < 0) {
     const int error = errno;
-    if (const char* const why = access == Access::beside ? foreign_by(error) : nullptr)
+    if (const char* const why = access == Access::sidecar ? foreign_by(error) : nullptr)
       throw file_error(Code::foreign, path, why);
     if (access != Access::fresh && (error == ENXIO || error == EWOULDBLOCK)) {
       const Descriptor there(how(O_PATH | O_CLOEXEC));
       if (::fstat(there.get(), &found) == 0) require_positions(path, found);
     }
-    if (error == EWOULDBLOCK && access != Access::beside && S_ISREG(found.st_mode)) opened = open(0);
+    if (error == EWOULDBLOCK && access != Access::sidecar && S_ISREG(found.st_mode)) opened = open(0);
     if (opened.get() < 0) throw os_error(failed, path, error);
   }
   if (access == Access::fresh) return opened;
   const bool keeps = !opens_anew(kind_of_descriptor(opened.get()));
   const bool known = keeps ? status_of_server(opened.get(), found) : ::fstat(opened.get(), &found) == 0;
-  if (const char* const why = known && access == Access::beside ? foreign_by(found) : nullptr)
+  if (const char* const why = known && access == Access::sidecar ? foreign_by(found) : nullptr)
     throw file_error(Code::foreign, path, why);
   if (known) require_positions(path, found);
   if (S_ISDIR(found.st_mode)) throw os_error(failed, path, EISDIR);
@@ -141,7 +141,7 @@ Descriptor open_descriptor(const std::string& path, Access access, const Opening
   return opened;
 }
 
-PosixFile::PosixFile(const std::string& path, Access access, Opening how,
+PosixFile::PosixFile(const std::string& path, Access access, FileOpener how,
                      std::shared_ptr<const WorkingDirectory> directory)
     : path_(path),
       how_(std::move(how)),
@@ -150,9 +150,9 @@ PosixFile::PosixFile(const std::string& path, Access access, Opening how,
       writable_(access != Access::read),
       name_unsynced_(access == Access::create || access == Access::fresh) {}
 
-FileDescriptor PosixFile::descriptor(DescriptorKind whose) {
-  if (whose == DescriptorKind::file) return {fd_.get(), nullptr};
-  const Access access = whose == DescriptorKind::writer ? Access::write : Access::read;
+FileDescriptor PosixFile::descriptor(DescriptorKind kind) {
+  if (kind == DescriptorKind::file) return {fd_.get(), nullptr};
+  const Access access = kind == DescriptorKind::writer ? Access::write : Access::read;
   return {open_descriptor(path_, access, how_).release(), nullptr};
 }
 
@@ -217,7 +217,7 @@ int64_t PosixFile::next(Space space, int64_t offset) {
   throw os_error("cannot look for data at offset " + std::to_string(offset) + " of", path_, errno);
 }
 
-bool PosixFile::rest() {
+bool PosixFile::evict() {
   if (writable_ || fd_.get() < 0 || ::fstat(fd_.get(), &rested_) != 0) return false;
   direct_.reset();  // reopened on demand
   fd_ = Descriptor();
@@ -226,7 +226,7 @@ bool PosixFile::rest() {
 
 // Some file systems assign new inode numbers on every open; size and modification time then identify the
 // file.
-void PosixFile::wake() {
+void PosixFile::reopen() {
   Descriptor again = open_descriptor(path_, Access::read, how_);
   struct stat now;
   const bool known = ::fstat(again.get(), &now) == 0;

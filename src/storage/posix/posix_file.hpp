@@ -21,11 +21,11 @@ namespace sheaf {
 
 // Function that opens a file, initially and at each reopen. Returns a descriptor that is closed on exec, or a
 // negative number with errno.
-using Opening = std::function<int(int flags)>;
+using FileOpener = std::function<int(int flags)>;
 
 // Returns a function that opens `path`. A relative `path` is resolved against `directory` or, if that is
 // null, against the current directory at each call.
-Opening by_name(const std::string& path, std::shared_ptr<const WorkingDirectory> directory = nullptr);
+FileOpener by_name(const std::string& path, std::shared_ptr<const WorkingDirectory> directory = nullptr);
 
 // Opens the file that `how` finds and returns the descriptor. Throws not_found, permission, or io (EEXIST,
 // EISDIR, ...) as the operating system reports. Refuses a directory, pipe or socket for any access, without
@@ -34,7 +34,7 @@ Opening by_name(const std::string& path, std::shared_ptr<const WorkingDirectory>
 // storage/filesystem/traits.hpp), drops them; pages that this host cannot drop remain stale. Sets `size` to
 // the size in bytes of a regular file; leaves it unchanged for other files and for `fresh`. `path` is for
 // messages.
-Descriptor open_descriptor(const std::string& path, Access access, const Opening& how,
+Descriptor open_descriptor(const std::string& path, Access access, const FileOpener& how,
                            int64_t* size = nullptr);
 
 // Sets mode, link count and size in `found` to the values at the server, bypassing attributes that this host
@@ -45,7 +45,7 @@ class PosixFile final : public File, public DirectIo, public EvictableFile {
  public:
   // Opens the file that `how` finds. Throws the errors of open_descriptor(). `path` is relative to
   // `directory`.
-  PosixFile(const std::string& path, Access access, Opening how,
+  PosixFile(const std::string& path, Access access, FileOpener how,
             std::shared_ptr<const WorkingDirectory> directory);
 
   void write_at(std::span<const std::byte> data, int64_t offset) override;
@@ -58,14 +58,14 @@ class PosixFile final : public File, public DirectIo, public EvictableFile {
   // If this open may have created the file, the first call also syncs the directory: the bytes survive a
   // power failure only together with the name.
   void sync() override;
-  void renew() override { bring_up_to_date(true); }
+  void revalidate() override { revalidate_cache(true); }
 
   // Uses O_DIRECT on a separate descriptor if the file system supports it. On FUSE, writes through a separate
   // descriptor without O_DIRECT if possible.
-  bool write_past_cache(std::span<const std::byte> data, int64_t offset) override;
-  size_t read_past_cache(std::span<std::byte> data, int64_t offset) override;
+  bool write_directly(std::span<const std::byte> data, int64_t offset) override;
+  size_t read_directly(std::span<std::byte> data, int64_t offset) override;
   void publish() override;
-  int64_t renew_opened() override { return bring_up_to_date(false); }
+  int64_t revalidate_opened() override { return revalidate_cache(false); }
   void know(FileSystem kind) override;
 
   int64_t next(Space space, int64_t offset) override;
@@ -73,17 +73,17 @@ class PosixFile final : public File, public DirectIo, public EvictableFile {
   // Uses open file description locks: each File is a separate holder, also within this process. Threads that
   // lock through one File exclude each other, even if both request shared locks.
   RangeLock lock_range(const LockRequest& wanted) override;
-  FileTraits traits() override { return {.past_cache = this, .resting = this, .opened_size = opened_size_}; }
-  FileDescriptor descriptor(DescriptorKind whose) override;
+  FileTraits traits() override { return {.direct_io = this, .evictable = this, .opened_size = opened_size_}; }
+  FileDescriptor descriptor(DescriptorKind kind) override;
   const std::string& path() const override { return path_; }
   void close() override;
 
-  bool rest() override;
-  void wake() override;
+  bool evict() override;
+  void reopen() override;
 
  private:
   std::string path_;
-  Opening how_;
+  FileOpener how_;
   std::shared_ptr<const WorkingDirectory> directory_;
   int64_t opened_size_ = -1;  // for a file opened for reading only
   Descriptor fd_;
@@ -97,13 +97,13 @@ class PosixFile final : public File, public DirectIo, public EvictableFile {
   std::shared_ptr<DirectFile> direct();
   std::shared_ptr<Descriptor> written();
   void sync_written();
-  int64_t bring_up_to_date(bool opens);  // returns the number of names
+  int64_t revalidate_cache(bool opens);  // returns the number of names
 
   std::atomic<int> file_system_ = -1;  // -1: not determined yet
   RangeLocks locks_;
   std::mutex direct_mutex_;              // guards the members below
-  std::shared_ptr<DirectFile> direct_;   // opened with O_DIRECT on first use and by renew()
-  std::shared_ptr<Descriptor> written_;  // FUSE: descriptor of write_past_cache() since the last sync
+  std::shared_ptr<DirectFile> direct_;   // opened with O_DIRECT on first use and by revalidate()
+  std::shared_ptr<Descriptor> written_;  // FUSE: descriptor of write_directly() since the last sync
 };
 
 }  // namespace sheaf

@@ -21,13 +21,13 @@ int call_lock(int fd, int command, struct flock& range) {
 }
 
 RangeLock PosixFile::lock_range(const LockRequest& wanted) {
-  const auto& [offset, length, exclusive, barred, patience] = wanted;
+  const auto& [offset, length, exclusive, on_conflict, timeout] = wanted;
   require_range(path_, offset, static_cast<size_t>(length));
-  const bool waits = barred != OnConflict::refuse;
-  const Backoff looks;
-  if (!locks_.lock(offset, length, true, waits ? patience : std::chrono::milliseconds(0))) {
+  const bool waits = on_conflict != OnConflict::refusal;
+  const Backoff backoff;
+  if (!locks_.lock(offset, length, true, waits ? timeout : std::chrono::milliseconds(0))) {
     if (!waits) return {};
-    throw not_locked(path_, offset, length, "another thread", looks.waited());
+    throw not_locked(path_, offset, length, "another thread", backoff.waited());
   }
   // A child made by fork(2) shares the locks of an open file and must not release them.
   RangeLock lock = held_until([this, offset = offset, length = length, holder = process_number()] {
@@ -36,7 +36,7 @@ RangeLock PosixFile::lock_range(const LockRequest& wanted) {
     locks_.unlock(offset, length);
   });
   const short type = exclusive && writable_ ? F_WRLCK : F_RDLCK;
-  for (;; looks.rest()) {
+  for (;; backoff.wait()) {
     struct flock range = lock_of(type, offset, length);
     const int error = call_lock(fd_.get(), F_OFD_SETLK, range);
     if (error == 0) return lock;
@@ -50,13 +50,13 @@ RangeLock PosixFile::lock_range(const LockRequest& wanted) {
     // other hosts (below -1) may be of either kind and count as locks of this library.
     const bool of_program =
         call_lock(fd_.get(), F_OFD_GETLK, range) == 0 && range.l_type != F_UNLCK && range.l_pid >= 0;
-    if (of_program && barred == OnConflict::tell)
+    if (of_program && on_conflict == OnConflict::report)
       return {nullptr, range.l_start, range.l_len > 0 ? range.l_start + range.l_len : INT64_MAX};
-    const auto waited = looks.waited();
+    const auto waited = backoff.waited();
     if (of_program && waited > conflict_timeout)
       throw not_locked(path_, offset, length,
                        "process " + std::to_string(range.l_pid) + ", by lockf or fcntl,", waited);
-    if (waited > patience) throw not_locked(path_, offset, length, "another task", waited);
+    if (waited > timeout) throw not_locked(path_, offset, length, "another task", waited);
   }
 }
 

@@ -127,14 +127,14 @@ class PosixStore final : public Store {
   }
 
   // Does not follow a link at `path`, because another user may have replaced the new file by a link.
-  void copy_attributes(const std::string& path, const std::string& like, ReplaceState making) override {
+  void copy_attributes(const std::string& path, const std::string& like, ReplaceState state) override {
     const Descriptor from(open_at(base(), like, O_PATH));
     const Descriptor to(open_at(base(), path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
     struct stat found;
     if (from.get() < 0 || to.get() < 0 || ::fstat(to.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
         found.st_nlink != 1)
       return;
-    if (making == ReplaceState::begun) {
+    if (state == ReplaceState::begun) {
       ::fchmod(to.get(), S_IRUSR | S_IWUSR);
     } else {
       copy_file_attributes(from.get(), to.get());

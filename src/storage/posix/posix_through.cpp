@@ -92,7 +92,7 @@ void PosixFile::publish() {
 // GlusterFS updates its attributes with the reply to fsync, MooseFS when a file is opened. Dropping the pages
 // and querying the attributes again discards the kernel's cached state. The descriptor stays open, because it
 // holds the locks.
-int64_t PosixFile::bring_up_to_date(bool opens) {
+int64_t PosixFile::revalidate_cache(bool opens) {
   sync_written();
   if (uninterrupted([&] { return ::fsync(fd_.get()); }) != 0 && errno != EINVAL && errno != EROFS)
     throw os_error("cannot sync", path_, errno);
@@ -110,7 +110,7 @@ int64_t PosixFile::bring_up_to_date(bool opens) {
 // better on FUSE, and unsafe. If a direct write beyond the end of the file fails, FUSE truncates the file to
 // the size known to this host, which cuts off bytes of other hosts. If descriptors keep lengths
 // (!forgets_lengths()), the writes use a descriptor that the next sync closes.
-bool PosixFile::write_past_cache(std::span<const std::byte> data, int64_t offset) {
+bool PosixFile::write_directly(std::span<const std::byte> data, int64_t offset) {
   require_writable(path_, writable_);
   require_range(path_, offset, data.size());
   if (!is_fuse(file_system())) {
@@ -126,7 +126,7 @@ bool PosixFile::write_past_cache(std::span<const std::byte> data, int64_t offset
   return true;
 }
 
-size_t PosixFile::read_past_cache(std::span<std::byte> data, int64_t offset) {
+size_t PosixFile::read_directly(std::span<std::byte> data, int64_t offset) {
   require_range(path_, offset, data.size());
   if (const auto file = direct()) {
     const int64_t got = file->read_at(data, offset);

@@ -4,8 +4,8 @@
 
 namespace sheaf {
 
-bool RangeLocks::is_free(const Held& wanted) const {
-  return std::ranges::none_of(held_, [&](const Held& held) {
+bool RangeLocks::is_free(const LockedRange& wanted) const {
+  return std::ranges::none_of(held_, [&](const LockedRange& held) {
     // Lengths may reach the maximum of 63 bits; differences of offsets do not overflow.
     const bool overlap = held.offset <= wanted.offset ? wanted.offset - held.offset < held.length
                                                       : held.offset - wanted.offset < wanted.length;
@@ -13,10 +13,10 @@ bool RangeLocks::is_free(const Held& wanted) const {
   });
 }
 
-bool RangeLocks::lock(int64_t offset, int64_t length, bool exclusive, std::chrono::milliseconds patience) {
-  const Held wanted{offset, length, exclusive};
+bool RangeLocks::lock(int64_t offset, int64_t length, bool exclusive, std::chrono::milliseconds timeout) {
+  const LockedRange wanted{offset, length, exclusive};
   std::unique_lock lock(mutex_);
-  const bool free = freed_.wait_for(lock, patience, [&] { return is_free(wanted); });
+  const bool free = freed_.wait_for(lock, timeout, [&] { return is_free(wanted); });
   if (free) held_.push_back(wanted);
   return free;
 }
@@ -25,7 +25,7 @@ void RangeLocks::unlock(int64_t offset, int64_t length) {
   {
     const std::lock_guard lock(mutex_);
     const auto found = std::ranges::find_if(
-        held_, [&](const Held& held) { return held.offset == offset && held.length == length; });
+        held_, [&](const LockedRange& held) { return held.offset == offset && held.length == length; });
     if (found != held_.end()) held_.erase(found);
   }
   freed_.notify_all();

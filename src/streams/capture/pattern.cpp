@@ -7,17 +7,17 @@ namespace sheaf {
 
 namespace {
 
-enum class Outcome {
-  no,
-  yes,
-  never,  // no match, even if earlier stars match more bytes, because the name is too short
+enum class MatchOutcome {
+  mismatch,
+  match,
+  dead_end,  // no match, even if earlier stars match more bytes, because the name is too short
 };
 
 bool special(char c) { return std::strchr("*?[()\\", c) != nullptr; }
 
 // Matches a pattern against a name. Records the text of a group when the match passes the closing
 // parenthesis. If the match backtracks and passes it again, the new text replaces the old one.
-struct Walk {
+struct PatternMatcher {
   std::string_view pattern, name;
   Groups& groups;
   std::array<size_t, 9> begins{};
@@ -47,19 +47,19 @@ struct Walk {
     return c == '[';
   }
 
-  Outcome star(size_t p, size_t n, size_t group) {
+  MatchOutcome star(size_t p, size_t n, size_t group) {
     bool all = false;
     for (; p < pattern.size() && pattern[p] == '*'; ++p)
       all |= p + 1 < pattern.size() && pattern[p + 1] == '*';
     for (;; ++n) {
-      const Outcome rest = along(p, n, group);
-      if (rest != Outcome::no) return rest;
-      if (n >= name.size()) return Outcome::never;
-      if (name[n] == '/' && !all) return Outcome::no;
+      const MatchOutcome rest = along(p, n, group);
+      if (rest != MatchOutcome::mismatch) return rest;
+      if (n >= name.size()) return MatchOutcome::dead_end;
+      if (name[n] == '/' && !all) return MatchOutcome::mismatch;
     }
   }
 
-  Outcome along(size_t p, size_t n, size_t group) {
+  MatchOutcome along(size_t p, size_t n, size_t group) {
     while (p < pattern.size()) {
       const char c = pattern[p];
       if (c == '*') return star(p, n, group);
@@ -74,27 +74,27 @@ struct Walk {
         ++p;
         continue;
       }
-      if (n >= name.size()) return Outcome::never;
+      if (n >= name.size()) return MatchOutcome::dead_end;
       if (c == '[') {
-        if (!in_class(p, name[n])) return Outcome::no;
+        if (!in_class(p, name[n])) return MatchOutcome::mismatch;
       } else if (c == '?') {
-        if (name[n] == '/') return Outcome::no;
+        if (name[n] == '/') return MatchOutcome::mismatch;
         ++p;
       } else {
         if (c == '\\' && p + 1 < pattern.size()) ++p;
-        if (pattern[p++] != name[n]) return Outcome::no;
+        if (pattern[p++] != name[n]) return MatchOutcome::mismatch;
       }
       ++n;
     }
-    return n == name.size() ? Outcome::yes : Outcome::no;
+    return n == name.size() ? MatchOutcome::match : MatchOutcome::mismatch;
   }
 };
 
 }  // namespace
 
 bool matches(std::string_view pattern, std::string_view name, Groups& groups) noexcept {
-  Walk walk{pattern, name, groups};
-  return walk.along(0, 0, 0) == Outcome::yes;
+  PatternMatcher walk{pattern, name, groups};
+  return walk.along(0, 0, 0) == MatchOutcome::match;
 }
 
 std::string_view literal_begin(std::string_view pattern) noexcept {

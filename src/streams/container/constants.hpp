@@ -50,20 +50,20 @@ static_assert(copied_at_once % summed_at_once == 0);
 // Total size of holes above which gathering fails: checksums of holes cost as much memory and time as those
 // of data.
 inline constexpr int64_t max_holes = int64_t{1} << 40;
-inline constexpr std::chrono::seconds patience_with_locks{5};
+inline constexpr std::chrono::seconds container_lock_timeout{5};
 // Maximum wait for another job that gathers the same set. When that job is done, this job has nothing left to
 // do.
-inline constexpr std::chrono::seconds patience_with_gathering{60};
+inline constexpr std::chrono::seconds gathering_timeout{60};
 inline constexpr std::chrono::milliseconds rest_between_tries{50};
-static_assert(rest_between_tries < patience_with_locks);
+static_assert(rest_between_tries < container_lock_timeout);
 
 // --- Other hosts. Minimum interval between checks for streams closed on other hosts, when no caller waits
 // for the result. The interval is also at least rest_per_look times the duration of the last check, so that
 // checks of many hosts take at most 2 % of the time.
-inline constexpr std::chrono::seconds rest_between_looks{1};
+inline constexpr std::chrono::seconds check_interval{1};
 inline constexpr int rest_per_look = 50;
 inline constexpr std::chrono::milliseconds rest_between_questions{100};
-static_assert(rest_between_questions < rest_between_looks);
+static_assert(rest_between_questions < check_interval);
 
 inline constexpr size_t max_of_name = 48;  // characters of the host name in the name of its container
 

@@ -93,16 +93,16 @@ class AreaReader {
   size_t names_ = 0;  // bytes
 };
 
-struct Table {
+struct AreaTable {
   std::vector<Area> areas;
   std::optional<Area> next;
 };
 
 // Reads the entries of a table, starting with entry `first`.
-Table read_table(const ContainerContents& contents, int64_t place, int64_t first) {
+AreaTable read_table(const ContainerContents& contents, int64_t place, int64_t first) {
   std::array<std::byte, container_page> bytes{};
   contents.file->read_at(bytes, place);
-  Table table;
+  AreaTable table;
   for (int64_t k = first; k <= areas_in_table; ++k) {
     const auto entry =
         std::span(bytes).subspan(static_cast<size_t>(k * area_entry_size)).first<area_entry_size>();
@@ -130,7 +130,7 @@ void account(ContainerContents& contents, const Area& area) {
 // Reads the tables from the last known entry of the last known table on.
 void read_tables(ContainerContents& contents) {
   for (;;) {
-    const Table table = read_table(contents, contents.last_table, contents.last_entries);
+    const AreaTable table = read_table(contents, contents.last_table, contents.last_entries);
     for (const Area& area : table.areas) {
       account(contents, area);
       contents.open.push_back({area});
@@ -207,10 +207,10 @@ Come read_more(Store& store, const std::string& path, ContainerContents& content
   ContainerContents now;
   now.file = store.open(path, Access::read);
   const auto header = read_header(now, path);
-  if (!header || header->identity != contents.header.identity) return Come::another;
+  if (!header || header->identity != contents.header.identity) return Come::replaced;
   const bool tells = now.changes != changes_untold;
   const bool same = now.changes == contents.changes && now.synced == contents.synced;
-  if (tells && same && !unsaid) return Come::nothing;
+  if (tells && same && !unsaid) return Come::none;
   const size_t known = contents.records.size();
   contents.file = now.file;
   contents.file_bytes = contents.file->status().size;
@@ -218,7 +218,7 @@ Come read_more(Store& store, const std::string& path, ContainerContents& content
   read_areas(contents);
   contents.changes = now.changes;
   contents.synced = now.synced;
-  return same && contents.records.size() == known ? Come::nothing : Come::more;
+  return same && contents.records.size() == known ? Come::none : Come::appended;
 }
 
 // --- Damage.

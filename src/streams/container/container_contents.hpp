@@ -54,12 +54,12 @@ std::optional<ContainerContents> read_container(Store& store, const std::string&
 // container has.
 void require_in_the_making(File& file);
 
-enum class Come : uint8_t { nothing, more, another };
+enum class Come : uint8_t { none, appended, replaced };
 // Appends to `contents` the records that were added to the container since the last read, and reads no known
 // record again. With `unsaid`, this includes records that the writers have not announced yet with the word
-// that counts changes. Returns `more` if it has added records, and `another` if `path` now names a different
-// container or one without a header. Throws the errors of read_container(); a failed call may have added some
-// of the new records.
+// that counts changes. Returns `appended` if it has added records, and `replaced` if `path` now names a
+// different container or one without a header. Throws the errors of read_container(); a failed call may have
+// added some of the new records.
 Come read_more(Store& store, const std::string& path, ContainerContents& contents, bool unsaid);
 
 // Findings of a check. Each string describes the first finding of its kind and its place, or is empty.

@@ -48,7 +48,7 @@ class HostSet final : public ContainerSet, public std::enable_shared_from_this<H
   bool rename(std::string_view from, std::string_view to, bool keep) override;
   bool move_out(std::string_view name, const std::string& target, const CopyOut& copy) override;
   void list(std::string_view prefix, const Visit& visit) override;
-  void refresh() override {
+  void revalidate() override {
     const auto open = join(false);
     contents(open.get(), true);
   }
@@ -111,13 +111,13 @@ std::shared_ptr<const SetContents> HostSet::contents(OpenSet* open, bool wait) {
   {
     const std::lock_guard guard(mutex_);
     look |= begin >= look_again_;
-    if (look) look_again_ = begin + rest_between_looks;  // until then, concurrent callers do not check
+    if (look) look_again_ = begin + check_interval;  // until then, concurrent callers do not check
   }
   const auto found = view_->now(look, open != nullptr ? open->origin() : 0);
   if (look) {
     const auto end = Clock::now();
     const std::lock_guard guard(mutex_);
-    look_again_ = end + std::max<Clock::duration>(rest_between_looks, rest_per_look * (end - begin));
+    look_again_ = end + std::max<Clock::duration>(check_interval, rest_per_look * (end - begin));
   }
   return found;
 }
@@ -127,7 +127,7 @@ std::shared_ptr<const SetContents> HostSet::contents(OpenSet* open, bool wait) {
 SharedPlace HostSet::find(OpenSet& open, const std::shared_ptr<const SetContents>& elsewhere,
                           std::string_view name) {
   SharedStreams& streams = open.streams();
-  open.bring_up_to_date(elsewhere);
+  open.revalidate(elsewhere);
   SharedPlace own = streams.find(name);
   if (own != 0 && open.take_name_of_moved(own)) own = 0;
   const ReplayedStream* const other = elsewhere->find(name);
@@ -289,7 +289,7 @@ bool HostSet::remove(std::string_view name) {
     open->rename(at, 0);
   }
   open->discard(unused);
-  open->hand_over();
+  open->publish_changes();
   return true;
 }
 
@@ -323,7 +323,7 @@ bool HostSet::rename(std::string_view from, std::string_view to, bool keep) {
     }
   }
   open->discard(unused);
-  open->hand_over();
+  open->publish_changes();
   return true;
 }
 
@@ -332,7 +332,7 @@ bool HostSet::move_out(std::string_view name, const std::string& target, const C
   if (!stream || !stream->move_out(target, copy)) return false;
   try {
     status(name);  // also removes the name of the moved stream
-    join(false)->hand_over();
+    join(false)->publish_changes();
   } catch (const Error&) {
     // The stream has already left the set, so the call must not fail. Other hosts find the change when the
     // next change is published.
@@ -347,7 +347,7 @@ void HostSet::list(std::string_view prefix, const Visit& visit) {
   if (open) {
     SharedStreams& streams = open->streams();
     const SharedStreams::NamesLock lock(streams);
-    open->bring_up_to_date(elsewhere);
+    open->revalidate(elsewhere);
     for (const auto& [name, stream] : elsewhere->names)
       if (name.starts_with(prefix)) find(*open, elsewhere, name);
     streams.for_each([&](SharedPlace at) {

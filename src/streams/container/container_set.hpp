@@ -226,7 +226,7 @@ class SHEAF_EXPORT ContainerSet {
 
   // Reads the changes that other hosts have published. open_stream() without `create`, status() and list() do
   // this by themselves.
-  virtual void refresh() = 0;
+  virtual void revalidate() = 0;
 
   // Returns whether another process of this host has the set open.
   virtual bool shared() = 0;

@@ -23,12 +23,12 @@ using namespace format;
 int64_t whole_pages(int64_t bytes) { return must_fit(align_up(bytes, container_page), "a container"); }
 
 // Holds a HostMutex, a lock that the processes of the host share.
-class Locked {
+class HostMutexGuard {
  public:
-  explicit Locked(HostMutex& mutex) : mutex_(mutex), after_kill_(mutex.lock()) {}
-  ~Locked() { mutex_.unlock(); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
+  explicit HostMutexGuard(HostMutex& mutex) : mutex_(mutex), after_kill_(mutex.lock()) {}
+  ~HostMutexGuard() { mutex_.unlock(); }
+  HostMutexGuard(const HostMutexGuard&) = delete;
+  HostMutexGuard& operator=(const HostMutexGuard&) = delete;
   bool after_kill() const { return after_kill_; }  // the previous holder was killed
 
  private:
@@ -109,7 +109,7 @@ int64_t ContainerWriter::record_in(RecordArea& area, ContainerRecord record,
 int64_t ContainerWriter::record_in_log(const ContainerRecord& record, std::span<const std::byte> inside) {
   SharedStreams::Head& head = streams_.head();
   const int64_t bytes = size_of(record);
-  const Locked locked(head.log);
+  const HostMutexGuard locked(head.log);
   if (locked.after_kill()) head.log_area.bytes = head.spare_area.bytes = 0;
   if (head.log_area.bytes == 0 || head.log_area.used + bytes > head.log_area.bytes) {
     const int64_t before = head.log_area.bytes;
@@ -124,7 +124,7 @@ int64_t ContainerWriter::record_in_log(const ContainerRecord& record, std::span<
 // for it.
 std::optional<int64_t> ContainerWriter::record_in_spare(const ContainerRecord& record) {
   SharedStreams::Head& head = streams_.head();
-  const Locked locked(head.log);
+  const HostMutexGuard locked(head.log);
   if (locked.after_kill()) head.log_area.bytes = head.spare_area.bytes = 0;
   if (head.spare_area.used + size_of(record) > head.spare_area.bytes) return std::nullopt;
   if (!head.spare_area.entered) enter({head.spare_area.place, head.spare_area.bytes});
@@ -241,7 +241,7 @@ void ContainerWriter::write_words(int64_t at, std::span<const uint64_t> words) {
   file_.write_at(bytes, at);
 }
 
-ContainerWriter::Room ContainerWriter::room(int64_t least, int64_t wanted) {
+Extent ContainerWriter::room(int64_t least, int64_t wanted) {
   const int64_t unit = least >= aligned_from ? container_page : container_alignment;
   const std::lock_guard guard(mutex_);
   int64_t begin = must_fit(align_up(stretch_, unit), "a container");
@@ -322,7 +322,7 @@ void ContainerWriter::pass_over_entries() {
 
 void ContainerWriter::enter(const Area& area) {
   SharedStreams::Head& head = streams_.head();
-  const Locked locked(head.tables);
+  const HostMutexGuard locked(head.tables);
   pass_over_entries();
   const auto write = [&](const Area& entered, int64_t entry) {
     const int64_t place = head.last_table + entry * area_entry_size;

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "base/extent.hpp"
 #include "storage/file.hpp"
 #include "streams/container/container_contents.hpp"
 #include "streams/container/shared_streams.hpp"
@@ -59,12 +60,8 @@ class ContainerWriter final : public SumWords {
   void read_words(int64_t at, std::span<uint64_t> words) override;
   void write_words(int64_t at, std::span<const uint64_t> words) override;
 
-  struct Room {
-    int64_t place = 0;
-    int64_t bytes = 0;
-  };
   // Allocates space for bytes of a stream: `wanted` bytes if possible, at least `least`; least <= wanted.
-  Room room(int64_t least, int64_t wanted);
+  Extent room(int64_t least, int64_t wanted);
   // Extends the room that ends at `end` by `wanted` bytes. Returns false if the bytes after `end` are in use.
   bool extend(int64_t end, int64_t wanted);
 

@@ -20,15 +20,13 @@
 namespace sheaf {
 
 // Failed writes of one stream. Not thread-safe.
-class FailedWrites {
+class FailedStreamWrites {
  public:
-  using Parts = WriteParts;
-
   // Records that the bytes of `parts` from `done` on, intended for `offset`, were not written because of
   // `why`.
-  void add(Parts parts, int64_t done, int64_t offset, WriteAt how, const Error& why);
+  void add(WriteParts parts, int64_t done, int64_t offset, WriteAt how, const Error& why);
   // Records that the first `bytes` bytes of `parts` have been written at `offset`.
-  void note_written(Parts parts, int64_t bytes, int64_t offset);
+  void note_written(WriteParts parts, int64_t bytes, int64_t offset);
   // Forgets failures at or beyond `size`, the new end of the stream.
   void cut(int64_t size);
 
@@ -46,7 +44,7 @@ class FailedWrites {
     int64_t bytes = 0;
     uint32_t sum = 0;
   };
-  struct Failure {
+  struct UnrepeatedWrite {
     int64_t offset = 0;
     int64_t bytes = 0;
     uint32_t sum = 0;
@@ -54,22 +52,23 @@ class FailedWrites {
     Error why;
     std::vector<Repeating> repeating = {};
   };
-  static bool is_repeated(Failure& failure, Parts parts, int64_t bytes);
+  static bool is_repeated(UnrepeatedWrite& failure, WriteParts parts, int64_t bytes);
 
-  std::vector<Failure> failures_;
+  std::vector<UnrepeatedWrite> failures_;
 };
 
-inline void FailedWrites::add(Parts parts, int64_t done, int64_t offset, WriteAt how, const Error& why) {
+inline void FailedStreamWrites::add(WriteParts parts, int64_t done, int64_t offset, WriteAt how,
+                                    const Error& why) {
   int64_t total = 0;
   for (const auto& part : parts) total += std::ssize(part);
-  const Failure failure{offset, total - done, sum_of_parts(parts, done, total), how, why};
-  const bool known = std::ranges::any_of(failures_, [&](const Failure& one) {
+  const UnrepeatedWrite failure{offset, total - done, sum_of_parts(parts, done, total), how, why};
+  const bool known = std::ranges::any_of(failures_, [&](const UnrepeatedWrite& one) {
     return one.bytes == failure.bytes && one.sum == failure.sum && one.how == how;
   });
   if (!known && failures_.size() < container_constants::max_failures) failures_.push_back(failure);
 }
 
-inline bool FailedWrites::is_repeated(Failure& failure, Parts parts, int64_t bytes) {
+inline bool FailedStreamWrites::is_repeated(UnrepeatedWrite& failure, WriteParts parts, int64_t bytes) {
   // If there are too many candidates, drop the second one. The first one is the retry in most programs.
   if (failure.repeating.size() == container_constants::max_repeating)
     failure.repeating.erase(failure.repeating.begin() + 1);
@@ -86,20 +85,20 @@ inline bool FailedWrites::is_repeated(Failure& failure, Parts parts, int64_t byt
   return found;
 }
 
-inline void FailedWrites::note_written(Parts parts, int64_t bytes, int64_t offset) {
-  std::erase_if(failures_, [&](Failure& one) {
+inline void FailedStreamWrites::note_written(WriteParts parts, int64_t bytes, int64_t offset) {
+  std::erase_if(failures_, [&](UnrepeatedWrite& one) {
     const bool covered =
         one.how == WriteAt::offset && offset <= one.offset && one.bytes <= bytes - (one.offset - offset);
     return covered || is_repeated(one, parts, bytes);
   });
 }
 
-inline void FailedWrites::cut(int64_t size) {
-  std::erase_if(failures_, [&](const Failure& one) { return one.offset >= size; });
+inline void FailedStreamWrites::cut(int64_t size) {
+  std::erase_if(failures_, [&](const UnrepeatedWrite& one) { return one.offset >= size; });
 }
 
-inline void FailedWrites::refuse(const std::string& name) const {
-  const Failure& first = failures_.front();
+inline void FailedStreamWrites::refuse(const std::string& name) const {
+  const UnrepeatedWrite& first = failures_.front();
   throw Error(first.why.code(),
               "'" + name + "': " + std::to_string(first.bytes) + " bytes at offset " +
                   std::to_string(first.offset) +

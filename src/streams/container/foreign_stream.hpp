@@ -69,33 +69,33 @@ class ForeignStream final : public ContainerStream {
   }
   // Returns the shared stream; null if there is none. Uses no lock, because a fork may happen at any time.
   ContainerStream* shared() {
-    if (const Shared* const known = shared_.load()) return known->get();
-    std::optional<Shared> found;
+    if (const ContainerStreamRef* const known = shared_.load()) return known->get();
+    std::optional<ContainerStreamRef> found;
     try {
       found = ask_();
     } catch (const Error&) {  // continue with the content known at open
     }
     if (!found) return nullptr;
-    auto made = std::make_unique<const Shared>(std::move(*found));
-    const Shared* known = nullptr;
+    auto made = std::make_unique<const ContainerStreamRef>(std::move(*found));
+    const ContainerStreamRef* known = nullptr;
     return shared_.compare_exchange_strong(known, made.get()) ? made.release()->get() : known->get();
   }
   std::optional<int64_t> next(int64_t offset, bool data) {
     if (ContainerStream* const now = shared()) return data ? now->next_data(offset) : now->next_hole(offset);
     if (offset < 0 || offset >= stream_.size) return std::nullopt;
     while (offset < stream_.size) {
-      const layout::PieceMap::At at = stream_.pieces.at(offset);
+      const layout::PieceMap::PieceOrGap at = stream_.pieces.at(offset);
       if (at.found == data) return offset;
       offset = at.piece.length > stream_.size - offset ? stream_.size : offset + at.piece.length;
     }
     return data ? std::nullopt : std::optional(stream_.size);
   }
 
-  using Shared = std::shared_ptr<ContainerStream>;
+  using ContainerStreamRef = std::shared_ptr<ContainerStream>;
   const std::shared_ptr<const SetContents> set_;
   const ReplayedStream& stream_;
   const Ask ask_;
-  std::atomic<const Shared*> shared_{nullptr};
+  std::atomic<const ContainerStreamRef*> shared_{nullptr};
 };
 
 }  // namespace sheaf

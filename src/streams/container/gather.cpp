@@ -69,38 +69,37 @@ class HeldContainers {
 
   // Returns whether another job is gathering the container. Such a job holds an exclusive lock; processes
   // that use the container hold shared ones.
-  static bool is_taken_in(File& file) { return !file.lock(0, 1, false, OnConflict::refuse); }
+  static bool is_taken_in(File& file) { return !file.lock(0, 1, false, OnConflict::refusal); }
 
   // Acquires an exclusive lock of the container. Returns an empty lock if the container is in use. Retries
   // for some time, because a file server may still report locks of ended processes.
   static RangeLock lock_of(Store& store, const std::string& path, File& file) {
     const bool served = store.traits(path).coherence != Coherence::local;
     const auto begin = std::chrono::steady_clock::now();
-    const auto end = begin + (served ? patience_with_locks : std::chrono::seconds(0));
+    const auto end = begin + (served ? container_lock_timeout : std::chrono::seconds(0));
     try {
       for (;;) {
-        RangeLock lock = file.lock(0, 1, true, OnConflict::refuse);
+        RangeLock lock = file.lock(0, 1, true, OnConflict::refusal);
         const auto time = std::chrono::steady_clock::now();
-        if (lock || (time >= end && (time >= begin + patience_with_gathering || !is_taken_in(file))))
-          return lock;
+        if (lock || (time >= end && (time >= begin + gathering_timeout || !is_taken_in(file)))) return lock;
         std::this_thread::sleep_for(rest_between_tries);
       }
     } catch (const Error&) {  // without locks in the file system, all containers count as unused
       return held_until([] {});
     }
   }
-  struct Held {
+  struct HeldContainer {
     std::shared_ptr<File> file;
     RangeLock lock;  // declared after `file`, so that it is released before the file is closed
   };
-  std::vector<Held> held_;
+  std::vector<HeldContainer> held_;
   bool all_there_ = true;
 };
 
 // Returns the containers of a set, locked until `held` is destroyed; may be empty.
 std::vector<std::string> hold_containers(Store& store, const GatherRequest& request,
                                          std::optional<HeldContainers>& held) {
-  const auto end = std::chrono::steady_clock::now() + patience_with_gathering;
+  const auto end = std::chrono::steady_clock::now() + gathering_timeout;
   do {
     std::vector<std::string> containers = containers_of(store, request.set);
     held.emplace(store, containers, request.force);
@@ -114,7 +113,7 @@ std::vector<std::string> hold_containers(Store& store, const GatherRequest& requ
 // Returns the checksum that a container has for exactly these bytes of a stream, or nullopt.
 std::optional<uint32_t> kept_sum(const SetContents& set, const ReplayedStream& stream, int64_t offset,
                                  int64_t bytes) {
-  const layout::PieceMap::At at = stream.pieces.at(offset);
+  const layout::PieceMap::PieceOrGap at = stream.pieces.at(offset);
   if (!at.found || at.piece.length < bytes) return std::nullopt;
   const SetSource& source = set.sources[at.piece.source];
   if (!source.sums || !source.checked) return std::nullopt;
@@ -139,7 +138,7 @@ class Packer {
     std::vector<uint32_t> sums;
     for (int64_t done = 0; done < stream.size; done += summed_at_once) {
       const int64_t bytes = std::min(summed_at_once, stream.size - done);
-      const layout::PieceMap::At at = stream.pieces.at(done);
+      const layout::PieceMap::PieceOrGap at = stream.pieces.at(done);
       if (!at.found && at.piece.length >= bytes && bytes == summed_at_once) {
         skip();
         sums.push_back(sum_of_zeros());
@@ -341,7 +340,7 @@ GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& pr
     done.bytes = total_of(packed.lengths);
     progress.begin(done.bytes);
     OutputSet outputs(
-        store, in_place || request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+        store, in_place || request.replace ? OutputSet::Existing::replaced : OutputSet::Existing::refused);
     outputs.own(output);
     const auto file = outputs.add(output);
     progress.begin_output(0, output);

@@ -95,7 +95,7 @@ void HostStream::look() {
 // --- Writing.
 
 // Writes bytes [done, done + bytes) of the concatenated parts.
-void HostStream::put(Parts parts, int64_t done, int64_t bytes, int64_t place) {
+void HostStream::put(WriteParts parts, int64_t done, int64_t bytes, int64_t place) {
   if (parts.size() == 1)
     return set_->file().write_at(parts[0].subspan(static_cast<size_t>(done), static_cast<size_t>(bytes)),
                                  place);
@@ -113,7 +113,7 @@ void HostStream::put(Parts parts, int64_t done, int64_t bytes, int64_t place) {
 }
 
 // Returns bytes [done, done + bytes) of the concatenated parts in one buffer.
-std::vector<std::byte> HostStream::gathered(Parts parts, int64_t done, int64_t bytes) {
+std::vector<std::byte> HostStream::gathered(WriteParts parts, int64_t done, int64_t bytes) {
   std::vector<std::byte> all;
   for (const auto& part : parts) {
     const int64_t skipped = std::min(done, std::ssize(part));
@@ -131,7 +131,8 @@ void HostStream::has_written(int64_t end, int64_t time) {
   stream_.changed.store(time);
 }
 
-int64_t HostStream::write_over(Parts parts, int64_t done, int64_t bytes, const layout::StreamPiece& piece) {
+int64_t HostStream::write_over(WriteParts parts, int64_t done, int64_t bytes,
+                               const layout::StreamPiece& piece) {
   const SharedPiece& shared = streams_.piece(piece.tag);
   const auto write = [&] { put(parts, done, bytes, piece.place); };
   set_->sums().overwrite({.sums = piece.tag + offsetof(SharedPiece, sums),
@@ -152,9 +153,9 @@ void HostStream::note_growth(SharedPlace piece, int64_t from) {
 
 // Appends bytes to the piece that ends at `offset`, if there is free space after the piece. Returns the
 // number of bytes written; 0 if there is no space.
-int64_t HostStream::write_behind(Parts parts, int64_t done, int64_t bytes, int64_t offset) {
+int64_t HostStream::write_behind(WriteParts parts, int64_t done, int64_t bytes, int64_t offset) {
   if (offset == 0) return 0;
-  const layout::PieceMap::At before = pieces_.at(offset - 1);
+  const layout::PieceMap::PieceOrGap before = pieces_.at(offset - 1);
   if (!before.found) return 0;
   SharedPiece& piece = streams_.piece(before.piece.tag);
   const int64_t length = piece.length.load();
@@ -199,7 +200,7 @@ void HostStream::begin_room(ContainerRecord& record, const SumWriter::Fresh& fre
   record.words = fresh.slots;
 }
 
-void HostStream::write_new(Parts parts, int64_t done, int64_t bytes, int64_t offset, int64_t gap) {
+void HostStream::write_new(WriteParts parts, int64_t done, int64_t bytes, int64_t offset, int64_t gap) {
   const SharedPlace at = streams_.make_piece();
   SharedPiece& piece = streams_.piece(at);
   ContainerRecord record{.kind = RecordKind::piece, .stream = set_->recorded(stream_.key)};
@@ -219,13 +220,13 @@ void HostStream::write_new(Parts parts, int64_t done, int64_t bytes, int64_t off
     } else {
       const int64_t ahead = offset >= stream_.size.load() ? std::min(stream_.size.load(), max_ahead) : 0;
       const auto room = set_->writer().room(bytes, std::min(std::max(bytes, ahead), std::max(bytes, gap)));
-      put(parts, done, bytes, room.place);
-      begin_room(record, fresh, room.bytes);
+      put(parts, done, bytes, room.offset);
+      begin_room(record, fresh, room.length);
       record.time = record.modified = streams_.tick();
-      record.place = room.place;
+      record.place = room.offset;
       piece.record = set_->writer().record(record);
-      piece.place = room.place;
-      piece.capacity = room.bytes;
+      piece.place = room.offset;
+      piece.capacity = room.length;
     }
     piece.offset = offset;
     piece.length = bytes;
@@ -255,9 +256,9 @@ void HostStream::require_range(int64_t offset, int64_t bytes) const {
 
 // Writes all parts at `offset`. On return, and after an exception, `done` is the number of bytes that are in
 // the stream.
-void HostStream::write_parts(Parts parts, int64_t total, int64_t offset, int64_t& done) {
+void HostStream::write_parts(WriteParts parts, int64_t total, int64_t offset, int64_t& done) {
   while (done < total) {
-    const layout::PieceMap::At at = pieces_.at(offset + done);
+    const layout::PieceMap::PieceOrGap at = pieces_.at(offset + done);
     const int64_t most = streams_.head().summed ? sums_constants::summed_at_a_time : format::max_piece_length;
     const int64_t bytes = std::min({total - done, at.piece.length, most});
     if (at.found && streams_.piece(at.piece.tag).origin == 0) {
@@ -270,7 +271,7 @@ void HostStream::write_parts(Parts parts, int64_t total, int64_t offset, int64_t
   }
 }
 
-int64_t HostStream::write_locked(Parts parts, int64_t offset, WriteAt how) {
+int64_t HostStream::write_locked(WriteParts parts, int64_t offset, WriteAt how) {
   const int64_t total = total_of(parts);
   require_range(offset, total);
   look();
@@ -291,13 +292,13 @@ int64_t HostStream::write_locked(Parts parts, int64_t offset, WriteAt how) {
   return done;
 }
 
-int64_t HostStream::write(Parts parts, int64_t offset, WriteAt how) {
+int64_t HostStream::write(WriteParts parts, int64_t offset, WriteAt how) {
   require_writable();
   const SharedStreams::StreamLock lock(streams_, at_);
   return write_locked(parts, offset, how);
 }
 
-Appended HostStream::append(Parts parts) {
+Appended HostStream::append(WriteParts parts) {
   require_writable();
   const SharedStreams::StreamLock lock(streams_, at_);
   require_here();
@@ -349,9 +350,9 @@ void HostStream::allocate(int64_t offset, int64_t length, bool extend, Allocatio
   const std::vector<std::byte> zeros(static_cast<size_t>(std::min(length, zeros_at_once)));
   const int64_t stop = extend ? *end : std::min(*end, stream_.size.load());
   while (offset < stop) {
-    const layout::PieceMap::At at = pieces_.at(offset);
+    const layout::PieceMap::PieceOrGap at = pieces_.at(offset);
     int64_t bytes = std::min(stop - offset, at.piece.length);
-    if (at.found ? what != Allocation::keep : what != Allocation::hole) {
+    if (at.found ? what != Allocation::reservation : what != Allocation::hole) {
       bytes = std::min(bytes, std::ssize(zeros));
       const std::span<const std::byte> part = std::span(zeros).first(static_cast<size_t>(bytes));
       int64_t done = 0;

@@ -52,8 +52,7 @@ class HostStream final : public ContainerStream {
   bool move_out(const std::string& target, const ContainerSet::CopyOut& copy);
 
  private:
-  using Parts = WriteParts;
-  struct Segment {
+  struct StreamSegment {
     layout::StreamPiece piece;  // tag 0: zeros
     uint64_t origin = 0;
     BlockSums sums = {};  // for a piece of the host's own container
@@ -65,25 +64,25 @@ class HostStream final : public ContainerStream {
 
   // The caller holds the lock of the stream:
   void look();
-  int64_t write_locked(Parts parts, int64_t offset, WriteAt how);
-  void write_parts(Parts parts, int64_t total, int64_t offset, int64_t& done);
+  int64_t write_locked(WriteParts parts, int64_t offset, WriteAt how);
+  void write_parts(WriteParts parts, int64_t total, int64_t offset, int64_t& done);
   void require_range(int64_t offset, int64_t bytes) const;
   void tell_failures();
-  void record_failure(int64_t failure, const FailedWrites& failed);
+  void record_failure(int64_t failure, const FailedStreamWrites& failed);
   void refuse_failed();
-  int64_t write_over(Parts parts, int64_t done, int64_t bytes, const layout::StreamPiece& piece);
+  int64_t write_over(WriteParts parts, int64_t done, int64_t bytes, const layout::StreamPiece& piece);
   void begin_room(format::ContainerRecord& record, const SumWriter::Fresh& fresh, int64_t capacity) const;
-  int64_t write_behind(Parts parts, int64_t done, int64_t bytes, int64_t offset);
-  void write_new(Parts parts, int64_t done, int64_t bytes, int64_t offset, int64_t gap);
+  int64_t write_behind(WriteParts parts, int64_t done, int64_t bytes, int64_t offset);
+  void write_new(WriteParts parts, int64_t done, int64_t bytes, int64_t offset, int64_t gap);
   void note_growth(SharedPlace piece, int64_t from);
-  static std::vector<std::byte> gathered(Parts parts, int64_t done, int64_t bytes);
-  void put(Parts parts, int64_t done, int64_t bytes, int64_t place);
+  static std::vector<std::byte> gathered(WriteParts parts, int64_t done, int64_t bytes);
+  void put(WriteParts parts, int64_t done, int64_t bytes, int64_t place);
   void has_written(int64_t end, int64_t time);
   std::optional<int64_t> find_data(int64_t offset);
   std::optional<int64_t> find_hole(int64_t offset);
-  size_t plan(int64_t offset, int64_t bytes, std::span<Segment> segments);
+  size_t plan(int64_t offset, int64_t bytes, std::span<StreamSegment> segments);
 
-  void fetch(const Segment& segment, std::span<std::byte> data);
+  void fetch(const StreamSegment& segment, std::span<std::byte> data);
   void require_writable() const;
   void record_changes();
 
@@ -100,7 +99,7 @@ class HostStream final : public ContainerStream {
   uint64_t version_ = 0;
   uint64_t growth_ = 0;
   bool restamp_ = false;  // the modification time is in no record yet
-  FailedWrites failed_;
+  FailedStreamWrites failed_;
   int64_t told_ = 0;                       // time of the record that reports the first failure; 0 if none
   int64_t told_offset_ = 0;                // offset in that record
   std::atomic<bool> has_failed_ = false;   // failed_ is not empty

@@ -43,7 +43,7 @@ class SetStreams final : public NamedStreams {
   std::optional<int64_t> next_data(size_t stream, int64_t offset) const override {
     const ReplayedStream& one = *sorted_.at(stream);
     if (offset < 0 || offset >= one.size) return std::nullopt;
-    const layout::PieceMap::At at = one.pieces.at(offset);
+    const layout::PieceMap::PieceOrGap at = one.pieces.at(offset);
     if (at.found) return offset;
     if (at.piece.length >= one.size - offset) return std::nullopt;
     return offset + at.piece.length;

@@ -152,7 +152,7 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
 bool OpenSet::lock_container() {
   bool locked = true;
   try {
-    lock_ = file_->lock(0, 1, false, OnConflict::refuse);
+    lock_ = file_->lock(0, 1, false, OnConflict::refusal);
     locked = static_cast<bool>(lock_);
     locked_at_ = forks();
   } catch (const Error&) {  // the file system has no locks
@@ -221,7 +221,7 @@ OpenSet::~OpenSet() {
 void OpenSet::copy_sums(SharedPiece& made, const RoomIndex& index) {
   SharedSums& sums = made.sums;
   for (int64_t at = made.place, end = made.place + made.length.load(); at < end;) {
-    const RoomIndex::Found found = index.find(at);
+    const RoomIndex::RoomSums found = index.find(at);
     if (at == made.place) {
       sums.room = found.sums.room;
       sums.end_at = found.sums.end_at;
@@ -282,7 +282,7 @@ SharedPlace OpenSet::bring_in(const ReplayedStream& from, const SetContents& els
   return at;
 }
 
-void OpenSet::bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhere) {
+void OpenSet::revalidate(const std::shared_ptr<const SetContents>& elsewhere) {
   finish_renaming();
   if (elsewhere == known_) return;
   streams_->hear(elsewhere->newest);
@@ -305,14 +305,14 @@ void OpenSet::bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhe
     }
     if (stream.named.load() < now->named && streams_->name_of(at) != now->name)
       streams_->give_name(streams_->make_entry(at, now->name), now->named);
-    bring_up_to_date(at, *now, *elsewhere);
+    revalidate(at, *now, *elsewhere);
   }
   known_ = elsewhere;
 }
 
 // Applies the state `now` of other containers to the shared stream `at`. If this host has written records
 // that `now` lacks, or the stream is open, reads the containers again under the lock of the stream.
-void OpenSet::bring_up_to_date(SharedPlace at, const ReplayedStream& now, const SetContents& elsewhere) {
+void OpenSet::revalidate(SharedPlace at, const ReplayedStream& now, const SetContents& elsewhere) {
   SharedStream& stream = streams_->stream(at);
   const SharedStreams::StreamLock lock(*streams_, at);
   const bool has_grown = stream.grown.load() != 0;
@@ -392,7 +392,7 @@ void OpenSet::record_growth(SharedStream& stream) {
   stream.grown.store(0);
 }
 
-void OpenSet::hand_over() {
+void OpenSet::publish_changes() {
   writer_->note_change();
   if (!local_) publish(*file_);
 }

@@ -102,7 +102,7 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   SharedPlace bring_in(const ReplayedStream& stream, const SetContents& elsewhere);
   // Applies the changes of other hosts, as known to `elsewhere`, to the shared streams. The caller holds the
   // lock of names.
-  void bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhere);
+  void revalidate(const std::shared_ptr<const SetContents>& elsewhere);
 
   // Records the name of a stream that another container or the multifile has created. Must be called before
   // the own container gets any other record of the stream. When the creating container is gathered, the key
@@ -141,7 +141,7 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   void record_growth(SharedStream& stream);
 
   // Publishes changes to other hosts. Called by each close of a stream.
-  void hand_over();
+  void publish_changes();
 
   int64_t block_size() const { return block_size_; }  // bytes, preferred request size of the file system
 
@@ -152,7 +152,7 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   void fill(Store& store, const std::string& container, const std::string& host, HostMemory& memory);
   bool lock_container();
   void finish_renaming();
-  void bring_up_to_date(SharedPlace at, const ReplayedStream& now, const SetContents& elsewhere);
+  void revalidate(SharedPlace at, const ReplayedStream& now, const SetContents& elsewhere);
   void copy_pieces(SharedStream& stream, const ReplayedStream& from, const SetContents& contents);
   void copy_sums(SharedPiece& made, const RoomIndex& index);
 

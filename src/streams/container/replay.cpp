@@ -70,7 +70,7 @@ class Replayer {
 
   void resize(ReplayedStream& stream, int64_t size, int64_t time) {
     stream.pieces.cut(size);
-    std::erase_if(stream.failures, [&](const ReplayedStream::Failure& one) { return one.offset >= size; });
+    std::erase_if(stream.failures, [&](const auto& one) { return one.offset >= size; });
     stream.size = size;
     stream.written = std::max(stream.written, time);
   }
@@ -79,7 +79,7 @@ class Replayer {
     if (record.failure == 0)
       stream.failures.push_back({container, record.time, record.offset, record.length});
     else
-      std::erase_if(stream.failures, [&](const ReplayedStream::Failure& one) {
+      std::erase_if(stream.failures, [&](const ReplayedStream::RecordedFailure& one) {
         return one.container == container && one.time == record.failure;
       });
   }
@@ -238,7 +238,7 @@ void find_failures(SetContents& set) {
     if (source.failed && source.damage.empty())
       source.damage = "bytes could not be written to a stream of it, and were not written since";
   for (const auto& [name, stream] : set.names)
-    for (const ReplayedStream::Failure& failure : stream->failures) {
+    for (const ReplayedStream::RecordedFailure& failure : stream->failures) {
       const auto source = std::ranges::find(set.sources, failure.container, &SetSource::origin);
       if (source != set.sources.end() && source->damage.empty())
         source->damage =
@@ -289,10 +289,11 @@ SetReader::SetReader(Store& store, std::string path, std::string own, Checking c
     : store_(store), path_(std::move(path)), reads_(reads_in(store, path_, checking)), own_{std::move(own)} {}
 
 // Returns true if the container has new records, or was created, replaced or removed.
-bool SetReader::bring_up_to_date(Known& known, bool unsaid) {
+bool SetReader::revalidate(KnownContainer& known, bool unsaid) {
   try {
-    const Come come = known.contents ? read_more(store_, known.path, *known.contents, unsaid) : Come::another;
-    if (come != Come::another) return come == Come::more;
+    const Come come =
+        known.contents ? read_more(store_, known.path, *known.contents, unsaid) : Come::replaced;
+    if (come != Come::replaced) return come == Come::appended;
     const bool was_there = known.contents.has_value();
     known.contents = read_if_there(store_, known.path);
     return was_there || known.contents;
@@ -305,17 +306,17 @@ bool SetReader::bring_up_to_date(Known& known, bool unsaid) {
 // Returns true if a container has disappeared.
 bool SetReader::look_for_containers(const std::vector<std::string>& paths) {
   const size_t forgotten = std::erase_if(
-      others_, [&](const Known& known) { return !std::ranges::binary_search(paths, known.path); });
+      others_, [&](const KnownContainer& known) { return !std::ranges::binary_search(paths, known.path); });
   if (forgotten > 0) changed_ = true;
   for (const std::string& path : paths) {
     if (path == own_.path) continue;
-    const auto at = std::ranges::lower_bound(others_, path, {}, &Known::path);
-    if (at == others_.end() || at->path != path) others_.insert(at, Known{path});
+    const auto at = std::ranges::lower_bound(others_, path, {}, &KnownContainer::path);
+    if (at == others_.end() || at->path != path) others_.insert(at, KnownContainer{path});
   }
   bool gone = forgotten > 0;
-  for (Known& known : others_) {
+  for (KnownContainer& known : others_) {
     const bool was_there = known.contents.has_value();
-    if (bring_up_to_date(known, false)) changed_ = true;
+    if (revalidate(known, false)) changed_ = true;
     gone |= was_there && !known.contents;
   }
   return gone;
@@ -342,13 +343,13 @@ bool SetReader::look() {
 }
 
 SetContents SetReader::contents(uint64_t own) {
-  if (own != 0) bring_up_to_date(own_, true);
+  if (own != 0) revalidate(own_, true);
   SetContents set;
   set.read_at = looked_at_;
   set.looked = looked_;
   if (base_) add_base(set, base_, path_);
   Turns turns(reads_);
-  for (const Known& known : others_)
+  for (const KnownContainer& known : others_)
     if (known.contents) turns.add(set, known.path, *known.contents);
   if (own != 0 && own_.contents) turns.add(set, own_.path, *own_.contents);
   turns.carry_out(set, own);
@@ -360,7 +361,7 @@ void read_piece(const SetSource& source, const layout::StreamPiece& piece, std::
                 Checking checking) {
   if (source.sums && source.checked && checking == Checking::on) {
     for (int64_t at = piece.place; !data.empty();) {
-      const RoomIndex::Found found = source.sums->find(at);
+      const RoomIndex::RoomSums found = source.sums->find(at);
       const auto part = data.first(static_cast<size_t>(std::min(std::ssize(data), found.end - at)));
       read_checked(*source.file, found.sums, part, at, *source.checked);
       at += std::ssize(part);
@@ -378,7 +379,7 @@ size_t read_pieces(const std::vector<SetSource>& sources, const ReplayedStream& 
   if (offset >= stream.size) return 0;
   const auto wanted = std::min(std::ssize(data), stream.size - offset);
   for (int64_t done = 0; done < wanted;) {
-    const layout::PieceMap::At at = stream.pieces.at(offset + done);
+    const layout::PieceMap::PieceOrGap at = stream.pieces.at(offset + done);
     const auto count = static_cast<size_t>(std::min(wanted - done, at.piece.length));
     const auto part = data.subspan(static_cast<size_t>(done), count);
     if (!at.found) {

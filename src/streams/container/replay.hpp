@@ -50,13 +50,13 @@ struct ReplayedStream {
   bool cut_off = false;   // some bytes lie beyond the end of their container
   int64_t elsewhere = 0;  // changes with each record in another container, and with a new multifile
 
-  struct Failure {
+  struct RecordedFailure {
     uint64_t container = 0;
     int64_t time = 0;
     int64_t offset = 0;
     int64_t bytes = 0;
   };
-  std::vector<Failure> failures = {};  // the first failed write per program that was not repeated
+  std::vector<RecordedFailure> failures = {};  // the first failed write per program that was not repeated
 
   int64_t modified() const { return written > stamped ? written : stamp; }
 };
@@ -123,19 +123,19 @@ class SetReader {
   SetContents contents(uint64_t own);
 
  private:
-  struct Known {
+  struct KnownContainer {
     std::string path;
     std::optional<ContainerContents> contents = {};  // nullopt: being created
   };
-  bool bring_up_to_date(Known& known, bool unsaid);
+  bool revalidate(KnownContainer& known, bool unsaid);
   bool look_for_containers(const std::vector<std::string>& paths);
   void look_for_base();
 
   Store& store_;
   const std::string path_;
   const ReadsOfBlocks reads_;
-  Known own_;
-  std::vector<Known> others_;  // sorted by path
+  KnownContainer own_;
+  std::vector<KnownContainer> others_;  // sorted by path
   std::shared_ptr<const BaseStreams> base_;
   uint64_t base_seen_ = 0;              // size and number of the multifile; 0: none
   int64_t looked_at_ = 0, looked_ = 0;  // start of the last check, as in SetContents

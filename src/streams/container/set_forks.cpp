@@ -56,12 +56,12 @@ struct Everybody {
 
 // Holds the registered sets. Constant-initialized and never destroyed, because programs may fork before or
 // after the lifetime of static objects.
-union Kept {
-  constexpr Kept() : all() {}
-  ~Kept() {}
+union RegisteredSets {
+  constexpr RegisteredSets() : all() {}
+  ~RegisteredSets() {}
   Everybody all;
 };
-constinit Kept kept;
+constinit RegisteredSets kept;
 
 Everybody& everybody() {
   static const int registered = pthread_atfork(

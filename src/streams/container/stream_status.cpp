@@ -49,11 +49,11 @@ StreamStatus HostStream::status() {
   return status;
 }
 
-size_t HostStream::plan(int64_t offset, int64_t bytes, std::span<Segment> segments) {
+size_t HostStream::plan(int64_t offset, int64_t bytes, std::span<StreamSegment> segments) {
   size_t count = 0;
   while (bytes > 0 && count < segments.size()) {
-    const layout::PieceMap::At at = pieces_.at(offset);
-    Segment& segment = segments[count++];
+    const layout::PieceMap::PieceOrGap at = pieces_.at(offset);
+    StreamSegment& segment = segments[count++];
     segment.piece = at.piece;
     segment.piece.length = std::min(at.piece.length, bytes);
     if (!at.found) {
@@ -78,7 +78,7 @@ size_t HostStream::plan(int64_t offset, int64_t bytes, std::span<Segment> segmen
 
 // --- Reading.
 
-void HostStream::fetch(const Segment& segment, std::span<std::byte> data) {
+void HostStream::fetch(const StreamSegment& segment, std::span<std::byte> data) {
   if (segment.piece.tag == 0) {
     std::memset(data.data(), 0, data.size());
   } else if (segment.origin == 0) {
@@ -98,7 +98,7 @@ size_t HostStream::read(std::span<std::byte> data, int64_t offset) {
 
 size_t HostStream::read_from(std::span<std::byte> data, int64_t offset, bool locked) {
   if (offset < 0) throw os_error("there is no such offset in a stream of", set_->file().path(), EINVAL);
-  std::array<Segment, 8> segments;
+  std::array<StreamSegment, 8> segments;
   size_t done = 0;
   while (done < data.size()) {
     size_t count = 0;
@@ -112,7 +112,7 @@ size_t HostStream::read_from(std::span<std::byte> data, int64_t offset, bool loc
         count = plan(from, std::min(left, std::ssize(data) - static_cast<int64_t>(done)), segments);
     }
     if (count == 0) break;
-    for (const Segment& segment : std::span(segments).first(count)) {
+    for (const StreamSegment& segment : std::span(segments).first(count)) {
       try {
         fetch(segment, data.subspan(done, static_cast<size_t>(segment.piece.length)));
       } catch (SumMismatch& mismatch) {
@@ -159,7 +159,7 @@ std::optional<int64_t> HostStream::next_hole(int64_t offset) {
 
 std::optional<int64_t> HostStream::find_data(int64_t offset) {
   look();
-  const layout::PieceMap::At at = pieces_.at(offset);
+  const layout::PieceMap::PieceOrGap at = pieces_.at(offset);
   const int64_t found = at.found                                ? offset
                         : at.piece.length == INT64_MAX - offset ? INT64_MAX
                                                                 : offset + at.piece.length;
@@ -171,7 +171,7 @@ std::optional<int64_t> HostStream::find_hole(int64_t offset) {
   const int64_t size = stream_.size.load();
   if (offset < 0 || offset >= size) return std::nullopt;
   while (offset < size) {
-    const layout::PieceMap::At at = pieces_.at(offset);
+    const layout::PieceMap::PieceOrGap at = pieces_.at(offset);
     if (!at.found) break;
     offset += at.piece.length;
   }
@@ -218,7 +218,7 @@ bool HostStream::move_out(const std::string& path, const ContainerSet::CopyOut& 
 
 // --- Failed writes.
 
-void HostStream::record_failure(int64_t failure, const FailedWrites& failed) {
+void HostStream::record_failure(int64_t failure, const FailedStreamWrites& failed) {
   ContainerRecord record{
       .kind = RecordKind::failure, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
   record.failure = failure;
@@ -281,7 +281,7 @@ void HostStream::record_changes() {
       restamp_ = false;
     }
   }
-  set_->hand_over();
+  set_->publish_changes();
 }
 
 void HostStream::sync() {

@@ -63,17 +63,17 @@ bool LiveSet::is_empty(const std::string& path) {
   return empty;
 }
 
-std::optional<LiveSet::Found> LiveSet::find(uint64_t folder, std::string_view name) {
+std::optional<LiveSet::LiveEntry> LiveSet::find(uint64_t folder, std::string_view name) {
   const std::string path = path_below(folder, name);
   const auto status = set_->status(path);
   if (!status && !is_folder(path)) return {};
   const std::lock_guard lock(mutex_);
   const uint64_t number = number_of(path);
   ++nodes_[number].remembered;
-  return Found{number, !status, status.value_or(StreamStatus{})};
+  return LiveEntry{number, !status, status.value_or(StreamStatus{})};
 }
 
-LiveSet::Found LiveSet::at(uint64_t number) {
+LiveSet::LiveEntry LiveSet::at(uint64_t number) {
   if (const auto stream = opened(number)) return {number, false, stream->status()};
   std::string path;
   {
@@ -96,10 +96,10 @@ void LiveSet::forget(uint64_t number, uint64_t times) {
   nodes_.erase(node);
 }
 
-std::vector<LiveSet::Listed> LiveSet::list(uint64_t folder) {
+std::vector<LiveSet::LiveSetEntry> LiveSet::list(uint64_t folder) {
   const std::string prefix = path_below(folder, "");
   std::set<std::string> folders;
-  std::vector<Listed> found;
+  std::vector<LiveSetEntry> found;
   const auto note = [&](std::string_view path, bool is_folder) {
     const std::string_view rest = path.substr(prefix.size());
     const size_t slash = rest.find('/');
@@ -168,14 +168,14 @@ LiveSet::Created LiveSet::create(uint64_t folder, std::string_view name, uint32_
   created.stream = set_->open_stream(path, opening);
   const std::lock_guard lock(mutex_);
   created.found = {number_of(path), false, created.stream->status()};
-  Node& node = nodes_[created.found.number];
+  LiveNode& node = nodes_[created.found.number];
   ++node.remembered;
   node.open = created.stream;
   node.stream = created.found.status.number;
   return created;
 }
 
-LiveSet::Found LiveSet::make_folder(uint64_t folder, std::string_view name) {
+LiveSet::LiveEntry LiveSet::make_folder(uint64_t folder, std::string_view name) {
   const std::string path = path_below(folder, name);
   if (set_->status(path) || is_folder(path)) throw refused(EEXIST, path);
   const std::lock_guard lock(mutex_);
@@ -234,7 +234,7 @@ void LiveSet::truncate(uint64_t number, int64_t size) {
 
 void LiveSet::set(uint64_t number, const StreamAttributes& attributes) {
   if (const auto stream = opened(number)) return stream->set(attributes);
-  const Found found = at(number);
+  const LiveEntry found = at(number);
   if (found.is_folder) return;  // folders have no attributes of their own
   const std::unique_lock lock(mutex_);
   if (!set_->set(path_of(number), attributes)) throw refused(ENOENT, path_of(number));

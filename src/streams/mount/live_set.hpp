@@ -27,12 +27,12 @@ class LiveSet {
   // tree.
   static constexpr uint64_t first_number = uint64_t{1} << 62;
 
-  struct Found {
+  struct LiveEntry {
     uint64_t number = 0;
     bool is_folder = false;
     StreamStatus status;  // of a stream
   };
-  struct Listed {
+  struct LiveSetEntry {
     std::string name;
     bool is_folder = false;
   };
@@ -43,19 +43,19 @@ class LiveSet {
 
   // Returns the file or folder `name` of `folder`; nullopt if it does not exist. A successful call adds one
   // to the kernel's lookup count of the number.
-  std::optional<Found> find(uint64_t folder, std::string_view name);
-  Found at(uint64_t number);
+  std::optional<LiveEntry> find(uint64_t folder, std::string_view name);
+  LiveEntry at(uint64_t number);
   void forget(uint64_t number, uint64_t times);
-  std::vector<Listed> list(uint64_t folder);
+  std::vector<LiveSetEntry> list(uint64_t folder);
 
   std::shared_ptr<ContainerStream> open(uint64_t number, bool write, bool truncate);
   struct Created {
-    Found found;
+    LiveEntry found;
     std::shared_ptr<ContainerStream> stream;
   };
   // Creates a file and opens it for writing. Increments the lookup count of its number, as find() does.
   Created create(uint64_t folder, std::string_view name, uint32_t mode, bool exclusive, bool truncate);
-  Found make_folder(uint64_t folder, std::string_view name);
+  LiveEntry make_folder(uint64_t folder, std::string_view name);
   void remove_folder(uint64_t folder, std::string_view name);
   void remove(uint64_t folder, std::string_view name);
   // Renames a file. With `keep`, throws EEXIST if `to` exists; otherwise replaces `to`.
@@ -65,7 +65,7 @@ class LiveSet {
   void set(uint64_t number, const StreamAttributes& attributes);
 
  private:
-  struct Node {
+  struct LiveNode {
     std::string path;  // empty: removed
     uint64_t remembered = 0;
     std::weak_ptr<ContainerStream> open;  // handle of the stream that was opened last; may be read-only
@@ -89,7 +89,7 @@ class LiveSet {
   std::shared_ptr<ContainerSet> set_;
   const uint64_t top_;
   std::mutex mutex_;  // guards the following members
-  std::unordered_map<uint64_t, Node> nodes_;
+  std::unordered_map<uint64_t, LiveNode> nodes_;
   std::unordered_map<std::string, uint64_t> numbers_;  // by path
   std::set<std::string> folders_;                      // folders that may be empty
   uint64_t next_ = first_number;

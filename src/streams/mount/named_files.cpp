@@ -6,7 +6,7 @@ namespace sheaf::mount {
 
 namespace {
 
-class NamedReader final : public Reader {
+class NamedReader final : public ReadableStream {
  public:
   NamedReader(std::shared_ptr<const NamedStreams> streams, size_t stream)
       : streams_(std::move(streams)), stream_(stream) {}
@@ -31,9 +31,11 @@ int64_t NamedFiles::bytes() const {
   return sum;
 }
 
-Facts NamedFiles::facts(int64_t stream) { return {of(stream).size, of(stream).modified, of(stream).mode}; }
+StreamFacts NamedFiles::facts(int64_t stream) {
+  return {of(stream).size, of(stream).modified, of(stream).mode};
+}
 
-std::unique_ptr<Reader> NamedFiles::open(int64_t stream) {
+std::unique_ptr<ReadableStream> NamedFiles::open(int64_t stream) {
   return std::make_unique<NamedReader>(streams_, static_cast<size_t>(stream));
 }
 

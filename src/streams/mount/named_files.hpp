@@ -14,9 +14,9 @@ class NamedFiles final : public Streams {
   int64_t count() const override { return std::ssize(streams_->streams()); }
   int64_t bytes() const override;
   std::string name(int64_t stream) const override { return of(stream).name; }
-  Facts facts(int64_t stream) override;
+  StreamFacts facts(int64_t stream) override;
   bool knows_sizes() const override { return true; }
-  std::unique_ptr<Reader> open(int64_t stream) override;
+  std::unique_ptr<ReadableStream> open(int64_t stream) override;
   Attributes attributes(int64_t) override { return {}; }
   Attributes attributes() override;
 

@@ -26,9 +26,9 @@ std::shared_ptr<Streams> named_files(const std::string& path, Checking checking,
 
 }  // namespace
 
-std::vector<Source> sources_of(Store& store, const std::string& path, Checking checking, bool containers,
-                               const Tell& tell) {
-  std::vector<Source> found;
+std::vector<StreamSource> sources_of(Store& store, const std::string& path, Checking checking,
+                                     bool containers, const Tell& tell) {
+  std::vector<StreamSource> found;
   const auto add = [&](std::shared_ptr<Streams> streams) {
     found.push_back({path, std::move(streams), !found.empty()});
   };
@@ -46,9 +46,9 @@ std::vector<Source> sources_of(Store& store, const std::string& path, Checking c
   return found;
 }
 
-Tree tree_of(const std::vector<Source>& sources) {
-  std::vector<Tree::Multifile> multifiles;
-  for (const Source& source : sources)
+Tree tree_of(const std::vector<StreamSource>& sources) {
+  std::vector<Tree::TreeMultifile> multifiles;
+  for (const StreamSource& source : sources)
     multifiles.push_back({fs::path(source.path).filename(), source.streams, source.joins});
   return Tree(std::move(multifiles));
 }

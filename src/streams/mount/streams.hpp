@@ -19,16 +19,16 @@
 namespace sheaf::mount {
 
 // An open stream. Thread-safe.
-class Reader {
+class ReadableStream {
  public:
-  virtual ~Reader() = default;
+  virtual ~ReadableStream() = default;
   virtual int64_t size() const = 0;
   // Fills `out` from `offset`. Returns the number of bytes read, fewer than requested only at the end. Throws
   // the errors of reading, `damaged` if bytes do not match their checksum.
   virtual size_t read_at(std::span<std::byte> out, int64_t offset) = 0;
 };
 
-struct Facts {
+struct StreamFacts {
   int64_t size = 0;      // bytes
   int64_t modified = 0;  // nanoseconds since 1970; 0: the time of the multifile
   uint32_t mode = 0;     // permissions; 0: those of the multifile
@@ -52,10 +52,10 @@ class Streams {
   virtual bool computes_names() const { return false; }
   virtual std::optional<int64_t> find(std::string_view /*name*/) const { return {}; }
 
-  virtual Facts facts(int64_t stream) = 0;
+  virtual StreamFacts facts(int64_t stream) = 0;
   // Returns whether all sizes are known without reading the streams. If not, listings omit the sizes.
   virtual bool knows_sizes() const = 0;
-  virtual std::unique_ptr<Reader> open(int64_t stream) = 0;
+  virtual std::unique_ptr<ReadableStream> open(int64_t stream) = 0;
 
   virtual Attributes attributes(int64_t stream) = 0;
   virtual Attributes attributes() = 0;  // of the multifile

@@ -12,9 +12,9 @@ namespace {
 constexpr std::string_view prefix = "task.";
 constexpr int min_digits = 6;  // as in the names of physical files
 
-class TaskReader final : public Reader {
+class TaskStreamReader final : public ReadableStream {
  public:
-  TaskReader(const Multifile& multifile, int64_t task, TaskRow row) : row_(std::move(row)) {
+  TaskStreamReader(const Multifile& multifile, int64_t task, TaskRow row) : row_(std::move(row)) {
     load_stream(stream_, multifile, task, row_);
     places_ = StreamPlaces(stream_.sizes());
   }
@@ -74,8 +74,8 @@ TaskRow TaskStreams::row(int64_t task) {
   return rows_.at(task);
 }
 
-Facts TaskStreams::facts(int64_t task) {
-  Facts facts;
+StreamFacts TaskStreams::facts(int64_t task) {
+  StreamFacts facts;
   if (!names_.empty()) {
     const format::TaskName& named = names_[static_cast<size_t>(task)];
     facts = {0, named.modified, named.mode};
@@ -89,8 +89,8 @@ Facts TaskStreams::facts(int64_t task) {
   return facts;
 }
 
-std::unique_ptr<Reader> TaskStreams::open(int64_t task) {
-  return std::make_unique<TaskReader>(multifile_, task, row(task));
+std::unique_ptr<ReadableStream> TaskStreams::open(int64_t task) {
+  return std::make_unique<TaskStreamReader>(multifile_, task, row(task));
 }
 
 Attributes TaskStreams::attributes(int64_t task) {

@@ -22,9 +22,9 @@ class TaskStreams final : public Streams {
   std::string name(int64_t task) const override;
   bool computes_names() const override { return names_.empty(); }
   std::optional<int64_t> find(std::string_view name) const override;
-  Facts facts(int64_t task) override;
+  StreamFacts facts(int64_t task) override;
   bool knows_sizes() const override { return !compressed_; }
-  std::unique_ptr<Reader> open(int64_t task) override;
+  std::unique_ptr<ReadableStream> open(int64_t task) override;
   Attributes attributes(int64_t task) override;
   Attributes attributes() override;
 

@@ -21,9 +21,9 @@ bool can_be_a_name(std::string_view name) {
 
 }  // namespace
 
-Tree::Tree(std::vector<Multifile> multifiles) : multifiles_(std::move(multifiles)) {
+Tree::Tree(std::vector<TreeMultifile> multifiles) : multifiles_(std::move(multifiles)) {
   folders_.emplace_back();
-  const auto joins = [](const Multifile& m) { return m.joins; };
+  const auto joins = [](const TreeMultifile& m) { return m.joins; };
   const bool several = std::ranges::count_if(multifiles_, std::not_fn(joins)) > 1;
   uint64_t folder = root;
   for (size_t m = 0; m < multifiles_.size(); ++m) {
@@ -72,35 +72,35 @@ void Tree::add_named(uint64_t folder, size_t multifile, int64_t stream) {
   }
 }
 
-void Tree::add(uint64_t folder, Entry entry) {
+void Tree::add(uint64_t folder, TreeEntry entry) {
   Folder& f = folders_[folder - root];
   f.places.emplace(entry.name, f.entries.size());
   f.subfolders += entry.node.is_folder();
   f.entries.push_back(std::move(entry));
 }
 
-Node Tree::add_folder(uint64_t parent, const std::string& name, size_t multifile) {
+TreeNode Tree::add_folder(uint64_t parent, const std::string& name, size_t multifile) {
   const uint64_t number = folders_.size() + root;
   folders_.emplace_back();
   folders_.back().parent = parent;
   folders_.back().multifile = multifile;
   folders_.back().streams = multifiles_[multifile].streams.get();
-  const Node node = folder_node(number);
+  const TreeNode node = folder_node(number);
   add(parent, {name, node});
   return node;
 }
 
-Node Tree::folder_node(uint64_t number) const {
+TreeNode Tree::folder_node(uint64_t number) const {
   const Folder& f = folders_[number - root];
   return {number, f.multifile, f.streams, -1};
 }
 
-Node Tree::file_node(size_t multifile, int64_t stream) const {
+TreeNode Tree::file_node(size_t multifile, int64_t stream) const {
   return {uint64_t{multifile + 1} << multifile_shift | static_cast<uint64_t>(stream), multifile,
           multifiles_[multifile].streams.get(), stream};
 }
 
-std::optional<Node> Tree::at(uint64_t number) const {
+std::optional<TreeNode> Tree::at(uint64_t number) const {
   if (const uint64_t above = number >> multifile_shift; above > 0) {
     const auto stream = static_cast<int64_t>(number & stream_mask);
     if (above > multifiles_.size() || stream >= multifiles_[above - 1].streams->count()) return {};
@@ -110,7 +110,7 @@ std::optional<Node> Tree::at(uint64_t number) const {
   return folder_node(number);
 }
 
-std::optional<Node> Tree::find(uint64_t folder, std::string_view name) const {
+std::optional<TreeNode> Tree::find(uint64_t folder, std::string_view name) const {
   if (folder < root || folder - root >= folders_.size()) return {};
   const Folder& f = folders_[folder - root];
   if (const auto place = f.places.find(std::string(name)); place != f.places.end())
@@ -120,12 +120,12 @@ std::optional<Node> Tree::find(uint64_t folder, std::string_view name) const {
   return stream ? std::optional(file_node(f.multifile, *stream)) : std::nullopt;
 }
 
-std::optional<Entry> Tree::entry(uint64_t folder, int64_t position) const {
+std::optional<TreeEntry> Tree::entry(uint64_t folder, int64_t position) const {
   const Folder& f = folders_[folder - root];
   if (position < std::ssize(f.entries)) return f.entries[static_cast<size_t>(position)];
   position -= std::ssize(f.entries);
   if (!f.computed || position >= f.streams->count()) return {};
-  return Entry{f.streams->name(position), file_node(f.multifile, position)};
+  return TreeEntry{f.streams->name(position), file_node(f.multifile, position)};
 }
 
 int64_t Tree::entries(uint64_t folder) const {
@@ -136,7 +136,7 @@ int64_t Tree::entries(uint64_t folder) const {
 std::vector<std::string> Tree::folder_paths() const {
   std::vector<std::string> paths(folders_.size());
   for (size_t f = 0; f < folders_.size(); ++f)  // a subfolder has a greater number than its parent
-    for (const Entry& e : folders_[f].entries)
+    for (const TreeEntry& e : folders_[f].entries)
       if (e.node.is_folder()) paths[e.node.number - root] = f == 0 ? e.name : paths[f] + "/" + e.name;
   paths.erase(paths.begin());
   return paths;
@@ -144,18 +144,18 @@ std::vector<std::string> Tree::folder_paths() const {
 
 int64_t Tree::files() const {
   int64_t sum = 0;
-  for (const Multifile& m : multifiles_) sum += m.streams->count();
+  for (const TreeMultifile& m : multifiles_) sum += m.streams->count();
   return sum;
 }
 
 int64_t Tree::bytes() const {
   int64_t sum = 0;
-  for (const Multifile& m : multifiles_) sum = saturated_add(sum, m.streams->bytes());
+  for (const TreeMultifile& m : multifiles_) sum = saturated_add(sum, m.streams->bytes());
   return sum;
 }
 
 bool Tree::knows_sizes() const {
-  return std::ranges::all_of(multifiles_, [](const Multifile& m) { return m.streams->knows_sizes(); });
+  return std::ranges::all_of(multifiles_, [](const TreeMultifile& m) { return m.streams->knows_sizes(); });
 }
 
 }  // namespace sheaf::mount

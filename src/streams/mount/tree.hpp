@@ -19,7 +19,7 @@
 namespace sheaf::mount {
 
 // A file or a folder.
-struct Node {
+struct TreeNode {
   uint64_t number = 0;
   size_t multifile = 0;        // index in the constructor's argument; 0 for a root above several multifiles
   Streams* streams = nullptr;  // streams of that multifile; null for a root above several multifiles
@@ -27,30 +27,30 @@ struct Node {
   bool is_folder() const { return stream < 0; }
 };
 
-struct Entry {
+struct TreeEntry {
   std::string name;
-  Node node;
+  TreeNode node;
 };
 
 class Tree {
  public:
   static constexpr uint64_t root = 1;
 
-  struct Multifile {
+  struct TreeMultifile {
     std::string name;  // name of its folder if the tree has several multifiles
     std::shared_ptr<Streams> streams;
     bool joins = false;  // these streams belong to the preceding multifile and share its folder
   };
   // Throws `invalid_argument` if two multifiles have the same name, or if a stream name is not a valid file
   // name.
-  explicit Tree(std::vector<Multifile> multifiles);
+  explicit Tree(std::vector<TreeMultifile> multifiles);
 
   // Returns the file or folder with this number; nullopt if there is none.
-  std::optional<Node> at(uint64_t number) const;
+  std::optional<TreeNode> at(uint64_t number) const;
   // Returns the entry `name` of the folder; nullopt if there is none.
-  std::optional<Node> find(uint64_t folder, std::string_view name) const;
+  std::optional<TreeNode> find(uint64_t folder, std::string_view name) const;
   // Returns the entry of a folder at `position`, counted from 0; nullopt after the last one.
-  std::optional<Entry> entry(uint64_t folder, int64_t position) const;
+  std::optional<TreeEntry> entry(uint64_t folder, int64_t position) const;
   int64_t entries(uint64_t folder) const;  // number of entries
   uint64_t parent(uint64_t folder) const { return folders_[folder - root].parent; }
   // Returns the number of folders directly in `folder`.
@@ -70,17 +70,17 @@ class Tree {
     Streams* streams = nullptr;
     bool computed = false;  // contains all streams, with names computed by `streams`
     int64_t subfolders = 0;
-    std::vector<Entry> entries;
+    std::vector<TreeEntry> entries;
     std::unordered_map<std::string, size_t> places;  // index in `entries` by name
   };
-  Node folder_node(uint64_t number) const;
-  Node file_node(size_t multifile, int64_t stream) const;
-  Node add_folder(uint64_t parent, const std::string& name, size_t multifile);
+  TreeNode folder_node(uint64_t number) const;
+  TreeNode file_node(size_t multifile, int64_t stream) const;
+  TreeNode add_folder(uint64_t parent, const std::string& name, size_t multifile);
   void add_streams(uint64_t folder, size_t multifile);
   void add_named(uint64_t folder, size_t multifile, int64_t stream);
-  void add(uint64_t folder, Entry entry);
+  void add(uint64_t folder, TreeEntry entry);
 
-  std::vector<Multifile> multifiles_;
+  std::vector<TreeMultifile> multifiles_;
   std::vector<Folder> folders_;  // index: number of the folder minus `root`
 };
 

@@ -55,7 +55,7 @@ bool makes_anew(int flags) {
 }
 
 // The members of a Slot that describe the stream to processes that inherit the descriptor.
-struct Told {
+struct StreamDescription {
   uint64_t number;
   std::string_view set, name;
   dev_t device;
@@ -82,7 +82,8 @@ class Reserved : private NonCopyable {
   }
   int error() const { return error_; }
 
-  int give(std::shared_ptr<ContainerStream> stream, std::shared_ptr<ContainerSet> set, const Told& told) {
+  int give(std::shared_ptr<ContainerStream> stream, std::shared_ptr<ContainerSet> set,
+           const StreamDescription& told) {
     tell(told);
     file_->stream = std::move(stream);
     file_->set = std::move(set);
@@ -93,7 +94,7 @@ class Reserved : private NonCopyable {
   }
 
  private:
-  void tell(const Told& told) {
+  void tell(const StreamDescription& told) {
     slot_->stream = told.number;
     slot_->view = told.view;
     slot_->device = told.device;
@@ -242,7 +243,7 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
   if (!stream) return failed(ENOENT);
   uint64_t number = 0;
   if (const int error = errno_of([&] { number = stream->status().number; })) return failed(error);
-  const Told told{
+  const StreamDescription told{
       number, {place.match.set, place.match.set_size}, place.match.name, place.device, place.view()};
   return reserved->give(std::move(stream), set, told);
 }
@@ -272,11 +273,11 @@ int open_same(OpenFile& file, int flags) noexcept {
         show_in_mappings(file.set.get(), slot.stream, 0, 0);
       }))
     return failed(error);
-  const Told told{slot.stream,
-                  {slot.text, slot.set_size},
-                  {slot.text + slot.set_size, slot.name_size},
-                  slot.device,
-                  slot.view};
+  const StreamDescription told{slot.stream,
+                               {slot.text, slot.set_size},
+                               {slot.text + slot.set_size, slot.name_size},
+                               slot.device,
+                               slot.view};
   return reserved.give(std::move(stream), file.set, told);
 }
 

@@ -14,6 +14,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/extent.hpp"
 #include "storage/filesystem/mounts.hpp"
 #include "streams/capture/shared_names.hpp"
 #include "streams/preload/errors.hpp"
@@ -99,11 +100,11 @@ void drop(ProcessLock& lock) {
 
 // The path of the file that a descriptor is open on. If that file is the lock file of a stream, `file` is an
 // open file of the stream.
-struct Named {
+struct NamedLockFile {
   LockFileName path;
   OpenFile* file = nullptr;
 };
-bool name_of(int fd, Named& named) {
+bool name_of(int fd, NamedLockFile& named) {
   char link[40];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   const ssize_t n = real::readlink(link, named.path, sizeof named.path - 1);
@@ -131,18 +132,14 @@ int own_lock_file(OpenFile& file) {
   return made;
 }
 
-// A byte range in the file that all captured descriptors are open on. Locks on such ranges implement
-// flock(2).
-struct Bytes {
-  off64_t first, size;
-};
-int lock_bytes(int fd, int command, short type, const Bytes& bytes, short* found = nullptr) {
+// Locks on extents of the file that all captured descriptors are open on implement flock(2).
+int lock_bytes(int fd, int command, short type, const Extent& bytes, short* found = nullptr) {
   struct flock range = {};
   range.l_type = type;
   range.l_whence = SEEK_SET;
-  range.l_start = bytes.first;
-  range.l_len = bytes.size;
-  if (bytes.size == 0) return 0;  // for the kernel, length 0 means up to the end of the file
+  range.l_start = bytes.offset;
+  range.l_len = bytes.length;
+  if (bytes.length == 0) return 0;  // for the kernel, length 0 means up to the end of the file
   const int result = real::fcntl(fd, command, reinterpret_cast<long>(&range));
   if (found) *found = range.l_type;
   return result;
@@ -159,16 +156,16 @@ class WholeLockBytes {
     number = (number ^ number >> 32) & ((uint64_t{1} << number_bits) - 1);
     first_ = off64_t(state::first_for_locks + (number << stream_bits));
   }
-  Bytes gate() const { return {first_ + 2 * slots, 1}; }
-  Bytes own(int kind) const { return {first_ + (kind == LOCK_EX ? slots : 0) + slot_, 1}; }
+  Extent gate() const { return {first_ + 2 * slots, 1}; }
+  Extent own(int kind) const { return {first_ + (kind == LOCK_EX ? slots : 0) + slot_, 1}; }
   // Returns the bytes of other slots that conflict with a lock of this kind (LOCK_SH or LOCK_EX).
-  std::array<Bytes, 3> in_the_way(int kind) const {
+  std::array<Extent, 3> in_the_way(int kind) const {
     const off64_t end = first_ + 2 * slots;
     const off64_t shared = first_ + slot_, exclusive = first_ + slots + slot_;
     if (kind == LOCK_SH) return {{{first_ + slots, slot_}, {exclusive + 1, end - exclusive - 1}, {}}};
     return {{{first_, slot_}, {shared + 1, slots - 1}, {exclusive + 1, end - exclusive - 1}}};
   }
-  Bytes all() const { return {first_, 2 * slots + 1}; }
+  Extent all() const { return {first_, 2 * slots + 1}; }
 
  private:
   static constexpr off64_t slots = state::max_slots;
@@ -203,7 +200,7 @@ class WholeLock {
     if (has_.load() == kind) return 0;
     release();
     bool free = true;
-    for (const Bytes& others : bytes_.in_the_way(kind)) free = free && is_free(others);
+    for (const Extent& others : bytes_.in_the_way(kind)) free = free && is_free(others);
     const int result = free ? lock_bytes(fd_, F_OFD_SETLK, F_RDLCK, bytes_.own(kind)) : failed(EWOULDBLOCK);
     if (result == 0) has_.store(kind);
     const int error = errno;
@@ -220,7 +217,7 @@ class WholeLock {
   // Waits until it has seen each conflicting range without locks. The caller must then call attempt() again.
   // Returns 0, or -1 with errno.
   int wait(const Inside& inside, int kind) {
-    for (const Bytes& others : bytes_.in_the_way(kind)) {
+    for (const Extent& others : bytes_.in_the_way(kind)) {
       const int result = outside(inside, [&] {
         int before = 0;
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);  // flock(2) is not a cancellation point
@@ -243,7 +240,7 @@ class WholeLock {
 
   // Returns whether no other slot has locked these bytes. A read lock belongs to a holder. A write lock
   // belongs to a process in wait() or is_free(), and is released at once, so this function retries.
-  bool is_free(const Bytes& others) const {
+  bool is_free(const Extent& others) const {
     while (lock_bytes(own_, F_OFD_SETLK, F_WRLCK, others) != 0) {
       short found = F_UNLCK;
       if (lock_bytes(own_, F_OFD_GETLK, F_WRLCK, others, &found) != 0 || found == F_RDLCK) return false;
@@ -343,13 +340,13 @@ void keep_process_locks() noexcept {
 
 void adopt_process_locks(std::span<const int> inherited) noexcept {
   for (const int fd : inherited) {
-    Named named;
+    NamedLockFile named;
     if (!name_of(fd, named)) continue;
     each_captured(
         [](int, OpenFile& file, void* context) {
           LockFileName name;
           name_lock_file(file, name);
-          auto& asked = *static_cast<Named*>(context);
+          auto& asked = *static_cast<NamedLockFile*>(context);
           if (strcmp(name, asked.path) == 0) asked.file = &file;
         },
         &named);
@@ -376,13 +373,13 @@ void drop_process_locks(const OpenFile& file) noexcept {
   struct flock all = {};
   all.l_type = F_UNLCK;
   real::fcntl(lock->fd.load(), F_SETLK, reinterpret_cast<long>(&all));
-  struct Question {
+  struct OpenQuery {
     const ProcessLock& lock;
     bool open = false;
   } question{*lock};
   each_captured(
       [](int, OpenFile& other, void* context) {
-        auto& asked = *static_cast<Question*>(context);
+        auto& asked = *static_cast<OpenQuery*>(context);
         asked.open = asked.open || is_of(asked.lock, other);
       },
       &question);

@@ -16,14 +16,14 @@ namespace sheaf::posix {
 
 namespace {
 
-using Part = std::span<const std::byte>;
+using WritePart = std::span<const std::byte>;
 
-class PlainStream final : public ContainerStream {
+class PlainFileStream final : public ContainerStream {
  public:
-  PlainStream(int fd, StreamTarget target) : fd_(fd), target_(std::move(target)) {}
-  ~PlainStream() override { close_own_descriptor(fd_); }
-  PlainStream(const PlainStream&) = delete;
-  PlainStream& operator=(const PlainStream&) = delete;
+  PlainFileStream(int fd, StreamTarget target) : fd_(fd), target_(std::move(target)) {}
+  ~PlainFileStream() override { close_own_descriptor(fd_); }
+  PlainFileStream(const PlainFileStream&) = delete;
+  PlainFileStream& operator=(const PlainFileStream&) = delete;
 
   size_t read(std::span<std::byte> data, int64_t offset) override {
     size_t done = 0;
@@ -36,13 +36,13 @@ class PlainStream final : public ContainerStream {
     }
     return done;
   }
-  int64_t write(std::span<const Part> parts, int64_t offset, WriteAt) override {
-    return put(parts, "cannot write", [&](Part part, int64_t done) {
+  int64_t write(std::span<const WritePart> parts, int64_t offset, WriteAt) override {
+    return put(parts, "cannot write", [&](WritePart part, int64_t done) {
       return pwrite64(fd_, part.data(), part.size(), offset + done);
     });
   }
-  Appended append(std::span<const Part> parts) override {
-    const int64_t bytes = put(parts, "cannot append to", [&](Part part, int64_t) {
+  Appended append(std::span<const WritePart> parts) override {
+    const int64_t bytes = put(parts, "cannot append to", [&](WritePart part, int64_t) {
       const iovec one{const_cast<std::byte*>(part.data()), part.size()};
       return pwritev2(fd_, &one, 1, -1, RWF_APPEND);
     });
@@ -78,9 +78,9 @@ class PlainStream final : public ContainerStream {
   // bytes written before. If a call fails before any byte was written, throws an error that begins with
   // `doing`. A later failure only shortens the result.
   template <class Call>
-  int64_t put(std::span<const Part> parts, const char* doing, Call&& call) const {
+  int64_t put(std::span<const WritePart> parts, const char* doing, Call&& call) const {
     int64_t done = 0;
-    for (Part part : parts)
+    for (WritePart part : parts)
       while (!part.empty()) {
         const ssize_t n = call(part, done);
         if (n < 0 && errno != EINTR && done > 0) return done;
@@ -125,7 +125,7 @@ std::shared_ptr<ContainerStream> open_plain_stream(const StreamTarget& target) {
     close_own_descriptor(fd);
     throw os_error("was replaced, and nobody knows where to go on:", target.path, ESTALE);
   }
-  return std::make_shared<PlainStream>(fd, target);
+  return std::make_shared<PlainFileStream>(fd, target);
 }
 
 }  // namespace sheaf::posix

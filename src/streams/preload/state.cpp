@@ -24,26 +24,26 @@ namespace {
 
 // The table of slots, shared by processes. It takes 256 MiB of address space. The page of a slot is allocated
 // when the slot is first used.
-struct Shared {
+struct SlotTable {
   std::atomic<uint32_t> hint;  // start of the search for a free slot
   std::atomic<uint32_t> made;  // slots with lower numbers have a page
   char rest[4096 - 8];
   Slot slots[max_slots];
 };
 
-struct State {
-  Shared* shared = nullptr;
+struct SlotMapping {
+  SlotTable* shared = nullptr;
   int fd = -1;  // file of the slots; the process holds a shared lock on it while it needs them
   char identity[80] = "";
   dev_t device = 0;
   ino_t inode = 0;
   std::atomic<bool> handed_on{false};
 };
-constinit State own{};
+constinit SlotMapping own{};
 constinit ForkMutex opening{Guards::slots};
 
-constexpr size_t longest = 80;
-void names(char (&slots)[longest], char (&identity)[longest]) {
+constexpr size_t max_length = 80;
+void names(char (&slots)[max_length], char (&identity)[max_length]) {
   char prefix[64];
   capture_prefix(rules_identity(), prefix);
   snprintf(slots, sizeof slots, "%sslots", prefix);
@@ -85,7 +85,7 @@ int open_slots(const char* name) {
     if (fd < 0) return -1;
     struct stat status;
     const bool known = flock(fd, LOCK_SH) == 0 && fstat(fd, &status) == 0;
-    if (known && ours(status) && make_room(fd, 0, offsetof(Shared, slots))) return fd;
+    if (known && ours(status) && make_room(fd, 0, offsetof(SlotTable, slots))) return fd;
     const int error = known && ours(status) ? errno : EPERM;
     const bool again = known && status.st_nlink == 0;  // its last user has just removed the file
     close_own_descriptor(fd);
@@ -96,30 +96,30 @@ int open_slots(const char* name) {
 }
 
 bool open_all() {
-  char slots[longest];
+  char slots[max_length];
   names(slots, own.identity);
   const int fd = open_slots(slots);
   if (fd < 0) return false;
-  void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void* const memory = mmap(nullptr, sizeof(SlotTable), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   const int identity =
       real::open(own.identity, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
   struct stat status;
   const bool good = memory != MAP_FAILED && identity >= 0 && fstat(identity, &status) == 0 && ours(status);
   if (identity >= 0) real::close(identity);
   if (!good) {
-    if (memory != MAP_FAILED) munmap(memory, sizeof(Shared));
+    if (memory != MAP_FAILED) munmap(memory, sizeof(SlotTable));
     close_own_descriptor(fd);
     return false;
   }
   own.device = status.st_dev;
   own.inode = status.st_ino;
   own.fd = fd;
-  std::atomic_ref(own.shared).store(static_cast<Shared*>(memory), std::memory_order_release);
+  std::atomic_ref(own.shared).store(static_cast<SlotTable*>(memory), std::memory_order_release);
   return true;
 }
 
-Shared* shared() {
-  Shared* found = std::atomic_ref(own.shared).load(std::memory_order_acquire);
+SlotTable* shared() {
+  SlotTable* found = std::atomic_ref(own.shared).load(std::memory_order_acquire);
   if (found) return found;
   opening.lock();
   if (own.shared || open_all()) found = own.shared;
@@ -145,7 +145,7 @@ struct flock byte_of(uint32_t number, short type) {
 // Frees abandoned slots: slots with a lock of lock() that the kernel has dropped since. All descriptors of
 // such a slot are closed, but no process has released the slot, for example because its processes were
 // killed. Returns true if a slot was freed.
-bool sweep(Shared& all) {
+bool sweep(SlotTable& all) {
   const int fd = real::open(own.identity, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
   if (fd < 0) return false;
   bool any = false;
@@ -161,7 +161,7 @@ bool sweep(Shared& all) {
   return any;
 }
 
-Slot* take_between(Shared& all, uint32_t from, uint32_t to, uint32_t& number) {
+Slot* take_between(SlotTable& all, uint32_t from, uint32_t to, uint32_t& number) {
   for (number = from; number < to; ++number) {
     Slot& slot = all.slots[number];
     uint32_t life = slot.life.load(std::memory_order_relaxed);
@@ -174,9 +174,9 @@ Slot* take_between(Shared& all, uint32_t from, uint32_t to, uint32_t& number) {
 
 // Allocates file system space for the page of the slot `number`. Without this space, an access to the page
 // would raise SIGBUS. Returns 0 or an errno.
-int make_slot(Shared& all, uint32_t number) {
+int make_slot(SlotTable& all, uint32_t number) {
   if (number >= max_slots) return ENFILE;
-  const auto at = off64_t(offsetof(Shared, slots) + number * sizeof(Slot));
+  const auto at = off64_t(offsetof(SlotTable, slots) + number * sizeof(Slot));
   if (!make_room(own.fd, at, sizeof(Slot))) return errno;
   all.made.compare_exchange_strong(number, number + 1);
   return 0;
@@ -184,7 +184,7 @@ int make_slot(Shared& all, uint32_t number) {
 
 // Allocates a slot and stores its number. Returns null with errno if all slots are in use or memory is
 // exhausted.
-Slot* take(Shared& all, uint32_t& number) {
+Slot* take(SlotTable& all, uint32_t& number) {
   uint32_t made = all.made.load();
   if (Slot* const slot = take_between(all, all.hint.load(), made, number)) return slot;
   for (int error = 0;; made = all.made.load()) {
@@ -203,7 +203,7 @@ Slot* take(Shared& all, uint32_t& number) {
 }  // namespace
 
 int reserve(int flags, Slot*& slot, bool close_on_exec) noexcept {
-  Shared* const all = shared();
+  SlotTable* const all = shared();
   if (!all) return -1;
   uint32_t number = 0;
   slot = take(*all, number);
@@ -226,7 +226,7 @@ namespace {
 
 // Returns the slot that `at`, the file position of a descriptor, encodes. Returns null if `at` encodes no
 // slot or if the slot has been released since.
-Slot* slot_at(Shared& all, off64_t at, uint32_t& number) {
+Slot* slot_at(SlotTable& all, off64_t at, uint32_t& number) {
   number = number_at(at);
   if (at <= 0 || number >= all.made.load()) return nullptr;
   Slot& slot = all.slots[number];
@@ -252,7 +252,7 @@ Slot* adopt(int fd, bool counted) noexcept {
   struct stat status, directory;
   if (fstat(fd, &status) != 0 || !ours(status)) return nullptr;
   if (stat("/dev/shm", &directory) != 0 || directory.st_dev != status.st_dev) return nullptr;
-  Shared* const all = shared();
+  SlotTable* const all = shared();
   if (!all || status.st_dev != own.device || status.st_ino != own.inode) return nullptr;
   uint32_t number = 0;
   Slot* const slot = slot_at(*all, real::lseek(fd, 0, SEEK_CUR), number);

@@ -55,10 +55,11 @@ ssize_t read_parts(ContainerStream& stream, const iovec* parts, int n, int64_t o
   return ssize_t(done);
 }
 
-using Bytes = std::span<const std::byte>;
+using WriteSpan = std::span<const std::byte>;
 
 // Returns the first max_bytes bytes of the parts as spans in `room`, and stores their total size in `total`.
-std::span<const Bytes> spans_of(const iovec* parts, int n, std::array<Bytes, IOV_MAX>& room, size_t& total) {
+std::span<const WriteSpan> spans_of(const iovec* parts, int n, std::array<WriteSpan, IOV_MAX>& room,
+                                    size_t& total) {
   total = 0;
   size_t used = 0;
   for (int i = 0; i < n && total < max_bytes; ++i) {
@@ -86,7 +87,8 @@ void give_back(Slot& slot, const Appended& written, size_t size) {
   slot.offset.compare_exchange_strong(claimed, written.end());
 }
 
-ssize_t write_spans(OpenFile& file, std::span<const Bytes> spans, size_t total, off64_t offset, bool append) {
+ssize_t write_spans(OpenFile& file, std::span<const WriteSpan> spans, size_t total, off64_t offset,
+                    bool append) {
   if (total == 0) return 0;
   Slot& slot = *file.slot.load();
   const bool moves = offset == at_position;
@@ -114,7 +116,7 @@ ssize_t write_spans(OpenFile& file, std::span<const Bytes> spans, size_t total, 
 // Not inlined, because callers with few parts must not pay for its large stack frame.
 __attribute__((noinline)) ssize_t write_many(OpenFile& file, const iovec* parts, int n, off64_t offset,
                                              bool append) {
-  std::array<Bytes, IOV_MAX> room;
+  std::array<WriteSpan, IOV_MAX> room;
   size_t total = 0;
   const auto spans = spans_of(parts, n, room, total);
   return write_spans(file, spans, total, offset, append);
@@ -146,7 +148,7 @@ ssize_t write_captured(int fd, const iovec* parts, int n, off64_t offset, bool a
   if (!file || !writes(*file)) return failed(EBADF);
   if (size_of(parts, n) < 0) return failed(EINVAL);
   if (n != 1) return write_many(*file, parts, n, offset, append);
-  const Bytes one(static_cast<const std::byte*>(parts->iov_base), std::min(parts->iov_len, max_bytes));
+  const WriteSpan one(static_cast<const std::byte*>(parts->iov_base), std::min(parts->iov_len, max_bytes));
   return write_spans(*file, {&one, 1}, one.size(), offset, append);
 }
 
@@ -246,7 +248,7 @@ void shift(ContainerStream& stream, int64_t begin, int64_t end, int64_t by) {
 // Allocates `length` bytes of space at the end of the stream. Called before any byte moves, so that the moves
 // cannot fail on a full file system. Throws if the space is not available, and then restores the size.
 void make_room(ContainerStream& stream, int64_t size, int64_t length) {
-  const int error = errno_of([&] { stream.allocate(size, length, true, Allocation::keep); });
+  const int error = errno_of([&] { stream.allocate(size, length, true, Allocation::reservation); });
   if (error == 0) return;
   stream.truncate(size);
   throw os_error("cannot make", "room in a captured file", error);

@@ -114,7 +114,7 @@ TEST_P(Failures, OfAnyFileOperationReachAllTasks) { sweep(GetParam(), record * r
 
 // The file grows, so a task may first write at the end of the range. That write may fail, too.
 TEST(FailuresWhereTheFileGrows, OfAnyFileOperationReachAllTasks) {
-  sweep({"write", true, false, Choice::enable, 100}, 0);
+  sweep({"write", true, false, Choice::enabled, 100}, 0);
 }
 
 TEST_P(Failures, OfOneTaskBeforeTheTransferReachAllTasks) {
@@ -128,14 +128,14 @@ TEST_P(Failures, OfOneTaskBeforeTheTransferReachAllTasks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Failures,
-                         testing::Values(Kind{"write", true, false, Choice::enable, 100},
-                                         Kind{"write_gaps", true, true, Choice::enable, 100},
-                                         Kind{"write_independent", true, false, Choice::disable, 100},
-                                         Kind{"write_nodes", true, true, Choice::enable, 2},
-                                         Kind{"read", false, false, Choice::enable, 100},
-                                         Kind{"read_gaps", false, true, Choice::enable, 100},
-                                         Kind{"read_independent", false, false, Choice::disable, 100},
-                                         Kind{"read_nodes", false, true, Choice::enable, 2}),
+                         testing::Values(Kind{"write", true, false, Choice::enabled, 100},
+                                         Kind{"write_gaps", true, true, Choice::enabled, 100},
+                                         Kind{"write_independent", true, false, Choice::disabled, 100},
+                                         Kind{"write_nodes", true, true, Choice::enabled, 2},
+                                         Kind{"read", false, false, Choice::enabled, 100},
+                                         Kind{"read_gaps", false, true, Choice::enabled, 100},
+                                         Kind{"read_independent", false, false, Choice::disabled, 100},
+                                         Kind{"read_nodes", false, true, Choice::enabled, 2}),
                          [](const auto& p) { return std::string(p.param.name); });
 
 TEST(SharedFile, RefusesWhatTheModeForbidsOnAllTasks) {
@@ -159,7 +159,7 @@ TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
   run_fibers({.ranks = 3, .stack_bytes = 128 << 10}, [&](Comm& comm) {
     const auto file =
         SharedFile::open(comm.duplicate(), store, "file", {.read = true, .write = true, .create = true});
-    const auto at_transfer = SharedFile::Agreed::at_transfer;
+    const auto deferred = SharedFile::Agreed::deferred;
     const bool bad = comm.rank() == 1;
     auto mine = static_cast<std::byte>(comm.rank() + 1);
     const auto write = [&] {
@@ -169,7 +169,7 @@ TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
       file->read_at_all(file->sequence(), *file->view(), comm.rank(), {&mine, TypeMap::bytes(1), 1});
     };
     const auto refuse = [&] {
-      const auto failed = attempt([&] { file->set_view({.displacement = bad ? -1 : 5}, at_transfer); });
+      const auto failed = attempt([&] { file->set_view({.displacement = bad ? -1 : 5}, deferred); });
       EXPECT_EQ(failed.has_value(), bad);
     };
     const auto fails = [&](auto transfer) {
@@ -185,13 +185,13 @@ TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
     refuse();
     fails(read);
     refuse();
-    file->set_view({.displacement = 2}, at_transfer);  // all tasks set a new view, which clears the error
+    file->set_view({.displacement = 2}, deferred);  // all tasks set a new view, which clears the error
     write();
     refuse();
     const auto failed =
         attempt([&] { file->fail_all(file->sequence(), true, Error(Code::io, "something else")); });
     EXPECT_TRUE(failed);
-    file->set_view({}, SharedFile::Agreed::now);
+    file->set_view({}, SharedFile::Agreed::immediate);
     comm.barrier();
     EXPECT_EQ(file->bytes(), 5);
     read();

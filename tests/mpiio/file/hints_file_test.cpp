@@ -42,7 +42,7 @@ TEST_F(HintsFile, LinesOfKeyAndValue) {
   EXPECT_EQ(h.buffer_size, 1 << 20);
   EXPECT_EQ(h.collective_read, Choice::automatic);
   EXPECT_EQ(h.collective_write, Choice::automatic);
-  EXPECT_EQ(h.sieve_write, Choice::disable);  // the first line of a key takes precedence
+  EXPECT_EQ(h.sieve_write, Choice::disabled);  // the first line of a key takes precedence
   EXPECT_EQ(h.config_list, "n1:2, *:1");
   EXPECT_FALSE(any_warnings());
 }
@@ -59,8 +59,8 @@ TEST_F(HintsFile, NoIndependentCallsMeanCollectiveTransfersWhateverElseIsSaid) {
                                  "romio_cb_read disable\nromio_no_indep_rw true\n"}) {
     put("collective", text);
     const Variable named(hints_variable, "collective");
-    EXPECT_EQ(hints().collective_read, Choice::enable) << text;
-    EXPECT_EQ(hints().collective_write, Choice::enable) << text;
+    EXPECT_EQ(hints().collective_read, Choice::enabled) << text;
+    EXPECT_EQ(hints().collective_write, Choice::enabled) << text;
   }
 }
 
@@ -80,7 +80,7 @@ TEST_F(HintsFile, ValuesThatAreNotUnderstoodAreIgnoredAndTold) {
   const Variable named(hints_variable, "wrong");
   const Hints h = hints();
   EXPECT_EQ(h.aggregators, 0);
-  EXPECT_EQ(h.collective_read, Choice::enable);
+  EXPECT_EQ(h.collective_read, Choice::enabled);
   const std::string told = "cb_nodes='many' is not understood, and ignored; expected a number from 1 on";
   EXPECT_EQ(take_warnings(), std::vector<std::string>{"'wrong': " + told});
 }

@@ -264,7 +264,7 @@ void run_case(uint64_t seed) {
   }
   // Independent writes, and collective writes without aggregation, write exactly the task's own bytes. These
   // may lie in a unit that another host writes.
-  if (one.together && one.hints.collective_write != Choice::disable) {
+  if (one.together && one.hints.collective_write != Choice::disabled) {
     EXPECT_EQ(counts.mixed_units, 0) << examples(counts);
   }
 }

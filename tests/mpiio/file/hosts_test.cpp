@@ -124,7 +124,7 @@ TEST(SharedHosts, ReadWhatAnotherAggregatorHasWrittenSince) {
   test::SimulatedHosts hosts;
   on_hosts(hosts, [&](Comm& comm, Store& store) {
     Hints hints;
-    hints.collective_write = hints.collective_read = Choice::enable;
+    hints.collective_write = hints.collective_read = Choice::enabled;
     const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hints);
     for (int round = 0; round < 4; ++round) {
       const bool reaches_far = round % 2 != 0;
@@ -178,7 +178,7 @@ struct Gapped {
 
 Hints hints_of(Choice sieve) {
   Hints hints;
-  hints.collective_write = Choice::enable;
+  hints.collective_write = Choice::enabled;
   hints.sieve_write = sieve;
   return hints;
 }
@@ -195,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, GappedOnHosts, testing::Bool());
 // program permits it.
 TEST_P(GappedOnHosts, FillGapsIfNobodyElseCanWriteThere) {
   for (const LockScope locks : {LockScope::none, LockScope::host, LockScope::global})
-    for (const Choice choice : {Choice::automatic, Choice::disable, Choice::enable}) {
+    for (const Choice choice : {Choice::automatic, Choice::disabled, Choice::enabled}) {
       test::HostsOptions options = of_kind;
       options.locks = locks;
       test::SimulatedHosts hosts(options);
@@ -207,7 +207,7 @@ TEST_P(GappedOnHosts, FillGapsIfNobodyElseCanWriteThere) {
         file->close();
       });
       const bool fills =
-          choice == Choice::enable || (choice == Choice::automatic && locks == LockScope::global);
+          choice == Choice::enabled || (choice == Choice::automatic && locks == LockScope::global);
       EXPECT_EQ(read > 0, fills) << static_cast<int>(choice) << " " << static_cast<int>(locks);
       Gapped::check(hosts, false);
     }
@@ -290,7 +290,7 @@ TEST(SharedHosts, MayHavePagesOfDifferentSizes) {
       Hints hints;
       hints.aggregators = tasks;
       hints.buffer_size = 150'000;
-      hints.collective_write = Choice::enable;
+      hints.collective_write = Choice::enabled;
       on_hosts(hosts, [&](Comm& comm, Store& store) {
         const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hints);
         const auto mine = bytes_of(comm.rank(), 0, piece);

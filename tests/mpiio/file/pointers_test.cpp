@@ -100,13 +100,13 @@ TEST(SharedFilePointers, EveryViewHasASharedOneOfItsOwn) {
     file.claim_shared(10);
     comm.barrier();
     if (comm.rank() == 1) {
-      file.set_view(View{}, SharedFile::Agreed::at_transfer);
+      file.set_view(View{}, SharedFile::Agreed::deferred);
       EXPECT_EQ(file.claim_shared(3), 0) << "gone ahead";
     }
     comm.barrier();
     if (comm.rank() == 0) {
       EXPECT_EQ(file.claim_shared(0), 20) << "still in the view before";
-      file.set_view(View{}, SharedFile::Agreed::at_transfer);
+      file.set_view(View{}, SharedFile::Agreed::deferred);
     }
     comm.barrier();
     EXPECT_EQ(file.claim_shared(0), 3);

@@ -23,11 +23,11 @@ namespace sheaf::test {
 
 using sfio::Block;
 using sfio::ErrorCounts;
-using sfio::Kind;
+using sfio::LentRun;
 using sfio::Link;
 using sfio::LinkCounts;
-using sfio::Place;
 using sfio::Request;
+using sfio::RequestKind;
 using sfio::Role;
 using sfio::Roster;
 using sfio::Service;
@@ -59,7 +59,7 @@ struct Cluster {
   int compute = 1;
   int listeners = 2;
   int64_t room = 1 << 16;  // bytes of a message
-  double patience = 10;
+  double timeout = 10;
   uint64_t seed = 0;
   NetworkModel model;
   std::vector<std::unique_ptr<MemoryStore>> disks;
@@ -96,7 +96,7 @@ struct Cluster {
       const bool serves = all.rank() >= compute;
       SessionOptions own;
       own.room = room;
-      own.patience = patience;
+      own.timeout = timeout;
       if (serves) own.name = host(all.rank() - compute);
       const Roster roster = make_roster(all, serves ? Role::listener : Role::compute, own, "");
       const auto mine = all.split(serves ? 1 : 0, all.rank());
@@ -113,7 +113,7 @@ struct Cluster {
         served[number] = service->counts();
         return;
       }
-      Task task{*mine, message_link(network->endpoint(all.rank()), roster.listeners, patience), *network};
+      Task task{*mine, message_link(network->endpoint(all.rank()), roster.listeners, timeout), *network};
       std::exception_ptr failed;
       try {
         body(task);
@@ -141,7 +141,7 @@ struct Cluster {
 };
 
 inline std::unique_ptr<StripedFile> open_named(Cluster::Task& task, const std::string& name, int64_t unit,
-                                               sfio::OpenMode mode = sfio::OpenMode::make) {
+                                               sfio::SubfileOpenMode mode = sfio::SubfileOpenMode::create) {
   StripeName parsed = parse_stripe_name(name);
   parsed.unit = unit;
   return StripedFile::open(task.link, parsed, mode);

@@ -9,8 +9,8 @@
 namespace sheaf::test::collective_test {
 namespace {
 
+using sfio::CollectiveShare;
 using sfio::Direction;
-using sfio::Part;
 using sfio::transfer_together;
 
 // Opens on task 0; the other tasks adopt the file.
@@ -58,7 +58,7 @@ void random_blocks(int tasks, int listeners, uint64_t seed) {
   cluster.run([&](Cluster::Task& task) {
     const auto file = open_together(task, name_on(listeners, subfiles), unit, subfiles);
     const auto me = static_cast<size_t>(task.comm.rank());
-    Part part{file.get(), {}, {}};
+    CollectiveShare part{file.get(), {}, {}};
     int64_t bytes = 0;
     for (auto& [offset, text] : writes[me]) {
       part.blocks.push_back(block(offset, text));
@@ -91,7 +91,7 @@ TEST(Collective, TheEndOfTheFileAndTasksWithoutData) {
   cluster.run([&](Cluster::Task& task) {
     const auto file = open_together(task, name_on(2, 2), 10, 2);
     std::string text = text_of(1, 25);
-    Part part{file.get(), {}, {}};
+    CollectiveShare part{file.get(), {}, {}};
     if (task.comm.rank() == 1) part.blocks = {block(0, text)};
     EXPECT_EQ(transfer_together(task.comm, Direction::write, part), task.comm.rank() == 1 ? 25 : 0);
     std::string found(30, '?');
@@ -109,7 +109,7 @@ TEST(Collective, WhatIsWrongOnOneTaskIsTheErrorOfAll) {
   cluster.run([&](Cluster::Task& task) {
     const auto file = open_together(task, name_on(2, 2), 10, 2);
     std::string text(30, 'x');
-    Part part{file.get(), {block(30 * task.comm.rank(), text)}, {}};
+    CollectiveShare part{file.get(), {block(30 * task.comm.rank(), text)}, {}};
     if (task.comm.rank() == 1) part.blocks[0].offset = -1;
     std::string message;
     const auto write = [&] { transfer_together(task.comm, Direction::write, part); };
@@ -141,7 +141,7 @@ TEST(Collective, AListenerThatFailsIsTheErrorOfAllAndTheOthersDoTheirParts) {
     task.comm.barrier();
     // Task 0 writes to listener 0 alone, the other tasks to all.
     std::string text = text_of(0, task.comm.rank() == 0 ? 10 : 30);
-    const Part part{file.get(), {block(30 * task.comm.rank(), text)}, {}};
+    const CollectiveShare part{file.get(), {block(30 * task.comm.rank(), text)}, {}};
     std::string message;
     EXPECT_NE(code_of([&] { transfer_together(task.comm, Direction::write, part); }, &message), Code::ok);
     EXPECT_NE(message.find("host1"), std::string::npos) << message;
@@ -162,19 +162,19 @@ class WatchedLink final : public Link {
   }
   const std::vector<sfio::ListenerFacts>& listeners() const override { return facts_; }
   int find(const std::string&, int) override { return 0; }
-  std::unique_ptr<sfio::Call> start(int listener, Request, std::vector<MemoryRun>) override {
+  std::unique_ptr<sfio::ListenerCall> start(int listener, Request, std::vector<MemoryRun>) override {
     if (first.empty() || std::ranges::find(first, listener) == first.end()) first.push_back(listener);
     ++open[static_cast<size_t>(listener)];
     most = std::max(most, std::ranges::count_if(open, [](int calls) { return calls > 0; }));
     return std::make_unique<Watched>(*this, listener);
   }
-  void rest(double) override {}
+  void back_off(double) override {}
   double now() override { return 0; }
   LinkCounts counts() const override { return {}; }
   int number() const override { return number_; }
 
  private:
-  class Watched final : public sfio::Call {
+  class Watched final : public sfio::ListenerCall {
    public:
     Watched(WatchedLink& link, int listener) : link_(link), listener_(listener) {}
     bool done() override {

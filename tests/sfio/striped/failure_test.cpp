@@ -18,7 +18,7 @@ void make_file(Cluster& cluster, int64_t bytes = 95, int64_t stripe_unit = unit)
 
 // Opens and closes a file. Returns the code of the error and sets `message` to its text.
 Code open_again(Cluster& cluster, const std::string& name, int64_t stripe_unit, std::string& message,
-                sfio::OpenMode mode = sfio::OpenMode::make) {
+                sfio::SubfileOpenMode mode = sfio::SubfileOpenMode::create) {
   Code code = Code::ok;
   cluster.run([&](Cluster::Task& task) {
     if (task.comm.rank() > 0) return;
@@ -117,7 +117,7 @@ std::vector<std::string> all_files(const Cluster& cluster) {
 // Fails each operation of each listener's store in turn, in both modes that create files. The open must leave
 // no new file and remove no existing one.
 TEST(StripedFailure, AFailedOpenOfANewFileLeavesNothing) {
-  for (const sfio::OpenMode mode : {sfio::OpenMode::make, sfio::OpenMode::fresh})
+  for (const sfio::SubfileOpenMode mode : {sfio::SubfileOpenMode::create, sfio::SubfileOpenMode::fresh})
     for (int listener = 0; listener < 3; ++listener) {
       int64_t failures = 0;
       for (int64_t k = 0;; ++k) {
@@ -195,15 +195,15 @@ TEST(StripedFailure, AFailedOpenLeavesWhatOthersUse) {
   identity.count = 1;
   const auto open = [&] {
     Request request;
-    request.kind = Kind::open;
-    request.values = {static_cast<int64_t>(sfio::OpenMode::make), 1};
+    request.kind = RequestKind::open;
+    request.values = {static_cast<int64_t>(sfio::SubfileOpenMode::create), 1};
     request.path = "/f";
     request.more = format::to_bytes(identity);
     return service.carry_out(request, {}).values[0];
   };
   const auto close = [&](int64_t handle, bool gives_up) {
     Request request;
-    request.kind = Kind::close;
+    request.kind = RequestKind::close;
     request.handle = handle;
     request.values = {-1, gives_up};
     EXPECT_EQ(service.carry_out(request, {}).code, 0);
@@ -228,15 +228,15 @@ TEST(StripedFailure, AFailedOpenLeavesWhatOthersUse) {
 TEST(StripedFailure, OpenModes) {
   Cluster cluster(1, 2);
   std::string message;
-  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::OpenMode::read), Code::not_found);
-  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::OpenMode::write), Code::not_found);
-  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::OpenMode::fresh), Code::ok);
-  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::OpenMode::fresh), Code::io);
-  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::OpenMode::write), Code::ok);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::SubfileOpenMode::read), Code::not_found);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::SubfileOpenMode::write), Code::not_found);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::SubfileOpenMode::fresh), Code::ok);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::SubfileOpenMode::fresh), Code::io);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::SubfileOpenMode::write), Code::ok);
   EXPECT_EQ(open_again(cluster, "nowhere,/f;", unit, message), Code::not_found);
   EXPECT_TRUE(has(message, "nowhere") && has(message, "host0, host1")) << message;
   cluster.run([&](Cluster::Task& task) {
-    const auto file = open_named(task, name_on(2, 2), unit, sfio::OpenMode::read);
+    const auto file = open_named(task, name_on(2, 2), unit, sfio::SubfileOpenMode::read);
     EXPECT_EQ(code_of([&] { write_text(*file, 0, "a"); }), Code::wrong_mode);
     EXPECT_EQ(code_of([&] { file->resize(7); }), Code::wrong_mode);
     file->close();
@@ -342,7 +342,7 @@ TEST(StripedFailure, ErrorsAreCountedByKindAndForgottenWhenTold) {
     code_of([&] { file->resize(3); });
     const auto told = [&] {
       Request request;
-      request.kind = Kind::errors;
+      request.kind = RequestKind::errors;
       return ask(*task.link, {{0, request}})[0].values;
     };
     EXPECT_EQ(told(), (ErrorCounts{0, 0, 0, 0, 1, 0, 2, 1}));
@@ -355,7 +355,7 @@ TEST(StripedFailure, ErrorsAreCountedByKindAndForgottenWhenTold) {
 TEST(StripedFailure, ADeadListenerIsAnErrorInBoundedTimeForEveryTask) {
   for (int dies_in = 0; dies_in < 6; ++dies_in) {
     Cluster cluster(3, 3);
-    cluster.patience = 20;
+    cluster.timeout = 20;
     double longest = 0;
     cluster.run([&](Cluster::Task& task) {
       std::unique_ptr<StripedFile> file = open_named(task, name_on(3, 3), unit);
@@ -405,15 +405,15 @@ class SlowStore final : public Store {
 // A batch system stops the job for a while, so the listener cannot answer. It must not be reported as dead.
 TEST(StripedFailure, AListenerIsNotGoneBecauseItsClientDidNotLookForLong) {
   Cluster cluster(1, 1);
-  cluster.patience = 20;
+  cluster.timeout = 20;
   std::unique_ptr<SlowStore> disk;
   const auto body = [&](Cluster::Task& task) {
     Request request;
-    request.kind = Kind::look;
+    request.kind = RequestKind::status;
     request.path = "/slow";
     const auto call = task.link->start(0, request, {});
     task.network.spend(25);
-    for (const double begin = task.link->now(); !call->done();) task.link->rest(task.link->now() - begin);
+    for (const double begin = task.link->now(); !call->done();) task.link->back_off(task.link->now() - begin);
     EXPECT_EQ(call->answer().code, 0);
     EXPECT_GE(task.network.now(), 30);
   };
@@ -440,7 +440,7 @@ class SlowPlace final : public sfio::Workplace {
 
 TEST(StripedFailure, AListenerThatSyncsForMinutesLivesForWhoWaitsAndForWhoWaitsBehind) {
   Cluster cluster(3, 2);
-  cluster.patience = 20;
+  cluster.timeout = 20;
   double seconds = 0;
   cluster.place_of = [&](FiberNetwork& network, int) {
     return std::make_unique<SlowPlace>(network, seconds);
@@ -462,7 +462,7 @@ TEST(StripedFailure, AListenerThatSyncsForMinutesLivesForWhoWaitsAndForWhoWaitsB
 
 TEST(StripedFailure, AListenerThatDiesInALongSyncIsFoundInBoundedTime) {
   Cluster cluster(2, 2);
-  cluster.patience = 20;
+  cluster.timeout = 20;
   double seconds = 0;
   cluster.place_of = [&](FiberNetwork& network, int) {
     return std::make_unique<SlowPlace>(network, seconds);

@@ -22,12 +22,12 @@ format::StripeIdentity identity() {
   return of;
 }
 
-Request request_of(Kind kind, std::string path, std::string more = {},
-                   sfio::OpenMode mode = sfio::OpenMode::make) {
+Request request_of(RequestKind kind, std::string path, std::string more = {},
+                   sfio::SubfileOpenMode mode = sfio::SubfileOpenMode::create) {
   Request request;
   request.kind = kind;
   request.path = std::move(path);
-  request.more = kind == Kind::open ? format::to_bytes(identity()) : std::move(more);
+  request.more = kind == RequestKind::open ? format::to_bytes(identity()) : std::move(more);
   request.values = {static_cast<int64_t>(mode), 1};
   return request;
 }
@@ -64,13 +64,13 @@ TEST(ForeignFiles, NoRequestLeavesTheRoot) {
   Service service(posix_store(), (at.top / "root/n0").string(), 1 << 16);
   for (const std::string path :
        {"../../secret", "/../../secret", "up/secret", "link", "/x/../../../secret", "/up/new", ".."}) {
-    for (const sfio::OpenMode mode :
-         {sfio::OpenMode::read, sfio::OpenMode::write, sfio::OpenMode::make, sfio::OpenMode::fresh})
-      EXPECT_NE(ask(service, request_of(Kind::open, path, {}, mode)), Code::ok) << path;
-    EXPECT_NE(ask(service, request_of(Kind::look, path)), Code::ok) << path;
-    EXPECT_NE(ask(service, request_of(Kind::remove, path)), Code::ok) << path;
-    EXPECT_NE(ask(service, request_of(Kind::rename, "/mine", path)), Code::ok) << path;
-    EXPECT_NE(ask(service, request_of(Kind::rename, path, "/new")), Code::ok) << path;
+    for (const sfio::SubfileOpenMode mode : {sfio::SubfileOpenMode::read, sfio::SubfileOpenMode::write,
+                                             sfio::SubfileOpenMode::create, sfio::SubfileOpenMode::fresh})
+      EXPECT_NE(ask(service, request_of(RequestKind::open, path, {}, mode)), Code::ok) << path;
+    EXPECT_NE(ask(service, request_of(RequestKind::status, path)), Code::ok) << path;
+    EXPECT_NE(ask(service, request_of(RequestKind::remove, path)), Code::ok) << path;
+    EXPECT_NE(ask(service, request_of(RequestKind::rename, "/mine", path)), Code::ok) << path;
+    EXPECT_NE(ask(service, request_of(RequestKind::rename, path, "/new")), Code::ok) << path;
   }
   EXPECT_EQ(at.read("secret"), "kept");
   EXPECT_EQ(at.read("secret.sfio"), "kept");
@@ -82,9 +82,10 @@ TEST(ForeignFiles, NamesWithZerosAndWithoutLettersAreRefused) {
   store.set_contents("/mine", bytes("kept"));
   Service service(store, "", 1 << 16);
   for (const auto& path : {std::string("/mine\0", 6), std::string("/mine\0x", 7), std::string()})
-    for (const Kind kind : {Kind::look, Kind::open, Kind::remove, Kind::rename})
+    for (const RequestKind kind :
+         {RequestKind::status, RequestKind::open, RequestKind::remove, RequestKind::rename})
       EXPECT_EQ(ask(service, request_of(kind, path, "/new")), Code::invalid_argument);
-  EXPECT_EQ(ask(service, request_of(Kind::rename, "/other", std::string("/mine\0", 6))),
+  EXPECT_EQ(ask(service, request_of(RequestKind::rename, "/other", std::string("/mine\0", 6))),
             Code::invalid_argument);
   EXPECT_EQ(store.contents("/mine"), bytes("kept"));
   EXPECT_EQ(store.paths(), std::vector<std::string>{"/mine"});
@@ -99,12 +100,12 @@ TEST(ForeignFiles, AreNotRemovedRenamedOrReplaced) {
     store.set_contents("/mine", bytes("kept"));
     if (*beside) store.set_contents("/mine.sfio", bytes(std::string_view(beside) == "empty" ? "" : beside));
     Service service(store, "", 1 << 16);
-    EXPECT_EQ(ask(service, request_of(Kind::open, "/own")), Code::ok);
+    EXPECT_EQ(ask(service, request_of(RequestKind::open, "/own")), Code::ok);
     const auto before = store.paths();
-    EXPECT_EQ(ask(service, request_of(Kind::remove, "/mine")), Code::damaged);
-    EXPECT_EQ(ask(service, request_of(Kind::rename, "/mine", "/new")), Code::damaged);
-    EXPECT_EQ(ask(service, request_of(Kind::rename, "/own", "/mine")), Code::damaged);
-    EXPECT_NE(ask(service, request_of(Kind::open, "/mine")), Code::ok);
+    EXPECT_EQ(ask(service, request_of(RequestKind::remove, "/mine")), Code::damaged);
+    EXPECT_EQ(ask(service, request_of(RequestKind::rename, "/mine", "/new")), Code::damaged);
+    EXPECT_EQ(ask(service, request_of(RequestKind::rename, "/own", "/mine")), Code::damaged);
+    EXPECT_NE(ask(service, request_of(RequestKind::open, "/mine")), Code::ok);
     EXPECT_EQ(store.contents("/mine"), bytes("kept"));
     EXPECT_EQ(store.paths(), before);
   }
@@ -114,9 +115,9 @@ TEST(ForeignFiles, AnIdentitysPlaceThatIsTakenIsLeftAlone) {
   MemoryStore store;
   store.set_contents("/new.sfio", bytes("somebody else's notes"));
   Service service(store, "", 1 << 16);
-  for (const sfio::OpenMode mode : {sfio::OpenMode::make, sfio::OpenMode::fresh})
-    EXPECT_NE(ask(service, request_of(Kind::open, "/new", {}, mode)), Code::ok);
-  EXPECT_EQ(ask(service, request_of(Kind::remove, "/new")), Code::damaged);
+  for (const sfio::SubfileOpenMode mode : {sfio::SubfileOpenMode::create, sfio::SubfileOpenMode::fresh})
+    EXPECT_NE(ask(service, request_of(RequestKind::open, "/new", {}, mode)), Code::ok);
+  EXPECT_EQ(ask(service, request_of(RequestKind::remove, "/new")), Code::damaged);
   EXPECT_EQ(store.contents("/new.sfio"), bytes("somebody else's notes"));
   EXPECT_EQ(store.paths(), std::vector<std::string>{"/new.sfio"});
 }
@@ -131,7 +132,7 @@ TEST(ForeignFiles, WhatIsLeftOfSubfilesIsRemoved) {
     store.set_contents("/own.sfio", bytes(left));
     if (left.size() > 20 && left != std::string(128, '\0')) store.set_contents("/own", bytes("data"));
     Service service(store, "", 1 << 16);
-    EXPECT_EQ(ask(service, request_of(Kind::remove, "/own")), Code::ok);
+    EXPECT_EQ(ask(service, request_of(RequestKind::remove, "/own")), Code::ok);
     EXPECT_TRUE(store.paths().empty());
   }
 }

@@ -220,7 +220,7 @@ TEST(LentTransfers, ThatAreGivenUpTouchNothingAfterwards) {
   cluster.run(
       [&](Cluster::Task& task) {
         const auto file =
-            StripedFile::open(task.link, parse_stripe_name(path_on(1, 1)), sfio::OpenMode::make);
+            StripedFile::open(task.link, parse_stripe_name(path_on(1, 1)), sfio::SubfileOpenMode::create);
         const Loan loan(memory->lent());
         std::ranges::fill(memory->bytes(), std::byte{'w'});
         Block block{0, memory->bytes().data(), 5'000};
@@ -257,10 +257,10 @@ TEST(LentTransfers, PlacesOutsideTheMemoryAreRefused) {
   Service service(store, "", 1 << 20);
   const auto memory = LendableMemory::make(10'000);
   Request request;
-  request.kind = Kind::write;
+  request.kind = RequestKind::write;
   request.loan = memory->lent().facts;
   request.sections = {{1, {{0, 100}}}};
-  const auto code_for = [&](Place place) {
+  const auto code_for = [&](LentRun place) {
     request.places = {place};
     std::vector<std::byte> answer;
     int32_t tag = 0;
@@ -269,21 +269,21 @@ TEST(LentTransfers, PlacesOutsideTheMemoryAreRefused) {
   };
   EXPECT_EQ(code_for({0, 100, 100, 1}), Code::invalid_argument);  // valid, but the handle does not exist
   constexpr int64_t huge = INT64_MAX;
-  for (const Place& place : {Place{-1, 100, 100, 1},
-                             {9'901, 100, 100, 1},
-                             {0, 100, 5'000, 3},
-                             {0, 0, 0, huge},
-                             {0, -5, 0, 1},
-                             {0, 1, huge, huge},
-                             {0, 1, huge / 2, 3},
-                             {huge, 1, 1, 1},
-                             {0, huge, 1, 1},
-                             {0, 100, -1, 2},
-                             {0, 100, 0, huge},
-                             {0, 1, 0, (1 << 20) + 1},
-                             {0, 100, 100, 0},
-                             {0, 99, 99, 1},
-                             {0, 101, 101, 1}})
+  for (const LentRun& place : {LentRun{-1, 100, 100, 1},
+                               {9'901, 100, 100, 1},
+                               {0, 100, 5'000, 3},
+                               {0, 0, 0, huge},
+                               {0, -5, 0, 1},
+                               {0, 1, huge, huge},
+                               {0, 1, huge / 2, 3},
+                               {huge, 1, 1, 1},
+                               {0, huge, 1, 1},
+                               {0, 100, -1, 2},
+                               {0, 100, 0, huge},
+                               {0, 1, 0, (1 << 20) + 1},
+                               {0, 100, 100, 0},
+                               {0, 99, 99, 1},
+                               {0, 101, 101, 1}})
     EXPECT_EQ(code_for(place), Code::damaged)
         << place.offset << " " << place.length << " " << place.stride << " " << place.count;
 }
@@ -293,7 +293,7 @@ TEST(LentTransfers, OfMemoryThatWasCalledBackAreNotBegun) {
   Service service(store, "", 1 << 20);
   const auto memory = LendableMemory::make(10'000);
   Request request;
-  request.kind = Kind::write;
+  request.kind = RequestKind::write;
   request.loan = memory->lent().facts;
   request.sections = {{1, {{0, 100}}}};
   request.places = {{0, 100, 100, 1}};

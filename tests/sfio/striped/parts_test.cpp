@@ -56,7 +56,7 @@ TEST(StripeIdentity, BytesAndBack) {
 
 TEST(Protocol, RequestsAndBackAndNothingElse) {
   Request request;
-  request.kind = Kind::write;
+  request.kind = RequestKind::write;
   request.answer_tag = 77;
   request.values = {1, -2};
   request.path = "/a/b";

@@ -10,7 +10,7 @@ struct Listener {
   FaultyStore store{disk};
   Service service{store, "", 1 << 16};
 
-  sfio::Answer ask(Kind kind, int64_t handle, int64_t first = 0, int64_t second = 0,
+  sfio::Answer ask(RequestKind kind, int64_t handle, int64_t first = 0, int64_t second = 0,
                    const std::string& path = "", const std::string& more = "") {
     Request request;
     request.kind = kind;
@@ -25,14 +25,15 @@ struct Listener {
     identity.file = {file[0], file[1]};
     identity.unit = 10;
     identity.count = 1;
-    return ask(Kind::open, 0, static_cast<int64_t>(sfio::OpenMode::make), 0, path, format::to_bytes(identity))
+    return ask(RequestKind::open, 0, static_cast<int64_t>(sfio::SubfileOpenMode::create), 0, path,
+               format::to_bytes(identity))
         .values[0];
   }
-  bool resize(int64_t handle, int64_t size) { return ask(Kind::resize, handle, size).code == 0; }
+  bool resize(int64_t handle, int64_t size) { return ask(RequestKind::resize, handle, size).code == 0; }
   void close(int64_t handle, int64_t size, bool gives_up = false) {
-    EXPECT_EQ(ask(Kind::close, handle, size, gives_up).code, 0);
+    EXPECT_EQ(ask(RequestKind::close, handle, size, gives_up).code, 0);
   }
-  bool locks(int64_t handle) { return ask(Kind::lock, handle, 0, 10).values[0] != 0; }
+  bool locks(int64_t handle) { return ask(RequestKind::lock, handle, 0, 10).values[0] != 0; }
   // Returns the size in the identity, or open_size if the file was not closed.
   int64_t size_of(const std::string& path) {
     return format::stripe_identity_of(disk.contents(path + ".sfio"))->size;
@@ -67,7 +68,7 @@ TEST(StripeService, AFileThatIsRenamedWhileItIsOpenStaysOne) {
   const int64_t first = l.open("/f"), second = l.open("/f");
   EXPECT_TRUE(l.resize(first, 5));
   EXPECT_TRUE(l.locks(first));
-  EXPECT_EQ(l.ask(Kind::rename, 0, 0, 0, "/f", "/g").code, 0);
+  EXPECT_EQ(l.ask(RequestKind::rename, 0, 0, 0, "/f", "/g").code, 0);
   const int64_t third = l.open("/g");
   EXPECT_FALSE(l.locks(third));
   l.close(first, 5);
@@ -83,7 +84,7 @@ TEST(StripeService, AFileThatIsRemovedWhileItIsOpenIsNotTheOneMadeAfterwards) {
   Listener l;
   const int64_t gone = l.open("/f");
   EXPECT_TRUE(l.locks(gone));
-  EXPECT_EQ(l.ask(Kind::remove, 0, 0, 0, "/f").code, 0);
+  EXPECT_EQ(l.ask(RequestKind::remove, 0, 0, 0, "/f").code, 0);
   const int64_t made = l.open("/f", {3, 4});
   EXPECT_TRUE(l.locks(made));
   EXPECT_TRUE(l.resize(made, 30));

@@ -41,11 +41,11 @@ TEST(StripedLocks, OfOthersRangesAndSharedOnesDoNotWait) {
     const RangeLock own = file->lock(100 * task.comm.rank(), 100, true);
     RangeLock shared = file->lock(500, 10, false);
     EXPECT_TRUE(own && shared);
-    EXPECT_FALSE(file->lock(100 * (1 - task.comm.rank()) + 99, 1, false, OnConflict::refuse));
+    EXPECT_FALSE(file->lock(100 * (1 - task.comm.rank()) + 99, 1, false, OnConflict::refusal));
     task.comm.barrier();
     shared = {};
     task.comm.barrier();
-    EXPECT_TRUE(task.comm.rank() == 1 || file->lock(500, 10, true, OnConflict::refuse));
+    EXPECT_TRUE(task.comm.rank() == 1 || file->lock(500, 10, true, OnConflict::refusal));
     task.comm.barrier();
     if (task.comm.rank() == 0) file->close();  // releases its locks
     task.comm.barrier();

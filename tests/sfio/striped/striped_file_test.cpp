@@ -135,11 +135,12 @@ class NotingLink final : public Link {
   NotingLink(std::shared_ptr<Link> link, std::vector<int>& noted) : link_(std::move(link)), noted_(noted) {}
   const std::vector<sfio::ListenerFacts>& listeners() const override { return link_->listeners(); }
   int find(const std::string& name, int occurrence) override { return link_->find(name, occurrence); }
-  std::unique_ptr<sfio::Call> start(int listener, Request request, std::vector<MemoryRun> memory) override {
+  std::unique_ptr<sfio::ListenerCall> start(int listener, Request request,
+                                            std::vector<MemoryRun> memory) override {
     noted_.push_back(listener);
     return link_->start(listener, std::move(request), std::move(memory));
   }
-  void rest(double idle) override { link_->rest(idle); }
+  void back_off(double idle) override { link_->back_off(idle); }
   double now() override { return link_->now(); }
   LinkCounts counts() const override { return link_->counts(); }
   int number() const override { return link_->number(); }
@@ -163,7 +164,7 @@ TEST(StripedFile, TasksBeginWithDifferentListenersWhereverTheirBytesBegin) {
     if (rank == 0) {
       auto wanted = parse_stripe_name(name_on(4, 4));
       wanted.unit = 10;
-      file = StripedFile::open(link, wanted, sfio::OpenMode::make);
+      file = StripedFile::open(link, wanted, sfio::SubfileOpenMode::create);
       token = file->token();
     }
     task.comm.broadcast(std::as_writable_bytes(std::span(token)), 0);

@@ -117,7 +117,7 @@ TEST(ContainerGathering, WhoBeginsAtTheLastMomentWritesToTheNewMultifile) {
     const auto streams = NamedStreams::open(set.memory, "set");
     EXPECT_EQ(streams->streams().size(), one.bytes.empty() ? 1u : 2u) << one.name;
     EXPECT_EQ(streams->find(one.name).has_value(), !one.bytes.empty());
-    set.b->refresh();
+    set.b->revalidate();
     append(*set.b, one.name, added);
     EXPECT_EQ(set.seen(one.name), joined(one.bytes, added));
   }

@@ -164,7 +164,7 @@ TEST(ContainerHosts, RandomProgramsInTurn) {
         } else if (what < 5) {
           const bool append = what != 2;
           const Bytes bytes = content(random(), 1 + random() % 9000);
-          if (append) set.refresh();
+          if (append) set.revalidate();
           put(set, name, bytes, append);
           auto& stream = model[name];
           if (!stream || !append) stream = std::make_shared<ModelStream>();

@@ -125,7 +125,7 @@ TEST(ContainerLate, AreasOvertakeEachOther) {
   constexpr int streams = 60;  // more than fit into the first area
   for (int k = 0; k < streams; ++k) {
     add(*hosts.set_a, name(k), content(static_cast<uint64_t>(k), 40));
-    hosts.set_b->refresh();
+    hosts.set_b->revalidate();
   }
   EXPECT_TRUE(hosts.set_b->status(name(streams - 1)));
   EXPECT_FALSE(hosts.set_b->status(name(20))) << "the test hides nothing";
@@ -158,13 +158,13 @@ TEST(ContainerLate, NobodyWritesOverWhatOthersHaveRead) {
       EXPECT_TRUE(WIFSIGNALED(status));
     } else {
       a.after_write = [&] {
-        set_b->refresh();
+        set_b->revalidate();
         a.after_write = nullptr;
         throw os_error("cannot write to", path, EIO);
       };
       EXPECT_THROW(set_a->open_stream("cut short", {.create = true}), Error);
     }
-    set_b->refresh();
+    set_b->revalidate();
     for (int k = 0; k < 3; ++k) {
       const std::string name = "a longer name " + std::to_string(k);
       add(*set_a, name, content(2, 50));
@@ -188,7 +188,7 @@ TEST(ContainerLate, NothingGoesIntoAnAreaThatHasEnded) {
     };
     EXPECT_THROW(hosts.set_a->open_stream(long_name(2), {.create = true}), Error) << fails;
     hosts.a.after_write = nullptr;
-    hosts.set_b->refresh();
+    hosts.set_b->revalidate();
     for (int k = 0; k < 5; ++k) {
       add(*hosts.set_a, std::to_string(k), content(3, 20));
       EXPECT_EQ(get(*hosts.set_b, std::to_string(k)), content(3, 20)) << k << ", write " << fails << " fails";
@@ -232,7 +232,7 @@ TEST(ContainerLate, AChildMayAskThatWasForkedWhileAnotherThreadAsked) {
     asks = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   };
-  std::jthread other([&] { hosts.set_b->refresh(); });
+  std::jthread other([&] { hosts.set_b->revalidate(); });
   while (!asks) std::this_thread::yield();
   const pid_t child = ::fork();
   if (child == 0) {

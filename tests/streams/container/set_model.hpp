@@ -217,12 +217,12 @@ class SetProgram {
     Open* const to = some_open();
     if (to == nullptr) return;
     const size_t at = below(to->model->bytes.size() + 100), length = 1 + below(3000);
-    const auto what = std::array{Allocation::keep, Allocation::zero, Allocation::hole}[below(3)];
+    const auto what = std::array{Allocation::reservation, Allocation::zero, Allocation::hole}[below(3)];
     const bool extend = what != Allocation::hole && below(2) == 0;
     auto& bytes = to->model->bytes;
     to->stream->allocate(static_cast<int64_t>(at), static_cast<int64_t>(length), extend, what);
     if (extend) bytes.resize(std::max(bytes.size(), at + length));
-    if (what != Allocation::keep)
+    if (what != Allocation::reservation)
       for (size_t i = at; i < std::min(at + length, bytes.size()); ++i) bytes[i] = {};
     to->model->modified.reset();
   }

@@ -46,9 +46,9 @@ class FiberComm final : public Comm {
   }
 
   void reduce(Reduction how, std::span<int64_t> values) override {
-    if (how == Reduction::sum_before) return prefixes(values);
+    if (how == Reduction::exclusive_scan) return prefixes(values);
     const bool largest = how == Reduction::max;
-    Slot& slot = bring(largest ? "all_max" : "all_sum", values, largest);
+    Slot& slot = post_contribution(largest ? "all_max" : "all_sum", values, largest);
     group_->meet([] {});
     std::ranges::copy(slot.values, values.begin());
   }
@@ -178,7 +178,7 @@ class FiberComm final : public Comm {
   }
 
   // Joins the reduction with `values`.
-  Slot& bring(const char* operation, std::span<const int64_t> values, bool largest) {
+  Slot& post_contribution(const char* operation, std::span<const int64_t> values, bool largest) {
     Slot& slot = come({operation, 0, length_of(values)}, values.size_bytes());
     if (group_->arrived == 1) {
       const Billing network(nobody);

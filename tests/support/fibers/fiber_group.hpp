@@ -75,13 +75,13 @@ struct Group {
   int size = 0;
   int arrived = 0;          // members that have reached the current meeting
   int first_task = nobody;  // task that arrived first
-  uint32_t meetings = 0;    // number of completed meetings
+  uint32_t barriers = 0;    // number of completed barriers
   Call call;                // call of the current meeting
   std::unique_ptr<Slot[]> slots;
   std::exception_ptr broken;  // reason why this group can meet no more
 
   int task_of(int rank) const;
-  Slot& slot() { return slot(meetings); }
+  Slot& slot() { return slot(barriers); }
   Slot& slot(uint32_t meeting);
 
   // Enters the running member, `task`, into the meeting that `now` describes. Returns the meeting's slot.
@@ -148,7 +148,7 @@ bool Group::end(Complete complete, bool queues_up) {
   if (arrived < size) return false;
   complete();
   arrived = 0;
-  ++meetings;
+  ++barriers;
   if (size == 1) return true;
   Scheduler& scheduler = *world->scheduler;
   for (int rank = 0; rank < size; ++rank) {
@@ -160,15 +160,15 @@ bool Group::end(Complete complete, bool queues_up) {
 }
 
 inline void Group::wait(uint32_t meeting) {
-  if (meeting != meetings) return;
+  if (meeting != barriers) return;
   if (broken) std::rethrow_exception(broken);  // the group broke after the running member arrived
   world->scheduler->wait(this, call.operation);
-  if (broken && meeting == meetings) std::rethrow_exception(broken);
+  if (broken && meeting == barriers) std::rethrow_exception(broken);
 }
 
 template <typename Complete>
 void Group::meet(Complete complete) {
-  const uint32_t meeting = meetings;
+  const uint32_t meeting = barriers;
   // The last member to arrive enqueues as well: round robin keeps rank order, and a seed may select any
   // member.
   if (!end(complete, true)) return wait(meeting);

@@ -262,7 +262,7 @@ class FiberNetwork::Endpoint final : public Messages {
 
   double now() override { return network_.now_; }
 
-  void rest(double idle) override {
+  void back_off(double idle) override {
     network_.rest_until(task_, network_.now_ + std::max(idle / 4, 100 * network_.model_.latency + 1e-6));
   }
 

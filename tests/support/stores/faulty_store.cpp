@@ -66,10 +66,10 @@ class FaultyFile final : public File, private DirectIo {
   }
 
   RangeLock lock_range(const LockRequest& wanted) override { return inner_->lock_range(wanted); }
-  void renew() override { inner_->renew(); }
+  void revalidate() override { inner_->revalidate(); }
   FileTraits traits() override {
-    past_cache_ = inner_->traits().past_cache;
-    return {.past_cache = past_cache_ ? this : nullptr};
+    direct_io_ = inner_->traits().direct_io;
+    return {.direct_io = direct_io_ ? this : nullptr};
   }
 
   void sync() override {
@@ -82,10 +82,10 @@ class FaultyFile final : public File, private DirectIo {
     return inner_->next(space, offset);
   }
 
-  FileDescriptor descriptor(DescriptorKind whose) override {
-    if (whose == DescriptorKind::file) return {};
+  FileDescriptor descriptor(DescriptorKind kind) override {
+    if (kind == DescriptorKind::file) return {};
     ledger_->require(Operation::open, path());
-    return inner_->descriptor(whose);
+    return inner_->descriptor(kind);
   }
 
   const std::string& path() const override { return inner_->path(); }
@@ -97,27 +97,27 @@ class FaultyFile final : public File, private DirectIo {
   }
 
  private:
-  bool write_past_cache(std::span<const std::byte> data, int64_t offset) override {
+  bool write_directly(std::span<const std::byte> data, int64_t offset) override {
     const auto length = static_cast<int64_t>(data.size());
     if (const int error = ledger_->enter(Operation::write, path(), offset, length)) {
-      if (ledger_->half_first()) past_cache_->write_past_cache(data.first(data.size() / 2), offset);
+      if (ledger_->half_first()) direct_io_->write_directly(data.first(data.size() / 2), offset);
       throw injected_error(Operation::write, path(), error);
     }
-    return past_cache_->write_past_cache(data, offset);
+    return direct_io_->write_directly(data, offset);
   }
-  size_t read_past_cache(std::span<std::byte> data, int64_t offset) override {
+  size_t read_directly(std::span<std::byte> data, int64_t offset) override {
     ledger_->require(Operation::read, path(), offset, static_cast<int64_t>(data.size()));
-    return past_cache_->read_past_cache(data, offset);
+    return direct_io_->read_directly(data, offset);
   }
   void publish() override {
     ledger_->require(Operation::sync, path());
-    past_cache_->publish();
+    direct_io_->publish();
   }
-  int64_t renew_opened() override {
+  int64_t revalidate_opened() override {
     ledger_->require(Operation::status, path());
-    return past_cache_->renew_opened();
+    return direct_io_->revalidate_opened();
   }
-  void know(FileSystem kind) override { past_cache_->know(kind); }
+  void know(FileSystem kind) override { direct_io_->know(kind); }
 
   // Writes adjacent pieces: each begins where the previous one ends.
   void write_run(Pieces pieces) {
@@ -140,7 +140,7 @@ class FaultyFile final : public File, private DirectIo {
 
   const std::shared_ptr<File> inner_;
   const std::shared_ptr<FaultyStore::Ledger> ledger_;
-  DirectIo* past_cache_ = nullptr;  // of inner_
+  DirectIo* direct_io_ = nullptr;  // of inner_
 };
 
 }  // namespace

@@ -37,11 +37,11 @@ class MemoryFile final : public File {
     return space == Space::data ? inode().next_data(offset) : inode().next_hole(offset);
   }
   RangeLock lock_range(const LockRequest& wanted) override {
-    const auto& [offset, length, exclusive, barred, patience] = wanted;
-    const bool waits = barred != OnConflict::refuse;
+    const auto& [offset, length, exclusive, on_conflict, timeout] = wanted;
+    const bool waits = on_conflict != OnConflict::refusal;
     const Backoff looks;
     inode();
-    if (inode_->locks.lock(offset, length, exclusive, waits ? patience : std::chrono::milliseconds(0)))
+    if (inode_->locks.lock(offset, length, exclusive, waits ? timeout : std::chrono::milliseconds(0)))
       return held_until(
           [inode = inode_, offset = offset, length = length] { inode->locks.unlock(offset, length); });
     if (!waits) return {};
@@ -70,7 +70,7 @@ MemoryStore::~MemoryStore() = default;
 std::shared_ptr<File> MemoryStore::open(const std::string& path, Access access) {
   const std::lock_guard lock(mutex_);
   if (directories_.contains(path)) {
-    if (access == Access::beside) throw file_error(Code::foreign, path, "is a directory");
+    if (access == Access::sidecar) throw file_error(Code::foreign, path, "is a directory");
     throw os_error("cannot open", path, access == Access::fresh ? EEXIST : EISDIR);
   }
   auto found = files_.find(path);

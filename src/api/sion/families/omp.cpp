@@ -17,17 +17,17 @@ int sion_paropen_omp(const char* fname, const char* file_mode, sion_int64* chunk
     use_thread_numbers(omp_get_thread_num);
     int numfiles = 1;
     const int sid =
-        open_parallel(meet_team(), {.function = function,
-                                    .fname = fname,
-                                    .file_mode = file_mode,
-                                    .numfiles = &numfiles,
-                                    .has_local = true,
-                                    .chunksize = chunksize,
-                                    .fsblksize = fsblksize,
-                                    .fileptr = fileptr,
-                                    .newfname = newfname,
-                                    .may_collect = omp_get_thread_num() == 0,  // only thread 0 collects
-                                    .shares = true});
+        open_parallel(start_team(), {.function = function,
+                                     .fname = fname,
+                                     .file_mode = file_mode,
+                                     .numfiles = &numfiles,
+                                     .has_local = true,
+                                     .chunksize = chunksize,
+                                     .fsblksize = fsblksize,
+                                     .fileptr = fileptr,
+                                     .newfname = newfname,
+                                     .may_collect = omp_get_thread_num() == 0,  // only thread 0 collects
+                                     .shares = true});
     if (sid >= 0 && globalrank && find_handle(sid)->writer) *globalrank = omp_get_thread_num();
     return sid;
   });

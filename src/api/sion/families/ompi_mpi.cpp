@@ -61,7 +61,7 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
   return guarded_together(function, -1, end, -1, [&] {
     use_library_lock();
     use_thread_numbers(omp_get_thread_num);
-    std::unique_ptr<Comm> team = meet_team();
+    std::unique_ptr<Comm> team = start_team();
     const bool master = team->rank() == 0;
     const int threads = team->size();
     Given given;

@@ -26,7 +26,7 @@ inline JobEnd team_job_end() { return process_job_end(omp_get_thread_num(), omp_
 
 // Creates a Comm over the current OpenMP team and returns the Comm of this thread. Collective over the team.
 // On failure throws on all threads.
-inline std::unique_ptr<Comm> meet_team() {
+inline std::unique_ptr<Comm> start_team() {
   std::shared_ptr<ThreadTeam> team;
   const int size = omp_get_num_threads();
 #pragma omp single copyprivate(team)
@@ -41,7 +41,7 @@ inline std::unique_ptr<Comm> meet_team() {
 // size opened the multifile, and every thread passes a different handle of it. Collective over the team. If a
 // check fails, throws on all threads.
 inline void check_team_closes(int sid) {
-  const std::unique_ptr<Comm> team = meet_team();
+  const std::unique_ptr<Comm> team = start_team();
   int64_t thread = 0;
   std::shared_ptr<ThreadTeam> opened_by;
   auto problem = attempt([&] {

@@ -31,7 +31,7 @@ std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const
 
 void finish_atomic(Comm& comm, Store& store, const AtomicName& name, int32_t nfiles, Ownership* ownership) {
   const auto problem = attempt([&] {
-    if (ownership) ownership->require_owned(Ownership::Look::at_handle);
+    if (ownership) ownership->require_owned(Ownership::LeaseCheck::handle);
     if (comm.rank() == 0) commit_set(store, name.temporary, name.path, nfiles, name.durable);
   });
   agree_with(comm, problem, 0);

@@ -14,18 +14,18 @@
 
 namespace sheaf::api {
 
-std::atomic<Handle*> handle_table[max_handles];
+std::atomic<SionHandle*> handle_table[max_handles];
 
 namespace {
 
 std::mutex table_mutex;
 int next_sid = 0;
-Window no_window;  // always empty
+StreamWindow no_window;  // always empty
 
 }  // namespace
 
-Handle::Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> to_write,
-               std::unique_ptr<Reader> to_read, const OpenMode& mode)
+SionHandle::SionHandle(std::shared_ptr<Store> files, std::unique_ptr<Writer> to_write,
+                       std::unique_ptr<Reader> to_read, const OpenMode& mode)
     : store(std::move(files)),
       writes(std::move(to_write)),
       reads(std::move(to_read)),
@@ -41,13 +41,13 @@ Handle::Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> to_write,
   open_windows();
 }
 
-Handle::~Handle() {
+SionHandle::~SionHandle() {
   if (!gate) return;
   gate->close();
   no_longer_watch(*gate);
 }
 
-void Handle::open_windows() {
+void SionHandle::open_windows() {
   out = in = out_records = &no_window;
   if (plain || gate || (writes && writes->awaits_retry())) return;
   if (reader) in = &reader->window();
@@ -57,7 +57,7 @@ void Handle::open_windows() {
   if (known.keyval && known.metadata_order == native_order) out_records = out;
 }
 
-FILE* Handle::stream() {
+FILE* SionHandle::stream() {
   if (!plain && !through_library && !facts().compressed) {
     FILE* own = nullptr;
     const auto problem = attempt([&] { own = share().stream(); });
@@ -72,18 +72,18 @@ FILE* Handle::stream() {
   return plain->stream();
 }
 
-void Handle::drop_stream() {
+void SionHandle::drop_stream() {
   plain.reset();
   open_windows();
 }
 
-FILE* Handle::own_stream() {
+FILE* SionHandle::own_stream() {
   if (plain) return plain->open() ? plain->stream() : nullptr;
   StdioHandle* const own = shared();
   return own ? own->stream_in_use() : nullptr;
 }
 
-StdioHandle& Handle::share() {
+StdioHandle& SionHandle::share() {
   if (facts().compressed)
     throw Error(Code::unsupported,
                 "'" + path() +
@@ -96,7 +96,7 @@ StdioHandle& Handle::share() {
   return writer ? writer->share(!posix) : reader->share(!posix);
 }
 
-void Handle::select(int64_t task) {
+void SionHandle::select(int64_t task) {
   current_keys = nullptr;
   if (reads) return reads->select(task);
   const bool awaited = writes->awaits_retry();
@@ -105,7 +105,7 @@ void Handle::select(int64_t task) {
 }
 
 // Adds a handle to the table and returns its sid.
-static int enter(std::unique_ptr<Handle>& handle) {
+static int enter(std::unique_ptr<SionHandle>& handle) {
   const UserLock users;
   const std::lock_guard lock(table_mutex);
   for (int tries = 0; tries < max_handles; ++tries) {
@@ -118,8 +118,8 @@ static int enter(std::unique_ptr<Handle>& handle) {
   throw Error(Code::io, "too many open handles (" + std::to_string(max_handles) + ")");
 }
 
-int add_handle(std::unique_ptr<Handle>& handle) {
-  Handle& added = *handle;
+int add_handle(std::unique_ptr<SionHandle>& handle) {
+  SionHandle& added = *handle;
   if (added.gate) watch(added.gate);
   const int sid = enter(handle);
   if (debugging(Subject::handles))
@@ -130,9 +130,9 @@ int add_handle(std::unique_ptr<Handle>& handle) {
   return sid;
 }
 
-std::unique_ptr<Handle> remove_handle(int sid) {
+std::unique_ptr<SionHandle> remove_handle(int sid) {
   if (static_cast<unsigned>(sid) >= static_cast<unsigned>(max_handles)) return nullptr;
-  std::unique_ptr<Handle> handle;
+  std::unique_ptr<SionHandle> handle;
   {
     const UserLock users;
     handle.reset(handle_table[sid].exchange(nullptr, std::memory_order_acq_rel));
@@ -146,8 +146,8 @@ std::unique_ptr<Handle> remove_handle(int sid) {
 // another thread is about to use.
 static std::array<std::atomic<const void*>, max_handles> handle_users;
 
-Handle& get_handle(int sid) {
-  Handle* handle = find_handle(sid);
+SionHandle& get_handle(int sid) {
+  SionHandle* handle = find_handle(sid);
   if (!handle) throw Error(Code::invalid_argument, "invalid file identifier " + std::to_string(sid));
   CallScope::occupy(handle_users[sid]);
   begin_call(*handle);
@@ -163,12 +163,12 @@ size_t bytes_of(size_t size, size_t nitems) {
   return bytes;
 }
 
-WriteStream& get_writer(Handle& handle) {
+WriteStream& get_writer(SionHandle& handle) {
   if (!handle.writer) throw Error(Code::wrong_mode, "'" + handle.path() + "' is open for reading");
   return *handle.writer;
 }
 
-ReadStream& get_reader(Handle& handle) {
+ReadStream& get_reader(SionHandle& handle) {
   if (!handle.reader) throw Error(Code::wrong_mode, "'" + handle.path() + "' is open for writing");
   return *handle.reader;
 }

@@ -39,20 +39,20 @@ struct Tables {
 // Family of calls that opened a handle; only the same family may close it.
 enum class OpenedBy : uint8_t { serial, parallel, mapped, duplicate };
 
-class Handle : private NonCopyable {
+class SionHandle : private NonCopyable {
  public:
   // Keeps `files` alive, because `opened` uses them. `mode` selects the type of the program's stream and
   // whether SIGTERM flushes the handle.
-  Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> opened, const OpenMode& mode)
-      : Handle(std::move(files), std::move(opened), nullptr, mode) {}
-  Handle(std::shared_ptr<Store> files, std::unique_ptr<Reader> opened, const OpenMode& mode)
-      : Handle(std::move(files), nullptr, std::move(opened), mode) {}
-  ~Handle();
+  SionHandle(std::shared_ptr<Store> files, std::unique_ptr<Writer> opened, const OpenMode& mode)
+      : SionHandle(std::move(files), std::move(opened), nullptr, mode) {}
+  SionHandle(std::shared_ptr<Store> files, std::unique_ptr<Reader> opened, const OpenMode& mode)
+      : SionHandle(std::move(files), nullptr, std::move(opened), mode) {}
+  ~SionHandle();
 
   // Windows of the fast path; never null. The window of the direction in which the file is not open is empty.
-  Window* out;
-  Window* in;
-  Window* out_records;  // key-value files in native byte order only
+  StreamWindow* out;
+  StreamWindow* in;
+  StreamWindow* out_records;  // key-value files in native byte order only
 
   const std::shared_ptr<Store> store;
   const std::unique_ptr<Writer> writes;  // exactly one of `writes` and `reads` is set
@@ -131,31 +131,31 @@ class Handle : private NonCopyable {
   }
 
  private:
-  Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> writer, std::unique_ptr<Reader> reader,
-         const OpenMode& mode);
+  SionHandle(std::shared_ptr<Store> files, std::unique_ptr<Writer> writer, std::unique_ptr<Reader> reader,
+             const OpenMode& mode);
   void open_windows();
 };
 
 // Adds a handle to the table and returns its sid. The table then owns the handle. If the table is full,
 // throws and leaves the handle with the caller.
-SHEAF_EXPORT int add_handle(std::unique_ptr<Handle>& handle);
+SHEAF_EXPORT int add_handle(std::unique_ptr<SionHandle>& handle);
 
 inline constexpr int max_handles = 1 << 16;
-extern SHEAF_EXPORT std::atomic<Handle*> handle_table[max_handles];
+extern SHEAF_EXPORT std::atomic<SionHandle*> handle_table[max_handles];
 
 // Returns the handle of a sid, or null if the sid is invalid. The function is inline because it is on the
 // fast path.
-inline Handle* find_handle(int sid) {
+inline SionHandle* find_handle(int sid) {
   if (static_cast<unsigned>(sid) >= static_cast<unsigned>(max_handles)) return nullptr;
   return handle_table[sid].load(std::memory_order_acquire);
 }
 
 // Removes a handle from the table and returns it; null if the sid is invalid.
-SHEAF_EXPORT std::unique_ptr<Handle> remove_handle(int sid);
+SHEAF_EXPORT std::unique_ptr<SionHandle> remove_handle(int sid);
 
 // Marks the start of a call on the handle, which lasts until its CallScope ends. Required in calls that do
 // not use get_handle().
-inline void begin_call(Handle& handle) {
+inline void begin_call(SionHandle& handle) {
   if (handle.gate) [[unlikely]]
     CallScope::enter(handle.gate);
 }
@@ -163,9 +163,9 @@ inline void begin_call(Handle& handle) {
 // Returns the handle after synchronizing it with the position of the program's stream, and starts the call.
 // Throws invalid_argument ("invalid file identifier") if the sid is invalid, and wrong_mode while another
 // thread is in a call on it.
-Handle& get_handle(int sid);
-WriteStream& get_writer(Handle& handle);  // throws wrong_mode
-ReadStream& get_reader(Handle& handle);
+SionHandle& get_handle(int sid);
+WriteStream& get_writer(SionHandle& handle);  // throws wrong_mode
+ReadStream& get_reader(SionHandle& handle);
 
 // Returns size * nitems; throws invalid_argument beyond 2^63.
 size_t bytes_of(size_t size, size_t nitems);

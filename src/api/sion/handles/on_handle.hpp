@@ -10,7 +10,7 @@ namespace sheaf::api {
 // Runs body(handle) after get_handle(). Returns `failure` if the sid is invalid or the call fails.
 template <class Result, class Body>
 Result on_handle(const char* function, int sid, Result failure, Body&& body) {
-  Handle* const h = find_handle(sid);
+  SionHandle* const h = find_handle(sid);
   const auto task = [h] { return h ? h->task() : -1; };
   return guarded(function, task, failure, [&]() -> Result { return body(get_handle(sid)); });
 }
@@ -18,7 +18,7 @@ Result on_handle(const char* function, int sid, Result failure, Body&& body) {
 // Runs a body without a result as on_handle() does. Returns SION_SUCCESS or SION_NOT_SUCCESS.
 template <class Body>
 int succeeds_on_handle(const char* function, int sid, Body&& body) {
-  return on_handle(function, sid, SION_NOT_SUCCESS, [&](Handle& handle) {
+  return on_handle(function, sid, SION_NOT_SUCCESS, [&](SionHandle& handle) {
     body(handle);
     return SION_SUCCESS;
   });
@@ -27,8 +27,8 @@ int succeeds_on_handle(const char* function, int sid, Body&& body) {
 // Runs body(handle) without get_handle(), for example to close it. Returns `invalid` if the sid is invalid.
 template <class Result, class Body>
 Result on_found_handle(const char* function, int sid, Result invalid, Result failure, Body&& body) {
-  Handle* const h = find_handle(sid);
-  if (!h) return on_handle(function, sid, invalid, [&](Handle&) { return invalid; });
+  SionHandle* const h = find_handle(sid);
+  if (!h) return on_handle(function, sid, invalid, [&](SionHandle&) { return invalid; });
   return guarded(function, h->task(), failure, [&]() -> Result { return body(*h); });
 }
 
@@ -36,7 +36,7 @@ Result on_found_handle(const char* function, int sid, Result invalid, Result fai
 // not settle the program's stream before the body.
 template <class Result, class Body>
 Result on_handle_to_write(const char* function, int sid, Result failure, Body&& body) {
-  return on_found_handle(function, sid, failure, failure, [&](Handle& handle) -> Result {
+  return on_found_handle(function, sid, failure, failure, [&](SionHandle& handle) -> Result {
     begin_call(handle);
     get_writer(handle);
     return body(handle);

@@ -10,8 +10,8 @@
 
 namespace sheaf::api {
 
-struct PlainStream::Link {
-  Handle* handle;  // null after the handle is closed
+struct PlainStream::StreamCookie {
+  SionHandle* handle;  // null after the handle is closed
   bool open = true;
 };
 
@@ -26,7 +26,7 @@ int errno_of(const std::optional<Error>& problem) {
 // handle is closed or `can` is false. Prints errors on stderr, because errno alone carries little
 // information.
 template <class Call>
-void serve(Handle* h, bool can, Call&& call) {
+void serve(SionHandle* h, bool can, Call&& call) {
   if (!h || !can) {
     errno = EBADF;
     return;
@@ -38,12 +38,12 @@ void serve(Handle* h, bool can, Call&& call) {
   errno = errno_of(problem);
 }
 
-int64_t position_of(Handle& h) {
+int64_t position_of(SionHandle& h) {
   if (h.through_library) return h.reader ? h.reader->bytes_read() : h.writer->bytes_written();
   return h.reader ? h.reader->file_position() : h.writer->file_position();
 }
 
-bool go_to(Handle& h, int64_t position) {
+bool go_to(SionHandle& h, int64_t position) {
   if (position < 0 || !h.reader) return false;
   if (h.through_library) return h.reader->seek_absolute(position);
   const layout::ChunkGeometry& chunks = h.reader->geometry();
@@ -52,7 +52,7 @@ bool go_to(Handle& h, int64_t position) {
                               (position - chunks.start) % chunks.skip);
 }
 
-void seek(Handle& h, off64_t& position, int whence) {
+void seek(SionHandle& h, off64_t& position, int whence) {
   const int64_t here = position_of(h);
   int64_t wanted = whence == SEEK_CUR ? here + position : position;
   if (whence == SEEK_END) {
@@ -65,10 +65,10 @@ void seek(Handle& h, off64_t& position, int whence) {
 
 }  // namespace
 
-PlainStream::PlainStream(Handle& handle) : link_(new Link{&handle}) {
+PlainStream::PlainStream(SionHandle& handle) : link_(new StreamCookie{&handle}) {
   cookie_io_functions_t calls{};
   calls.write = [](void* link, const char* data, size_t bytes) -> ssize_t {
-    Handle* const h = static_cast<Link*>(link)->handle;
+    SionHandle* const h = static_cast<StreamCookie*>(link)->handle;
     serve(h, h && h->writer, [&] {
       const std::span given(reinterpret_cast<const std::byte*>(data), bytes);
       h->append({}, given, [&] { h->writer->write(given); });
@@ -76,20 +76,20 @@ PlainStream::PlainStream(Handle& handle) : link_(new Link{&handle}) {
     return errno == 0 ? static_cast<ssize_t>(bytes) : 0;
   };
   calls.read = [](void* link, char* data, size_t bytes) -> ssize_t {
-    Handle* const h = static_cast<Link*>(link)->handle;
+    SionHandle* const h = static_cast<StreamCookie*>(link)->handle;
     size_t got = 0;
     serve(h, h && h->reader, [&] { got = h->reader->read({reinterpret_cast<std::byte*>(data), bytes}); });
     return errno == 0 ? static_cast<ssize_t>(got) : -1;
   };
   calls.seek = [](void* link, off64_t* position, int whence) -> int {
-    Handle* const h = static_cast<Link*>(link)->handle;
+    SionHandle* const h = static_cast<StreamCookie*>(link)->handle;
     const CallScope scope;
     if (h) begin_call(*h);
     errno = h ? errno_of(attempt([&] { seek(*h, *position, whence); })) : EBADF;
     return errno == 0 ? 0 : -1;
   };
   calls.close = [](void* cookie) -> int {
-    auto* const link = static_cast<Link*>(cookie);
+    auto* const link = static_cast<StreamCookie*>(cookie);
     link->open = false;
     if (!link->handle) delete link;
     return 0;
@@ -108,7 +108,7 @@ bool PlainStream::open() const { return link_->open; }
 
 void PlainStream::settle() {
   if (!link_->open) return;
-  Handle& h = *link_->handle;
+  SionHandle& h = *link_->handle;
   if (h.writer) {
     if (__fpending(stream_) == 0 || std::fflush(stream_) == 0) return;
     const Error lost(Code::io, "'" + h.path() + "': bytes that the program wrote to its stream are lost",

@@ -15,12 +15,12 @@
 
 namespace sheaf::api {
 
-class Handle;
+class SionHandle;
 
 class PlainStream : private NonCopyable {
  public:
   // `handle` must outlive the object. Throws io if memory is exhausted.
-  explicit PlainStream(Handle& handle);
+  explicit PlainStream(SionHandle& handle);
   // Closes the stream unless the program has closed it.
   ~PlainStream();
 
@@ -38,8 +38,8 @@ class PlainStream : private NonCopyable {
 
  private:
   FILE* stream_ = nullptr;
-  struct Link;
-  Link* link_;  // target of the stream's callbacks; lives until both are destroyed
+  struct StreamCookie;
+  StreamCookie* link_;  // target of the stream's callbacks; lives until both are destroyed
 };
 
 }  // namespace sheaf::api

@@ -21,7 +21,7 @@ namespace {
 std::atomic<bool> shutting{false};  // flushed gates remain shut
 }  // namespace
 
-Gate::Gate(Handle& handle) : handle_(&handle), path_(handle.path()) {}
+Gate::Gate(SionHandle& handle) : handle_(&handle), path_(handle.path()) {}
 
 bool Gate::enter() {
   for (;;) {
@@ -111,14 +111,14 @@ namespace {
 
 // Gates of the handles to flush. The object is never destroyed, because a signal may arrive while the process
 // exits.
-struct Watched {
+struct WatchedGates {
   std::mutex mutex;
   std::vector<std::shared_ptr<Gate>> gates;
 };
 
-Watched& watched() {
-  static Watched* const all = [] {
-    static auto* const made = new Watched;
+WatchedGates& watched() {
+  static WatchedGates* const all = [] {
+    static auto* const made = new WatchedGates;
     // Locks the mutex during a fork. Otherwise another thread could hold it, and the child would inherit a
     // mutex that no thread of the child unlocks.
     pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); }, [] { made->mutex.unlock(); });
@@ -133,12 +133,12 @@ std::vector<std::shared_ptr<Gate>> all_gates() {
 }
 
 // Flushes every handle once. A handle with an active call is flushed when the call ends. Returns the gates of
-// the handles that were not flushed within `patience`.
-std::vector<std::shared_ptr<Gate>> flush_within(std::chrono::milliseconds patience) {
+// the handles that were not flushed within `timeout`.
+std::vector<std::shared_ptr<Gate>> flush_within(std::chrono::milliseconds timeout) {
   std::vector<std::shared_ptr<Gate>> pending = all_gates();
   std::vector<uint64_t> since;
   for (const auto& gate : pending) since.push_back(gate->flushes());
-  const auto until = std::chrono::steady_clock::now() + patience;
+  const auto until = std::chrono::steady_clock::now() + timeout;
   for (;;) {
     size_t left = 0;
     for (size_t i = 0; i < pending.size(); ++i) {
@@ -169,7 +169,7 @@ void open_gates() {
 
 void watch(const std::shared_ptr<Gate>& gate) {
   const TermAction action{[] { attempt(flush_all); }, [] { attempt(open_gates); }, &CallScope::any};
-  Watched& all = watched();
+  WatchedGates& all = watched();
   {
     const std::lock_guard lock(all.mutex);
     all.gates.push_back(gate);
@@ -181,7 +181,7 @@ void watch(const std::shared_ptr<Gate>& gate) {
 }
 
 void no_longer_watch(const Gate& gate) {
-  Watched& all = watched();
+  WatchedGates& all = watched();
   const std::lock_guard lock(all.mutex);
   std::erase_if(all.gates, [&](const auto& g) { return g.get() == &gate; });
   if (all.gates.empty()) release_term();

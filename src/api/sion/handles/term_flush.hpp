@@ -19,11 +19,11 @@
 
 namespace sheaf::api {
 
-class Handle;
+class SionHandle;
 
 class Gate : private NonCopyable {
  public:
-  explicit Gate(Handle& handle);
+  explicit Gate(SionHandle& handle);
 
   // Enters the gate for a call of the program. Waits while a flush runs or the gate is shut. Returns false if
   // another thread is in a call, which is a program error.
@@ -42,14 +42,15 @@ class Gate : private NonCopyable {
   const std::string& path() const { return path_; }
 
  private:
-  enum State : uint32_t { free, called, wanted, flushing, shut, closed };
+  enum GateState : uint32_t { free, called, wanted, flushing, shut, closed };
   void flush_now();
   void end_flush();
   bool flush_apart();
 
   std::atomic<uint32_t> state_{free};  // wanted: called, with a flush requested for the end of the call
   std::atomic<uint64_t> flushes_{0};
-  Handle* handle_;  // accessed only in `called`, `wanted` and `flushing`, by the thread that set the state
+  SionHandle*
+      handle_;  // accessed only in `called`, `wanted` and `flushing`, by the thread that set the state
   const std::string path_;
   const int64_t process_ = forks();
 };

@@ -14,37 +14,38 @@ namespace {
 
 // How a number is converted.
 // - bytes: the byte order is reversed.
-// - is_signed, is_unsigned: the size of an integer may change as well.
+// - signed_integer, unsigned_integer: the size of an integer may change as well.
 // - extended: long double is also converted to IEEE quadruple precision, or back.
-enum class Kind : uint8_t { bytes, is_signed, is_unsigned, extended };
+enum class NumberKind : uint8_t { bytes, signed_integer, unsigned_integer, extended };
 // One number of a predefined type, with its sizes.
 struct Atom {
-  Kind kind = Kind::bytes;
+  NumberKind kind = NumberKind::bytes;
   int64_t native = 1;    // bytes in memory
   int64_t external = 1;  // bytes in the file
 };
 // The numbers of a predefined type: two for complex types and for pairs such as MPI_FLOAT_INT, otherwise one.
 struct Atoms {
   Atom first;
-  Atom second = {Kind::bytes, 0, 0};
+  Atom second = {NumberKind::bytes, 0, 0};
 
   int64_t external() const { return first.external + second.external; }
   bool is_byte() const { return first.native == 1 && external() == 1; }
 };
 
-constexpr Atom extended = {Kind::extended, sizeof(long double), 16};
+constexpr Atom extended = {NumberKind::extended, sizeof(long double), 16};
 
-Atom plain(int64_t size) { return {Kind::bytes, size, size}; }  // only the byte order changes
+Atom plain(int64_t size) { return {NumberKind::bytes, size, size}; }  // only the byte order changes
 
 Atoms atoms_of(MPI_Datatype leaf) {
   MPI_Count bytes = 0;
   PMPI_Type_size_x(leaf, &bytes);
   const int64_t size = bytes;
-  if (leaf == MPI_LONG) return {{Kind::is_signed, size, 4}};
-  if (leaf == MPI_UNSIGNED_LONG) return {{Kind::is_unsigned, size, 4}};
-  if (leaf == MPI_WCHAR) return {{Kind::is_unsigned, size, 2}};
-  if (leaf == MPI_C_BOOL || leaf == MPI_CXX_BOOL) return {{Kind::is_unsigned, size, 4}};
-  if (leaf == MPI_AINT || leaf == MPI_OFFSET || leaf == MPI_COUNT) return {{Kind::is_signed, size, 8}};
+  if (leaf == MPI_LONG) return {{NumberKind::signed_integer, size, 4}};
+  if (leaf == MPI_UNSIGNED_LONG) return {{NumberKind::unsigned_integer, size, 4}};
+  if (leaf == MPI_WCHAR) return {{NumberKind::unsigned_integer, size, 2}};
+  if (leaf == MPI_C_BOOL || leaf == MPI_CXX_BOOL) return {{NumberKind::unsigned_integer, size, 4}};
+  if (leaf == MPI_AINT || leaf == MPI_OFFSET || leaf == MPI_COUNT)
+    return {{NumberKind::signed_integer, size, 8}};
   if (leaf == MPI_LONG_DOUBLE) return {extended};
   if (leaf == MPI_C_LONG_DOUBLE_COMPLEX || leaf == MPI_CXX_LONG_DOUBLE_COMPLEX) return {extended, extended};
   for (MPI_Datatype const complex :
@@ -53,7 +54,7 @@ Atoms atoms_of(MPI_Datatype leaf) {
         MPI_2DOUBLE_PRECISION, MPI_COMPLEX8, MPI_COMPLEX16})
     if (leaf == complex) return {plain(size / 2), plain(size / 2)};
   const Atom index = plain(sizeof(int));
-  if (leaf == MPI_LONG_INT) return {{Kind::is_signed, sizeof(long), 4}, index};
+  if (leaf == MPI_LONG_INT) return {{NumberKind::signed_integer, sizeof(long), 4}, index};
   if (leaf == MPI_LONG_DOUBLE_INT) return {extended, index};
   for (MPI_Datatype const pair : {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_SHORT_INT})
     if (leaf == pair) return {plain(size - index.native), index};
@@ -93,23 +94,24 @@ void convert_integer(bool is_signed, const std::byte* from, int64_t from_size, s
 
 void atom_to_file(const Atom& atom, const std::byte* from, std::byte* to) {
   std::array<std::byte, 16> changed;
-  if (atom.kind == Kind::bytes) return reverse_copy(from, atom.external, to);
-  if (atom.kind == Kind::extended) {
+  if (atom.kind == NumberKind::bytes) return reverse_copy(from, atom.external, to);
+  if (atom.kind == NumberKind::extended) {
     long double value = 0;
     std::memcpy(&value, from, sizeof value);
     const auto quad = static_cast<__float128>(value);
     std::memcpy(changed.data(), &quad, sizeof quad);
   } else {
-    convert_integer(atom.kind == Kind::is_signed, from, atom.native, changed.data(), atom.external);
+    convert_integer(atom.kind == NumberKind::signed_integer, from, atom.native, changed.data(),
+                    atom.external);
   }
   reverse_copy(changed.data(), atom.external, to);
 }
 
 void atom_from_file(const Atom& atom, const std::byte* from, std::byte* to) {
   std::array<std::byte, 16> changed;
-  if (atom.kind == Kind::bytes) return reverse_copy(from, atom.external, to);
+  if (atom.kind == NumberKind::bytes) return reverse_copy(from, atom.external, to);
   reverse_copy(from, atom.external, changed.data());
-  if (atom.kind == Kind::extended) {
+  if (atom.kind == NumberKind::extended) {
     __float128 quad = 0;
     std::memcpy(&quad, changed.data(), sizeof quad);
     const auto value = static_cast<long double>(quad);
@@ -117,12 +119,12 @@ void atom_from_file(const Atom& atom, const std::byte* from, std::byte* to) {
     std::memcpy(to, &value, 10);  // the x87 extended format has 10 significant bytes
     return;
   }
-  convert_integer(atom.kind == Kind::is_signed, changed.data(), atom.external, to, atom.native);
+  convert_integer(atom.kind == NumberKind::signed_integer, changed.data(), atom.external, to, atom.native);
 }
 
 // Converts instances of a datatype from `from` to `to`, one predefined type after the other. If `writes` is
 // true, converts from memory to file representation, otherwise back.
-struct Walk {
+struct External32Converter {
   const std::byte* from;
   std::byte* to;
   int64_t left;  // remaining bytes in file representation; an incomplete type at the end is ignored
@@ -180,7 +182,7 @@ class External32 final : public Datarep {
     std::vector<std::byte> native(static_cast<size_t>(count * memory.size()));
     pack(user, memory, native);
     std::vector<std::byte> result(static_cast<size_t>(count * in_file(type).size()));
-    Walk walk{native.data(), result.data(), std::ssize(result), true};
+    External32Converter walk{native.data(), result.data(), std::ssize(result), true};
     walk.instances(type, count);
     return result;
   }
@@ -189,7 +191,7 @@ class External32 final : public Datarep {
                     int64_t count) const override {
     const layout::TypeMap memory = type_map(type);
     std::vector<std::byte> native(static_cast<size_t>(count * memory.size()));
-    Walk walk{bytes.data(), native.data(), std::ssize(bytes), false};
+    External32Converter walk{bytes.data(), native.data(), std::ssize(bytes), false};
     walk.instances(type, count);
     const int64_t filled = walk.to - native.data();
     unpack(std::span(native).first(static_cast<size_t>(filled)), user, memory);

@@ -52,7 +52,7 @@ using GetEnvelope = int(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Co
 using GetContents = int(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int[], MPI_Aint[],
                         MPI_Count[], MPI_Datatype[]);
 
-struct Envelope {
+struct TypeEnvelope {
   MPI_Count integers = 0;
   MPI_Count places = 0;
   MPI_Count counts = 0;
@@ -60,9 +60,9 @@ struct Envelope {
   int combiner = 0;
 };
 
-Envelope envelope_of(MPI_Datatype type) {
+TypeEnvelope envelope_of(MPI_Datatype type) {
   static auto* const get = reinterpret_cast<GetEnvelope*>(find_function("PMPI_Type_get_envelope_c"));
-  Envelope e;
+  TypeEnvelope e;
   if (get) {
     check_type(get(type, &e.integers, &e.places, &e.counts, &e.inner, &e.combiner));
     return e;
@@ -81,7 +81,7 @@ Contents::~Contents() {
 
 Contents::Contents(MPI_Datatype type) {
   static auto* const get = reinterpret_cast<GetContents*>(find_function("PMPI_Type_get_contents_c"));
-  const Envelope e = envelope_of(type);
+  const TypeEnvelope e = envelope_of(type);
   combiner = e.combiner;
   if (is_leaf(combiner)) return;
   std::vector<int> small(static_cast<size_t>(e.integers) + 1);

@@ -16,20 +16,20 @@ namespace {
 bool none_watched() { return watched_requests.load(std::memory_order_relaxed) == 0; }
 
 // A watched request in the list of a call.
-struct Listed {
+struct ListedRequest {
   int index;
   SharedOutcome outcome;
 };
 
-std::vector<Listed> watched_of(int count, const MPI_Request* requests) {
-  std::vector<Listed> found;
+std::vector<ListedRequest> watched_of(int count, const MPI_Request* requests) {
+  std::vector<ListedRequest> found;
   for (int i = 0; i < count; ++i)
     if (SharedOutcome outcome = find_outcome(requests[i])) found.push_back({i, std::move(outcome)});
   return found;
 }
 
-const Outcome* outcome_at(const std::vector<Listed>& watched, int index) {
-  for (const Listed& one : watched)
+const RequestOutcome* outcome_at(const std::vector<ListedRequest>& watched, int index) {
+  for (const ListedRequest& one : watched)
     if (one.index == index) return one.outcome.get();
   return nullptr;
 }
@@ -67,7 +67,7 @@ class Statuses {
         count_(count),
         statuses_(statuses == MPI_STATUSES_IGNORE ? nullptr : statuses) {}
 
-  void deliver(const Outcome& outcome, int position) {
+  void deliver(const RequestOutcome& outcome, int position) {
     const int code = outcome.deliver();
     if (outcome.result == MPI_SUCCESS) return;
     if (result_ == MPI_SUCCESS) {
@@ -102,12 +102,12 @@ template <class Complete>
 int complete_any(int count, const MPI_Request* requests, const int* index, const int* done,
                  Complete complete) {
   if (none_watched()) return complete();
-  const std::vector<Listed> watched = watched_of(count, requests);
+  const std::vector<ListedRequest> watched = watched_of(count, requests);
   if (watched.empty()) return complete();
   const WithoutErrors quiet;
   const int result = complete();
   if (result != MPI_SUCCESS || !*done) return result;
-  const Outcome* const outcome = outcome_at(watched, *index);
+  const RequestOutcome* const outcome = outcome_at(watched, *index);
   return outcome ? told(outcome->deliver()) : result;
 }
 
@@ -117,11 +117,11 @@ template <class Complete, class IsComplete>
 int complete_all(int count, const MPI_Request* requests, MPI_Status* statuses, Complete complete,
                  IsComplete is_complete) {
   if (none_watched()) return complete();
-  const std::vector<Listed> watched = watched_of(count, requests);
+  const std::vector<ListedRequest> watched = watched_of(count, requests);
   if (watched.empty()) return complete();
   const WithoutErrors quiet;
   Statuses all(complete(), count, statuses);
-  for (const Listed& one : watched)
+  for (const ListedRequest& one : watched)
     if (is_complete(one.index)) all.deliver(*one.outcome, one.index);
   return all.result();
 }
@@ -131,14 +131,14 @@ template <class Complete>
 int complete_some(int count, const MPI_Request* requests, const int* completed, const int* indices,
                   MPI_Status* statuses, Complete complete) {
   if (none_watched()) return complete();
-  const std::vector<Listed> watched = watched_of(count, requests);
+  const std::vector<ListedRequest> watched = watched_of(count, requests);
   if (watched.empty()) return complete();
   const WithoutErrors quiet;
   const int result = complete();
   if ((result != MPI_SUCCESS && !is_in_status(result)) || *completed == MPI_UNDEFINED) return result;
   Statuses some(result, *completed, statuses);
   for (int i = 0; i < *completed; ++i)
-    if (const Outcome* const outcome = outcome_at(watched, indices[i])) some.deliver(*outcome, i);
+    if (const RequestOutcome* const outcome = outcome_at(watched, indices[i])) some.deliver(*outcome, i);
   return some.result();
 }
 

@@ -14,7 +14,7 @@ uint64_t number_of(MPI_Request request) { return (uint64_t)request; }
 
 // The table of watched requests. Most requests that are looked up are not watched. Therefore each group of
 // request numbers has a counter of its watched requests; if it is 0, a lookup needs no lock.
-struct Watched {
+struct WatchedRequests {
   static constexpr size_t groups = 1024;
   static constexpr int group_bits = 10;
   static_assert(groups == size_t{1} << group_bits);
@@ -29,14 +29,14 @@ struct Watched {
   std::unordered_map<uint64_t, SharedOutcome> outcomes;
 };
 
-Watched& watched() {
-  static auto* const all = new Watched;  // requests may complete while the process ends
+WatchedRequests& watched() {
+  static auto* const all = new WatchedRequests;  // requests may complete while the process ends
   return *all;
 }
 
 }  // namespace
 
-int Outcome::deliver() const {
+int RequestOutcome::deliver() const {
   if (result == MPI_SUCCESS) return MPI_SUCCESS;
   remember_message(message, result);
   const FilePointer open = file.lock();
@@ -45,15 +45,15 @@ int Outcome::deliver() const {
 }
 
 void watch(const SharedOutcome& outcome) {
-  Watched& all = watched();
+  WatchedRequests& all = watched();
   const std::scoped_lock lock(all.mutex);
   all.outcomes[number_of(outcome->request)] = outcome;
   ++all.group(outcome->request);
   ++watched_requests;
 }
 
-void no_longer_watch(const Outcome& outcome) {
-  Watched& all = watched();
+void no_longer_watch(const RequestOutcome& outcome) {
+  WatchedRequests& all = watched();
   const std::scoped_lock lock(all.mutex);
   const auto found = all.outcomes.find(number_of(outcome.request));
   if (found == all.outcomes.end() || found->second.get() != &outcome) return;
@@ -63,7 +63,7 @@ void no_longer_watch(const Outcome& outcome) {
 }
 
 SharedOutcome find_outcome(MPI_Request request) {
-  Watched& all = watched();
+  WatchedRequests& all = watched();
   if (all.group(request).load(std::memory_order_relaxed) == 0) return nullptr;
   const std::scoped_lock lock(all.mutex);
   const auto found = all.outcomes.find(number_of(request));

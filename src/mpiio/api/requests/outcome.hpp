@@ -21,8 +21,8 @@
 namespace sheaf::mpiio {
 
 // Result of one nonblocking call. The thread that runs the call writes it before the request completes.
-struct Outcome {
-  std::weak_ptr<OpenFile> file;
+struct RequestOutcome {
+  std::weak_ptr<MpiFile> file;
   MPI_Request request = MPI_REQUEST_NULL;
   int64_t bytes = 0;
   int result = MPI_SUCCESS;  // error class
@@ -32,11 +32,11 @@ struct Outcome {
   // Calls the error handler of the file if the call failed. Returns the code, which the handler may change.
   int deliver() const;
 };
-using SharedOutcome = std::shared_ptr<Outcome>;
+using SharedOutcome = std::shared_ptr<RequestOutcome>;
 
 // Add and remove an entry of the table of watched requests. All calls on the table are thread-safe.
 void watch(const SharedOutcome& outcome);
-void no_longer_watch(const Outcome& outcome);  // no effect if not watched
+void no_longer_watch(const RequestOutcome& outcome);  // no effect if not watched
 // Returns the outcome of a watched request. Returns null for other requests, such as those of sends and
 // receives.
 SharedOutcome find_outcome(MPI_Request request);

@@ -9,7 +9,7 @@ namespace sheaf::mpiio {
 namespace {
 
 int query(void* state, MPI_Status* status) {
-  const Outcome* const outcome = static_cast<SharedOutcome*>(state)->get();
+  const RequestOutcome* const outcome = static_cast<SharedOutcome*>(state)->get();
   set_status(status, outcome->bytes);
   status->MPI_SOURCE = MPI_UNDEFINED;
   status->MPI_TAG = MPI_UNDEFINED;
@@ -31,7 +31,7 @@ int cancel(void*, int) { return MPI_SUCCESS; }  // a started transfer is always 
 
 MPI_Request start_request(const char* function, const FilePointer& file, Worker* worker,
                           std::function<int64_t()> job) {
-  const auto outcome = std::make_shared<Outcome>();
+  const auto outcome = std::make_shared<RequestOutcome>();
   auto owned = std::make_unique<SharedOutcome>(outcome);
   if (PMPI_Grequest_start(query, release, cancel, owned.get(), &outcome->request) != MPI_SUCCESS)
     throw MpiError(MPI_ERR_OTHER, "MPI_Grequest_start failed");

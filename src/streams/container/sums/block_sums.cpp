@@ -68,7 +68,7 @@ class CheckedRead {
       if (attempts >= 0) {
         std::this_thread::sleep_for(rest);
         rest *= 2;
-        attempt([&] { file_.renew(); });
+        attempt([&] { file_.revalidate(); });
         expected = read_sum(file_, sums_, block);
       }
       if (matches_again(place, expected)) return;

@@ -19,15 +19,15 @@ void RoomIndex::add(const format::ContainerRecord& record, int64_t place) {
 }
 
 void RoomIndex::sort() {
-  std::ranges::sort(rooms_, {}, &Room::place);
+  std::ranges::sort(rooms_, {}, &IndexedRoom::place);
   std::ranges::sort(slots_, {}, [](const Slots& one) { return std::tuple(one.room, one.first); });
 }
 
-RoomIndex::Found RoomIndex::find(int64_t place) const {
-  const auto next = std::ranges::upper_bound(rooms_, place, {}, &Room::place);
-  Found found{{}, next == rooms_.end() ? INT64_MAX : next->place};
+RoomIndex::RoomSums RoomIndex::find(int64_t place) const {
+  const auto next = std::ranges::upper_bound(rooms_, place, {}, &IndexedRoom::place);
+  RoomSums found{{}, next == rooms_.end() ? INT64_MAX : next->place};
   if (next == rooms_.begin()) return found;
-  const Room& room = *std::prev(next);
+  const IndexedRoom& room = *std::prev(next);
   found.sums.room = room.place;
   found.sums.end_at = room.end_at;
   const int64_t block = found.sums.block_at(place);

@@ -16,14 +16,14 @@ class RoomIndex {
   // Sorts the index. Must be called after the last add() and before find().
   void sort();
 
-  struct Found {
+  struct RoomSums {
     BlockSums sums;  // no room if the place has no checksums
     int64_t end;     // first place after `place` to which `sums` do not apply
   };
-  Found find(int64_t place) const;
+  RoomSums find(int64_t place) const;
 
  private:
-  struct Room {
+  struct IndexedRoom {
     int64_t place;
     int64_t end_at;
   };
@@ -33,8 +33,8 @@ class RoomIndex {
     int64_t count;
     int64_t at;
   };
-  std::vector<Room> rooms_;   // sorted by place
-  std::vector<Slots> slots_;  // sorted by room and first block
+  std::vector<IndexedRoom> rooms_;  // sorted by place
+  std::vector<Slots> slots_;        // sorted by room and first block
 };
 
 }  // namespace sheaf

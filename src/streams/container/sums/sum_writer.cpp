@@ -151,8 +151,8 @@ void SumWriter::settle(SharedOverwrite& over) {
   over.at.store(0);
 }
 
-void SumWriter::overwrite_block(const Target& target, SharedOverwrite& over, WriteParts parts, int64_t done,
-                                int64_t bytes, const std::function<void()>& write) {
+void SumWriter::overwrite_block(const OverwriteTarget& target, SharedOverwrite& over, WriteParts parts,
+                                int64_t done, int64_t bytes, const std::function<void()>& write) {
   auto& sums = memory_.as<SharedSums>(target.sums);
   const int64_t block = (target.place - sums.room) / summed_block;
   const int64_t place = sums.room + block * summed_block;
@@ -195,8 +195,8 @@ void SumWriter::write_all(SharedSums& sums, std::span<const Change> changes) {
   }
 }
 
-void SumWriter::overwrite(const Target& target, SharedOverwrite& over, WriteParts parts, int64_t done,
-                          int64_t bytes, const std::function<void()>& write) {
+void SumWriter::overwrite(const OverwriteTarget& target, SharedOverwrite& over, WriteParts parts,
+                          int64_t done, int64_t bytes, const std::function<void()>& write) {
   auto& sums = memory_.as<SharedSums>(target.sums);
   if (sums.room == 0) return write();
   if (target.length > 0) mend(sums, target.length);

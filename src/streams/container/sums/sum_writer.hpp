@@ -58,15 +58,16 @@ class SumWriter {
   // Completes an append after the length was written.
   static void after_append(SharedSums& sums, uint64_t end);
 
-  struct Target {
+  struct OverwriteTarget {
     uint64_t sums = 0;  // place of the piece's SharedSums
     int64_t length = 0;
     int64_t place = 0;
   };
   // Overwrites bytes of a piece and updates the checksums. Calls write(), which must write bytes [done, done
-  // + bytes) of the parts at Target::place. Target::length is the length of the piece if it may grow, else 0.
-  void overwrite(const Target& target, SharedOverwrite& over, WriteParts parts, int64_t done, int64_t bytes,
-                 const std::function<void()>& write);
+  // + bytes) of the parts at OverwriteTarget::place. OverwriteTarget::length is the length of the piece if it
+  // may grow, else 0.
+  void overwrite(const OverwriteTarget& target, SharedOverwrite& over, WriteParts parts, int64_t done,
+                 int64_t bytes, const std::function<void()>& write);
   // Writes the pending checksum of the overwritten block.
   void settle(SharedOverwrite& over);
 
@@ -93,7 +94,7 @@ class SumWriter {
   Change change_of(const SharedSums& sums, int64_t block, int64_t place, int64_t bytes) const;
   void look_before(const SharedSums& sums, Change& change);
   static void finish(Change& change, WriteParts parts, int64_t done);
-  void overwrite_block(const Target& target, SharedOverwrite& over, WriteParts parts, int64_t done,
+  void overwrite_block(const OverwriteTarget& target, SharedOverwrite& over, WriteParts parts, int64_t done,
                        int64_t bytes, const std::function<void()>& write);
   void write_word(int64_t at, uint64_t word) { words_.write_words(at, {&word, 1}); }
   void write_all(SharedSums& sums, std::span<const Change> changes);

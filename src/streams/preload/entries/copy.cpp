@@ -34,14 +34,14 @@ constinit Real<void(void* const*, int, int)> backtrace_symbols_fd{"backtrace_sym
 
 constexpr size_t piece = size_t{1} << 20;  // bytes
 
-using Room = std::unique_ptr<char, decltype(&free)>;
-Room room_of(size_t size) { return {static_cast<char*>(malloc(std::max<size_t>(size, 1))), free}; }
+using CopyBuffer = std::unique_ptr<char, decltype(&free)>;
+CopyBuffer room_of(size_t size) { return {static_cast<char*>(malloc(std::max<size_t>(size, 1))), free}; }
 
 // Copies up to `size` bytes. Returns the number of bytes copied, or -1 with errno. If `from_at` or `to_at` is
 // null, uses and advances the offset of that descriptor.
 ssize_t copy(int from, off64_t* from_at, int to, off64_t* to_at, size_t size) {
   const size_t room_size = std::min(size, piece);
-  const Room room = room_of(room_size);
+  const CopyBuffer room = room_of(room_size);
   if (!room) return failed(ENOMEM);
   size_t done = 0;
   while (done < size) {
@@ -112,7 +112,7 @@ ssize_t from_pipe(int from, int to, off64_t* to_at, size_t size, unsigned flags)
   if ((flags & SPLICE_F_NONBLOCK) && poll(&ready, 1, 0) == 0) return failed(EAGAIN);
   const int capacity = fcntl(from, F_GETPIPE_SZ);
   size = std::min(size, size_t(std::max(capacity, 1)));
-  const Room room = room_of(size);
+  const CopyBuffer room = room_of(size);
   if (!room) return failed(ENOMEM);
   const ssize_t got = read(from, room.get(), size);
   if (got <= 0) return got;

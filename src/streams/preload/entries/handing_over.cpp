@@ -12,17 +12,17 @@ namespace sheaf::posix {
 
 namespace {
 
-struct Answer {
+struct HandoverResult {
   int result, error;
 };
 
-struct Message {
-  Answer answer{-1, EIO};
+struct DescriptorMessage {
+  HandoverResult answer{-1, EIO};
   iovec data{&answer, sizeof answer};
   alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
   msghdr header{};
 
-  explicit Message(bool with_descriptor) {
+  explicit DescriptorMessage(bool with_descriptor) {
     header.msg_iov = &data;
     header.msg_iovlen = 1;
     if (!with_descriptor) return;
@@ -34,7 +34,7 @@ struct Message {
 }  // namespace
 
 void hand_over(int socket, int fd, int error) {
-  Message message(fd >= 0);
+  DescriptorMessage message(fd >= 0);
   message.answer = {fd, error};
   if (fd >= 0) {
     cmsghdr* const head = CMSG_FIRSTHDR(&message.header);
@@ -47,7 +47,7 @@ void hand_over(int socket, int fd, int error) {
 }
 
 int take_over(int socket, int flags) {
-  Message message(true);
+  DescriptorMessage message(true);
   ssize_t got = 0;
   while ((got = recvmsg(socket, &message.header, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) continue;
   real::close(socket);

@@ -59,13 +59,13 @@ size_t count(char* const* list) {
 
 // Memory for the variables that complete() adds. It is on the stack of the caller, because a child of
 // vfork(2) must not change other memory of its parent.
-struct Room {
+struct AddedVariables {
   char preload[2 * PATH_MAX];
   char holder[sizeof held + 12];
 };
 
 // Copies `given` into `result`, which has room for five more entries, and adds the variables for capturing.
-void complete(char* const* given, char** result, Room& room, bool same_process) {
+void complete(char* const* given, char** result, AddedVariables& room, bool same_process) {
   size_t n = 0;
   snprintf(room.preload, sizeof room.preload, "LD_PRELOAD=%s", own_library);
   for (; given && *given; ++given) {
@@ -107,7 +107,7 @@ void tell_if_static(const char* program, const char* name) {
 
 // Defines the environment for a new program. A macro, because the memory must be on the stack of the caller.
 #define SHEAF_ENVIRONMENT(given, same_process)                                         \
-  Room room;                                                                           \
+  AddedVariables room;                                                                 \
   auto** const with = static_cast<char**>(alloca((count(given) + 5) * sizeof(char*))); \
   const bool same = (same_process) && !borrows_memory();                               \
   hand_on_descriptors(same);                                                           \

@@ -20,15 +20,15 @@
 namespace sheaf::posix {
 
 // A file action handled by this library, in the order in which actions were added.
-struct Action {
+struct SpawnAction {
   const posix_spawn_file_actions_t* list;
-  enum class Kind { opens, changes_directory, closes } kind;
-  int number;      // opens: reserved descriptor, on /dev/null between spawns; closes: highest closed one
+  enum class FileActionKind { open, chdir, close } kind;
+  int number;      // open: reserved descriptor, on /dev/null between spawns; close: highest closed one
   int opened;      // descriptor of the opened file during a spawn; else -1
   pid_t spawning;  // process in which a spawn uses it; 0 if none
   int flags;
   mode_t mode;
-  Action* next;
+  SpawnAction* next;
   char path[PATH_MAX];  // path of the file or directory
 };
 
@@ -45,14 +45,14 @@ constinit Real<int(Actions*, int)> addfchdir{"posix_spawn_file_actions_addfchdir
 }  // namespace next
 
 constinit ForkMutex guard{Guards::spawns};  // guards the list of all actions; held briefly
-constinit Action* actions = nullptr;
+constinit SpawnAction* actions = nullptr;
 
 // Calls use(action) for the actions of a list while holding the guard.
 template <class Use>
 void each_of(const posix_spawn_file_actions_t* list, const Use& use) {
   const Inside inside;
   guard.lock();
-  for (Action* action = actions; action; action = action->next)
+  for (SpawnAction* action = actions; action; action = action->next)
     if (action->list == list) use(*action);
   guard.unlock();
 }
@@ -60,13 +60,13 @@ void each_of(const posix_spawn_file_actions_t* list, const Use& use) {
 void forget(const posix_spawn_file_actions_t* list) {
   const Inside inside;
   guard.lock();
-  for (Action** at = &actions; Action* const action = *at;) {
+  for (SpawnAction** at = &actions; SpawnAction* const action = *at;) {
     if (action->list != list) {
       at = &action->next;
       continue;
     }
     *at = action->next;
-    if (action->kind == Action::Kind::opens) close_own_descriptor(action->number);
+    if (action->kind == SpawnAction::FileActionKind::open) close_own_descriptor(action->number);
     free(action);
   }
   guard.unlock();
@@ -76,8 +76,8 @@ void forget(const posix_spawn_file_actions_t* list) {
 
 bool as_spawned(const posix_spawn_file_actions_t* list, const char* path, char (&whole)[PATH_MAX]) {
   char directory[PATH_MAX] = "";
-  each_of(list, [&](const Action& action) {
-    if (action.kind == Action::Kind::changes_directory) strcpy(directory, action.path);
+  each_of(list, [&](const SpawnAction& action) {
+    if (action.kind == SpawnAction::FileActionKind::chdir) strcpy(directory, action.path);
   });
   const bool counts = path[0] != '/' && directory[0];
   return size_t(snprintf(whole, PATH_MAX, "%s%s%s", counts ? directory : "", counts ? "/" : "", path)) <
@@ -87,15 +87,15 @@ bool as_spawned(const posix_spawn_file_actions_t* list, const char* path, char (
 namespace {
 
 // Adds an action. Returns 0 or an errno.
-int append(const posix_spawn_file_actions_t* list, Action::Kind kind, const char* path, int number = -1,
-           int flags = 0, mode_t mode = 0) {
+int append(const posix_spawn_file_actions_t* list, SpawnAction::FileActionKind kind, const char* path,
+           int number = -1, int flags = 0, mode_t mode = 0) {
   const Inside inside;
-  auto* const made = static_cast<Action*>(malloc(sizeof(Action)));
+  auto* const made = static_cast<SpawnAction*>(malloc(sizeof(SpawnAction)));
   if (!made) return ENOMEM;
   *made = {list, kind, number, -1, 0, flags, mode, nullptr, ""};
   snprintf(made->path, sizeof made->path, "%s", path);
   guard.lock();
-  Action** at = &actions;
+  SpawnAction** at = &actions;
   while (*at) at = &(*at)->next;
   *at = made;
   guard.unlock();
@@ -105,20 +105,20 @@ int append(const posix_spawn_file_actions_t* list, Action::Kind kind, const char
 // Returns the highest descriptor that the list closes so far; -1 if none.
 int highest_closed(const posix_spawn_file_actions_t* list) {
   int highest = -1;
-  each_of(list, [&](const Action& action) {
-    if (action.kind == Action::Kind::closes) highest = std::max(highest, action.number);
+  each_of(list, [&](const SpawnAction& action) {
+    if (action.kind == SpawnAction::FileActionKind::close) highest = std::max(highest, action.number);
   });
   return highest;
 }
 
 int note_closed(const posix_spawn_file_actions_t* list, int up_to) {
   bool noted = false;
-  each_of(list, [&](Action& action) {
-    if (action.kind != Action::Kind::closes) return;
+  each_of(list, [&](SpawnAction& action) {
+    if (action.kind != SpawnAction::FileActionKind::close) return;
     action.number = std::max(action.number, up_to);
     noted = true;
   });
-  return noted ? 0 : append(list, Action::Kind::closes, "", up_to);
+  return noted ? 0 : append(list, SpawnAction::FileActionKind::close, "", up_to);
 }
 
 bool watches() { return !is_inside() && !rules().empty() && !borrows_memory(); }
@@ -137,7 +137,7 @@ int add_open(posix_spawn_file_actions_t* list, int fd, const char* path, int fla
     return next::addopen(list, fd, path, flags, mode);
   }
   int error = posix_spawn_file_actions_adddup2(list, kept, fd);
-  if (error == 0) error = append(list, Action::Kind::opens, whole, kept, flags, mode);
+  if (error == 0) error = append(list, SpawnAction::FileActionKind::open, whole, kept, flags, mode);
   if (error != 0) close_own_descriptor(kept);
   return error;
 }
@@ -145,10 +145,10 @@ int add_open(posix_spawn_file_actions_t* list, int fd, const char* path, int fla
 int change_directory(posix_spawn_file_actions_t* list, const char* path) {
   char whole[PATH_MAX];
   if (!as_spawned(list, path, whole)) return ENAMETOOLONG;
-  return append(list, Action::Kind::changes_directory, whole);
+  return append(list, SpawnAction::FileActionKind::chdir, whole);
 }
 
-int open_for_spawn(Action& action) {
+int open_for_spawn(SpawnAction& action) {
   action.opened = open_name(AT_FDCWD, action.path, action.flags | O_CLOEXEC, action.mode);
   if (action.opened < 0) return errno;
   return real::dup3(action.opened, action.number, O_CLOEXEC) < 0 ? errno : 0;
@@ -156,7 +156,7 @@ int open_for_spawn(Action& action) {
 
 // Closes the file that was opened for the child. Keeps the process locks on that file, because the program
 // itself has not closed a descriptor.
-void close_after_spawn(Action& action) {
+void close_after_spawn(SpawnAction& action) {
   const Inside inside;
   if (action.opened >= 0) {
     if (const int nothing = real::open("/dev/null", O_RDONLY | O_CLOEXEC, 0); nothing >= 0) {
@@ -171,10 +171,10 @@ void close_after_spawn(Action& action) {
 
 // Reserves the actions of the list for one spawn and stores them in `taken`. Returns false if another thread
 // of this process uses the list.
-bool take(const posix_spawn_file_actions_t* list, std::vector<Action*>& taken) {
+bool take(const posix_spawn_file_actions_t* list, std::vector<SpawnAction*>& taken) {
   bool free = true;
-  each_of(list, [&](Action& action) {
-    if (action.kind != Action::Kind::opens) return;
+  each_of(list, [&](SpawnAction& action) {
+    if (action.kind != SpawnAction::FileActionKind::open) return;
     // Only the first action of a list is checked; its state is that of the whole list.
     free = free && (!taken.empty() || action.spawning != getpid());
     if (!free) return;
@@ -189,16 +189,16 @@ bool take(const posix_spawn_file_actions_t* list, std::vector<Action*>& taken) {
 SpawnOpens::SpawnOpens(const posix_spawn_file_actions_t* list) noexcept {
   if (!list || !watches()) return;
   while (!take(list, actions_)) sched_yield();
-  for (Action* const action : actions_)
+  for (SpawnAction* const action : actions_)
     if (error_ == 0) error_ = open_for_spawn(*action);
 }
 
 SpawnOpens::~SpawnOpens() {
   const int error = errno;
-  for (Action* const action : actions_) close_after_spawn(*action);
+  for (SpawnAction* const action : actions_) close_after_spawn(*action);
   const Inside inside;
   guard.lock();
-  for (Action* const action : actions_) action->spawning = 0;
+  for (SpawnAction* const action : actions_) action->spawning = 0;
   guard.unlock();
   errno = error;
 }

@@ -12,7 +12,7 @@
 
 namespace sheaf::posix {
 
-struct Action;
+struct SpawnAction;
 
 // Opens the files of a list of actions for the duration of one spawn. A second spawn with the same list waits
 // until the first has ended. Must not be used within an Inside (streams/preload/inside.hpp).
@@ -26,7 +26,7 @@ class SpawnOpens {
   int error() const { return error_; }
 
  private:
-  std::vector<Action*> actions_;
+  std::vector<SpawnAction*> actions_;
   int error_ = 0;
 };
 

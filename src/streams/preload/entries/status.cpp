@@ -32,17 +32,17 @@ constinit Real<long(const char*, int)> pathconf{"pathconf"};
 constinit Real<long(int, int)> fpathconf{"fpathconf"};
 }  // namespace next
 
-enum class Found { nothing, yes, bad };
+enum class PathLookup { none, captured, error };
 
-// Finds the captured file `path` and stores its place and status. Returns `bad` with errno if the file exists
-// but the call must fail.
-Found found_at(int at, const char* path, Place& place, std::optional<StreamStatus>& status) {
-  if (!find_place(at, path, place)) return Found::nothing;
+// Finds the captured file `path` and stores its place and status. Returns `error` with errno if the file
+// exists but the call must fail.
+PathLookup found_at(int at, const char* path, Place& place, std::optional<StreamStatus>& status) {
+  if (!find_place(at, path, place)) return PathLookup::none;
   const Inside inside;
   status = status_at(place);
-  if (!status) return Found::nothing;
+  if (!status) return PathLookup::none;
   if (place.slash) errno = ENOTDIR;
-  return place.slash ? Found::bad : Found::yes;
+  return place.slash ? PathLookup::error : PathLookup::captured;
 }
 
 // Finds the captured file that the symbolic link `path` refers to, and stores its place and status. Called
@@ -69,9 +69,9 @@ int stat_captured(int at, const char* path, int flags, struct stat& found, bool&
   Place place;
   std::optional<StreamStatus> status;
   captured = true;
-  const Found what = found_at(at, path, place, status);
-  if (what == Found::bad) return -1;
-  if (what == Found::nothing) {
+  const PathLookup what = found_at(at, path, place, status);
+  if (what == PathLookup::error) return -1;
+  if (what == PathLookup::none) {
     const int result = library();
     const bool follow = !(flags & AT_SYMLINK_NOFOLLOW);
     captured = result != 0 && follow && found_behind(at, path, place, status);
@@ -148,7 +148,7 @@ int access_name(int at, const char* path, bool follow, int mode, const Library& 
 // system. Returns false for other files.
 bool directory_of(const char* path, Place& place) {
   std::optional<StreamStatus> status;
-  if (found_at(AT_FDCWD, path, place, status) != Found::yes) return false;
+  if (found_at(AT_FDCWD, path, place, status) != PathLookup::captured) return false;
   place.path[place.directory().empty() ? 1 : place.directory().size()] = '\0';
   return true;
 }

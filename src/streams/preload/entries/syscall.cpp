@@ -31,8 +31,8 @@ Value as(long argument) {
   return reinterpret_cast<Value>(argument);
 }
 
-using Text = const char*;
-using Parts = const iovec*;
+using CString = const char*;
+using IovecArray = const iovec*;
 
 struct OpenHow {  // same as open_how of linux/openat2.h
   unsigned long flags, mode, resolve;
@@ -52,17 +52,17 @@ std::optional<long> by_descriptor(long number, const long* a) {
     case SYS_pwrite64:
       return pwrite64(fd, as<void*>(a[1]), size_t(a[2]), a[3]);
     case SYS_readv:
-      return readv(fd, as<Parts>(a[1]), int(a[2]));
+      return readv(fd, as<IovecArray>(a[1]), int(a[2]));
     case SYS_writev:
-      return writev(fd, as<Parts>(a[1]), int(a[2]));
+      return writev(fd, as<IovecArray>(a[1]), int(a[2]));
     case SYS_preadv:
-      return preadv64(fd, as<Parts>(a[1]), int(a[2]), a[3]);
+      return preadv64(fd, as<IovecArray>(a[1]), int(a[2]), a[3]);
     case SYS_pwritev:
-      return pwritev64(fd, as<Parts>(a[1]), int(a[2]), a[3]);
+      return pwritev64(fd, as<IovecArray>(a[1]), int(a[2]), a[3]);
     case SYS_preadv2:
-      return preadv64v2(fd, as<Parts>(a[1]), int(a[2]), a[3], int(a[5]));
+      return preadv64v2(fd, as<IovecArray>(a[1]), int(a[2]), a[3], int(a[5]));
     case SYS_pwritev2:
-      return pwritev64v2(fd, as<Parts>(a[1]), int(a[2]), a[3], int(a[5]));
+      return pwritev64v2(fd, as<IovecArray>(a[1]), int(a[2]), a[3], int(a[5]));
     case SYS_lseek:
       return lseek64(fd, a[1], int(a[2]));
     case SYS_close:
@@ -110,58 +110,58 @@ std::optional<long> by_name(long number, const long* a) {
   const int at = int(a[0]);
   switch (number) {
     case SYS_openat:
-      return openat64(at, as<Text>(a[1]), int(a[2]), mode_t(a[3]));
+      return openat64(at, as<CString>(a[1]), int(a[2]), mode_t(a[3]));
     case SYS_openat2: {
       const auto& how = *as<const OpenHow*>(a[2]);
       if (how.resolve != 0) return std::nullopt;
-      return openat64(at, as<Text>(a[1]), int(how.flags), mode_t(how.mode));
+      return openat64(at, as<CString>(a[1]), int(how.flags), mode_t(how.mode));
     }
     case SYS_newfstatat:
-      return fstatat(at, as<Text>(a[1]), as<struct stat*>(a[2]), int(a[3]));
+      return fstatat(at, as<CString>(a[1]), as<struct stat*>(a[2]), int(a[3]));
     case SYS_statx:
-      return statx(at, as<Text>(a[1]), int(a[2]), unsigned(a[3]), as<struct statx*>(a[4]));
+      return statx(at, as<CString>(a[1]), int(a[2]), unsigned(a[3]), as<struct statx*>(a[4]));
     case SYS_faccessat:
-      return faccessat(at, as<Text>(a[1]), int(a[2]), 0);
+      return faccessat(at, as<CString>(a[1]), int(a[2]), 0);
     case SYS_faccessat2:
-      return faccessat(at, as<Text>(a[1]), int(a[2]), int(a[3]));
+      return faccessat(at, as<CString>(a[1]), int(a[2]), int(a[3]));
     case SYS_unlinkat:
-      return unlinkat(at, as<Text>(a[1]), int(a[2]));
+      return unlinkat(at, as<CString>(a[1]), int(a[2]));
 #ifdef SYS_renameat
     case SYS_renameat:
-      return renameat(at, as<Text>(a[1]), int(a[2]), as<Text>(a[3]));
+      return renameat(at, as<CString>(a[1]), int(a[2]), as<CString>(a[3]));
 #endif
     case SYS_fchmodat:
-      return fchmodat(at, as<Text>(a[1]), mode_t(a[2]), 0);
+      return fchmodat(at, as<CString>(a[1]), mode_t(a[2]), 0);
     case SYS_utimensat:
-      return a[1] ? utimensat(at, as<Text>(a[1]), as<const timespec*>(a[2]), int(a[3]))
+      return a[1] ? utimensat(at, as<CString>(a[1]), as<const timespec*>(a[2]), int(a[3]))
                   : futimens(at, as<const timespec*>(a[2]));
     case SYS_renameat2:
-      return renameat2(at, as<Text>(a[1]), int(a[2]), as<Text>(a[3]), unsigned(a[4]));
+      return renameat2(at, as<CString>(a[1]), int(a[2]), as<CString>(a[3]), unsigned(a[4]));
     case SYS_linkat:
-      return linkat(at, as<Text>(a[1]), int(a[2]), as<Text>(a[3]), int(a[4]));
+      return linkat(at, as<CString>(a[1]), int(a[2]), as<CString>(a[3]), int(a[4]));
     case SYS_mkdirat:
-      return mkdirat(at, as<Text>(a[1]), mode_t(a[2]));
+      return mkdirat(at, as<CString>(a[1]), mode_t(a[2]));
     case SYS_truncate:
-      return truncate64(as<Text>(a[0]), a[1]);
+      return truncate64(as<CString>(a[0]), a[1]);
 #ifdef SYS_open  // older architectures
     case SYS_open:
-      return open64(as<Text>(a[0]), int(a[1]), mode_t(a[2]));
+      return open64(as<CString>(a[0]), int(a[1]), mode_t(a[2]));
     case SYS_creat:
-      return creat64(as<Text>(a[0]), mode_t(a[1]));
+      return creat64(as<CString>(a[0]), mode_t(a[1]));
     case SYS_stat:
-      return stat(as<Text>(a[0]), as<struct stat*>(a[1]));
+      return stat(as<CString>(a[0]), as<struct stat*>(a[1]));
     case SYS_lstat:
-      return lstat(as<Text>(a[0]), as<struct stat*>(a[1]));
+      return lstat(as<CString>(a[0]), as<struct stat*>(a[1]));
     case SYS_access:
-      return access(as<Text>(a[0]), int(a[1]));
+      return access(as<CString>(a[0]), int(a[1]));
     case SYS_unlink:
-      return unlink(as<Text>(a[0]));
+      return unlink(as<CString>(a[0]));
     case SYS_rename:
-      return rename(as<Text>(a[0]), as<Text>(a[1]));
+      return rename(as<CString>(a[0]), as<CString>(a[1]));
     case SYS_rmdir:
-      return rmdir(as<Text>(a[0]));
+      return rmdir(as<CString>(a[0]));
     case SYS_mkdir:
-      return mkdir(as<Text>(a[0]), mode_t(a[1]));
+      return mkdir(as<CString>(a[0]), mode_t(a[1]));
     case SYS_dup2:
       return dup2(at, int(a[1]));
 #endif

@@ -13,7 +13,7 @@ namespace sheaf::posix {
 
 namespace {
 
-using Text = const wchar_t*;
+using WideString = const wchar_t*;
 
 namespace next {
 constinit Real<wint_t(FILE*)> fgetwc{"fgetwc"}, fgetwc_unlocked{"fgetwc_unlocked"};
@@ -22,11 +22,11 @@ constinit Real<wint_t(wint_t, FILE*)> ungetwc{"ungetwc"};
 constinit Real<wchar_t*(wchar_t*, int, FILE*)> fgetws{"fgetws"}, fgetws_unlocked{"fgetws_unlocked"};
 constinit Real<wchar_t*(wchar_t*, size_t, int, FILE*)> fgetws_chk{"__fgetws_chk"},
     fgetws_unlocked_chk{"__fgetws_unlocked_chk"};
-constinit Real<int(Text, FILE*)> fputws{"fputws"}, fputws_unlocked{"fputws_unlocked"};
+constinit Real<int(WideString, FILE*)> fputws{"fputws"}, fputws_unlocked{"fputws_unlocked"};
 constinit Real<int(FILE*, int)> fwide{"fwide"};
-constinit Real<int(FILE*, Text, va_list)> vfwprintf{"vfwprintf"}, vfwscanf{"vfwscanf"},
+constinit Real<int(FILE*, WideString, va_list)> vfwprintf{"vfwprintf"}, vfwscanf{"vfwscanf"},
     isoc99_vfwscanf{"__isoc99_vfwscanf"}, isoc23_vfwscanf{"__isoc23_vfwscanf"};
-constinit Real<int(FILE*, int, Text, va_list)> vfwprintf_chk{"__vfwprintf_chk"};
+constinit Real<int(FILE*, int, WideString, va_list)> vfwprintf_chk{"__vfwprintf_chk"};
 }  // namespace next
 
 // Performs a wide-character call: returns ours() for a wide stream of this library, `refused` for a byte
@@ -34,7 +34,7 @@ constinit Real<int(FILE*, int, Text, va_list)> vfwprintf_chk{"__vfwprintf_chk"};
 template <class Result, class Ours, class Library>
 Result answer(FILE* stream, Result refused, Ours&& ours, Library&& library) {
   switch (widen(stream)) {
-    case Width::of_the_library:
+    case Width::c_library:
       return library();
     case Width::bytes:
       return refused;
@@ -54,7 +54,7 @@ wint_t put(wchar_t c, FILE* stream, const Real<wint_t(wchar_t, FILE*)>& library)
       stream, wint_t{WEOF}, [&] { return put_wide(c, stream); }, [&] { return library(c, stream); });
 }
 
-int put_text(Text text, FILE* stream, const Real<int(Text, FILE*)>& library) {
+int put_text(WideString text, FILE* stream, const Real<int(WideString, FILE*)>& library) {
   return answer(
       stream, EOF, [&] { return put_wide_text(text, stream); }, [&] { return library(text, stream); });
 }
@@ -70,9 +70,9 @@ int print(FILE* stream, const OnStream& library) {
       stream, -1, [&] { return print_wide(stream, library); }, [&] { return library(stream); });
 }
 
-using Scan = Real<int(FILE*, Text, va_list)>;
+using Scan = Real<int(FILE*, WideString, va_list)>;
 
-int scan(FILE* stream, Text format, va_list arguments, const Scan& library) {
+int scan(FILE* stream, WideString format, va_list arguments, const Scan& library) {
   const OnStream one = [&](FILE* from) {
     va_list again;
     va_copy(again, arguments);
@@ -84,11 +84,11 @@ int scan(FILE* stream, Text format, va_list arguments, const Scan& library) {
       stream, EOF, [&] { return scan_wide(stream, one); }, [&] { return one(stream); });
 }
 
-int print_to(FILE* stream, Text format, va_list arguments) {
+int print_to(FILE* stream, WideString format, va_list arguments) {
   return print(stream, [&](FILE* to) { return next::vfwprintf(to, format, arguments); });
 }
 
-int print_checked(FILE* stream, int flag, Text format, va_list arguments) {
+int print_checked(FILE* stream, int flag, WideString format, va_list arguments) {
   return print(stream, [&](FILE* to) { return next::vfwprintf_chk(to, flag, format, arguments); });
 }
 

@@ -166,7 +166,7 @@ void each_captured_below(std::string_view directory, const Below& visit) {
     });
 }
 
-void list_directory(std::string_view directory, const Entry& visit) noexcept {
+void list_directory(std::string_view directory, const EntryVisitor& visit) noexcept {
   errno_of([&] {
     std::set<std::string> seen;
     for (const Rule& rule : rules()) {

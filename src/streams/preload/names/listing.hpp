@@ -22,9 +22,9 @@ using Below = std::function<void(const Rule&, const ContainerSet&, std::string_v
 // (streams/preload/inside.hpp). Throws errors of reading sets.
 void each_captured_below(std::string_view directory, const Below& visit);
 
-using Entry = std::function<void(std::string_view last, uint64_t number)>;
+using EntryVisitor = std::function<void(std::string_view last, uint64_t number)>;
 // Calls visit(last component, number) for each captured file directly in `directory`, a canonical path. Must
 // be called within an Inside.
-void list_directory(std::string_view directory, const Entry& visit) noexcept;
+void list_directory(std::string_view directory, const EntryVisitor& visit) noexcept;
 
 }  // namespace sheaf::posix

@@ -71,17 +71,17 @@ std::pair<uint64_t, uint64_t> copy_out(const ContainerSet::Leaving& from, const 
   throw os_error("cannot rename", temporary, why);
 }
 
-enum class There { nothing, file, directory };
+enum class There { none, file, directory };
 There plain_at(int at, const char* name) {
   struct stat status;
-  if (fstatat(at, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return There::nothing;
+  if (fstatat(at, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return There::none;
   return S_ISDIR(status.st_mode) ? There::directory : There::file;
 }
 
 int rename_within(ContainerSet& set, const Place& from, const Place& to, int at, const char* name,
                   unsigned flags) {
   const There plain = plain_at(at, name);
-  if (plain != There::nothing && (flags & RENAME_NOREPLACE)) return EEXIST;
+  if (plain != There::none && (flags & RENAME_NOREPLACE)) return EEXIST;
   if (plain == There::directory) return EISDIR;
   bool there = false;
   const int error =
@@ -217,7 +217,7 @@ int move_captured(const Place& from, const Place* to_place, int at, const char* 
   if (to_place && to_place->slash) return failed(ENOTDIR);
   const bool within = to_place && std::string_view(from.match.set) == to_place->match.set;
   if (exchanges) {
-    if (plain_at(at, to) != There::nothing) return failed(EINVAL);
+    if (plain_at(at, to) != There::none) return failed(EINVAL);
     if (!within) return failed(to_place ? EINVAL : ENOENT);
     const int error = exchange_within(*set, from.match.name, to_place->match.name);
     return error == 0 ? 0 : failed(error);
@@ -228,7 +228,7 @@ int move_captured(const Place& from, const Place* to_place, int at, const char* 
   }
   if (*to && to[strlen(to) - 1] == '/') return failed(ENOTDIR);
   const There plain = plain_at(at, to);
-  if (plain != There::nothing && (flags & RENAME_NOREPLACE)) return failed(EEXIST);
+  if (plain != There::none && (flags & RENAME_NOREPLACE)) return failed(EEXIST);
   if (plain == There::directory) return failed(EISDIR);
   const auto other = to_place ? set_at(to_place->match.set, false) : nullptr;
   const int error = other ? move_across(*set, from, *other, *to_place, flags) : move_away(*set, from, at, to);
@@ -248,7 +248,7 @@ int move_to_plain(const Place& place) noexcept {
 
 int take_in(int from_at, const char* from, const Place& to, unsigned flags) noexcept {
   if (flags & ~unsigned(RENAME_NOREPLACE)) return hand_on;
-  if (plain_at(AT_FDCWD, to.path) != There::nothing || !may_change_in(to)) return hand_on;
+  if (plain_at(AT_FDCWD, to.path) != There::none || !may_change_in(to)) return hand_on;
   const int fd = real::openat(from_at, from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
   if (fd < 0) return hand_on;
   struct stat status;

@@ -25,7 +25,7 @@ namespace {
 
 // Cached canonical path of a directory that this thread has used in a name. A cache hit saves three system
 // calls per name.
-struct Known {
+struct KnownDirectory {
   uint32_t generation = 0;  // 0: empty entry
   uint16_t given_size = 0, canonical_size = 0;
   bool apart = false;           // hosts may cache the directory independently
@@ -39,7 +39,8 @@ struct Known {
   char canonical[300];
 };
 constexpr size_t known_directories = 8;
-thread_local constinit Known known[known_directories] __attribute__((tls_model("initial-exec"))) = {};
+thread_local constinit KnownDirectory known[known_directories]
+    __attribute__((tls_model("initial-exec"))) = {};
 constinit std::atomic<uint32_t> generation{1};
 
 size_t hash_of(std::string_view text) {
@@ -92,7 +93,7 @@ struct Directory {
 // Returns whether `path`, relative to `fd`, still names `directory`. If `path` is empty, checks the directory
 // that `fd` is open on. Compares only device and inode number, so the kernel need not query a file server for
 // size and times.
-bool is_directory(int fd, const char* path, const Known& directory) {
+bool is_directory(int fd, const char* path, const KnownDirectory& directory) {
   struct statx now;
   const int flags = AT_STATX_DONT_SYNC | (*path ? 0 : AT_EMPTY_PATH);
   return statx(fd, path, flags, STATX_INO, &now) == 0 &&
@@ -102,14 +103,14 @@ bool is_directory(int fd, const char* path, const Known& directory) {
 // Closes the cached descriptors of an ending thread. Destructors of the thread that run later may cache new
 // ones.
 void close_folders(void*) {
-  for (Known& entry : known)
+  for (KnownDirectory& entry : known)
     if (const int fd = entry.folder.exchange(-1); fd >= 0) close_own_descriptor(fd);
 }
 constinit ThreadKey threads_with_folders(close_folders);
 
 // Caches `fd` until this thread ends or the entry is reused, and returns `fd`. If memory is too short to
 // register the thread for close_folders(), closes `fd` and returns -1.
-int keep_folder(Known& entry, int fd) {
+int keep_folder(KnownDirectory& entry, int fd) {
   if (fd >= 0 && !threads_with_folders.get() && !threads_with_folders.set(known)) {
     close_own_descriptor(fd);
     fd = -1;
@@ -128,7 +129,7 @@ int64_t milliseconds() {
 // the kernel, which updates it on renames and removals on this host. To detect changes by other hosts,
 // returns false if the path was last looked up more than one second ago. File system clients usually cache
 // names for as long.
-bool is_still_named(const Known& entry, int fd) {
+bool is_still_named(const KnownDirectory& entry, int fd) {
   constexpr int64_t kept_for = 1000;
   if (!entry.straight || milliseconds() - entry.walked > kept_for) return false;
   char link[40], room[sizeof entry.canonical];
@@ -137,7 +138,7 @@ bool is_still_named(const Known& entry, int fd) {
   return n == entry.canonical_size && memcmp(room, entry.canonical, size_t(n)) == 0;
 }
 
-bool is_still(Known& entry, const char* path, int* folder) {
+bool is_still(KnownDirectory& entry, const char* path, int* folder) {
   if (path[0] != '/' && entry.current != hash_of_current()) return false;
   if (!folder || !entry.apart) return is_directory(AT_FDCWD, path, entry);
   *folder = entry.folder.load();
@@ -155,8 +156,9 @@ bool is_still(Known& entry, const char* path, int* folder) {
 // or 0 if `given` is no directory. Uses a cached path only if `given` still names the same directory, because
 // another process may have changed a symbolic link.
 size_t canonical_of(int at, Directory given, char* room, size_t size, dev_t& device, int* folder) {
-  const bool keep = at == AT_FDCWD && given.size < sizeof(Known::given);
-  Known* const entry = keep ? &known[hash_of({given.path, given.size}) % known_directories] : nullptr;
+  const bool keep = at == AT_FDCWD && given.size < sizeof(KnownDirectory::given);
+  KnownDirectory* const entry =
+      keep ? &known[hash_of({given.path, given.size}) % known_directories] : nullptr;
   if (entry && entry->generation == generation.load(std::memory_order_relaxed) &&
       entry->given_size == given.size && memcmp(entry->given, given.path, given.size) == 0) {
     if (is_still(*entry, given.path, folder)) {

@@ -22,13 +22,13 @@ namespace {
 constexpr size_t max_rules = 64;
 constexpr size_t max_text = 64 << 10;  // bytes of all rules together
 
-struct Table {
+struct RuleTable {
   std::array<Rule, max_rules> rules;
   size_t n = 0;
   std::array<char, max_text> text;
   size_t used = 0;
 };
-constinit Table table{};
+constinit RuleTable table{};
 constinit std::atomic<int> ready{0};  // 0: not read, 1: being read, 2: read
 
 void complain(std::string_view entry, const char* why) {

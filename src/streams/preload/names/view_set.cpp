@@ -13,28 +13,28 @@ namespace sheaf::posix {
 
 namespace {
 
-struct Look {
+struct ViewAttributes {
   uint32_t mode = 0444;
   int64_t modified = 0;  // nanoseconds since 1970
 };
 
-struct Shown {
+struct ViewContents {
   mount::Tree tree;
-  std::vector<Look> looks;  // one for each multifile of the tree
+  std::vector<ViewAttributes> looks;  // one for each multifile of the tree
 };
-using View = std::shared_ptr<const Shown>;
+using SharedViewContents = std::shared_ptr<const ViewContents>;
 
 [[noreturn]] void refuse(const std::string& path) { throw os_error("cannot write", path, EROFS); }
 
-Look look_of(const std::string& path) {
+ViewAttributes look_of(const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return {};
   return {status.st_mode & 0444, nanoseconds(status.st_mtim)};
 }
 
-StreamStatus status_of(const Shown& view, const mount::Node& node) {
-  const mount::Facts facts = node.streams->facts(node.stream);
-  const Look& look = view.looks[node.multifile];
+StreamStatus status_of(const ViewContents& view, const mount::TreeNode& node) {
+  const mount::StreamFacts facts = node.streams->facts(node.stream);
+  const ViewAttributes& look = view.looks[node.multifile];
   StreamStatus status;
   status.number = node.number;
   status.size = facts.size;
@@ -45,7 +45,7 @@ StreamStatus status_of(const Shown& view, const mount::Node& node) {
 
 class ViewStream final : public ContainerStream {
  public:
-  ViewStream(View view, const mount::Node& node)
+  ViewStream(SharedViewContents view, const mount::TreeNode& node)
       : view_(std::move(view)), node_(node), reader_(node.streams->open(node.stream)) {}
 
   size_t read(std::span<std::byte> data, int64_t offset) override {
@@ -72,14 +72,15 @@ class ViewStream final : public ContainerStream {
     return offset >= 0 && offset < reader_->size() ? std::optional(found) : std::nullopt;
   }
 
-  const View view_;
-  const mount::Node node_;
-  const std::unique_ptr<mount::Reader> reader_;
+  const SharedViewContents view_;
+  const mount::TreeNode node_;
+  const std::unique_ptr<mount::ReadableStream> reader_;
 };
 
 class ViewSet final : public ContainerSet {
  public:
-  ViewSet(View view, std::string directory) : view_(std::move(view)), path_(std::move(directory)) {}
+  ViewSet(SharedViewContents view, std::string directory)
+      : view_(std::move(view)), path_(std::move(directory)) {}
 
   const std::string& path() const override { return path_; }
   std::shared_ptr<ContainerStream> open_stream(std::string_view name, const StreamOpening& opening) override {
@@ -114,13 +115,13 @@ class ViewSet final : public ContainerSet {
     if (folder && folder->is_folder())
       list_folder(folder->number, std::string(prefix.substr(0, slash + 1)), prefix, visit);
   }
-  void refresh() override {}
+  void revalidate() override {}
   bool shared() override { return false; }
 
  private:
   // Returns the file or folder with the path `name`; nullopt if it does not exist.
-  std::optional<mount::Node> node(std::string_view name) const {
-    std::optional<mount::Node> found = view_->tree.at(mount::Tree::root);
+  std::optional<mount::TreeNode> node(std::string_view name) const {
+    std::optional<mount::TreeNode> found = view_->tree.at(mount::Tree::root);
     while (found && found->is_folder() && !name.empty()) {
       const size_t end = std::min(name.find('/'), name.size());
       found = view_->tree.find(found->number, name.substr(0, end));
@@ -128,7 +129,7 @@ class ViewSet final : public ContainerSet {
     }
     return name.empty() ? found : std::nullopt;
   }
-  std::optional<mount::Node> find(std::string_view name) const {
+  std::optional<mount::TreeNode> find(std::string_view name) const {
     const auto found = node(name);
     return found && !found->is_folder() ? found : std::nullopt;
   }
@@ -151,7 +152,7 @@ class ViewSet final : public ContainerSet {
     }
   }
 
-  const View view_;
+  const SharedViewContents view_;
   const std::string path_;
 };
 
@@ -160,15 +161,15 @@ class ViewSet final : public ContainerSet {
 std::shared_ptr<ContainerSet> open_view(Store& store, const std::string& directory,
                                         const std::vector<std::string>& paths) {
   const auto silent = [](const std::string&, const std::string&) {};  // `sheaf run` has printed the messages
-  std::vector<mount::Source> all;
-  std::vector<Look> looks;
+  std::vector<mount::StreamSource> all;
+  std::vector<ViewAttributes> looks;
   for (const std::string& path : paths) {
     const auto sources = mount::sources_of(store, path, Checking::on, true, silent);
     all.insert(all.end(), sources.begin(), sources.end());
     looks.resize(all.size(), look_of(mount::file_behind(store, path)));
   }
-  return std::make_shared<ViewSet>(std::make_shared<Shown>(Shown{mount::tree_of(all), std::move(looks)}),
-                                   directory);
+  return std::make_shared<ViewSet>(
+      std::make_shared<ViewContents>(ViewContents{mount::tree_of(all), std::move(looks)}), directory);
 }
 
 }  // namespace sheaf::posix

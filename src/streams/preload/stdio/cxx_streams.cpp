@@ -13,12 +13,12 @@ namespace {
 // The standard streams of C++, with their symbols. They belong to the libstdc++ of the program, not to the
 // copy that is linked into this library. This file relies only on the object layout, which is part of the
 // binary interface of libstdc++.
-struct Shown {
+struct StandardStream {
   int fd;
   bool wide;
   const char* name;
 };
-constexpr Shown streams[] = {
+constexpr StandardStream streams[] = {
     {0, false, "_ZSt3cin"}, {1, false, "_ZSt4cout"}, {2, false, "_ZSt4cerr"}, {2, false, "_ZSt4clog"},
     {0, true, "_ZSt4wcin"}, {1, true, "_ZSt5wcout"}, {2, true, "_ZSt5wcerr"}, {2, true, "_ZSt5wclog"},
 };
@@ -38,7 +38,7 @@ void* buffer_of(void* stream, bool reads) {
 }  // namespace
 
 void show_cxx_streams(int fd, FILE* old, FILE* made) noexcept {
-  for (const Shown& one : streams) {
+  for (const StandardStream& one : streams) {
     if (one.fd != fd) continue;
     void* const stream = dlsym(RTLD_DEFAULT, one.name);
     auto* const table = static_cast<char*>(dlsym(RTLD_DEFAULT, one.wide ? wide_buffer : narrow_buffer));

@@ -26,36 +26,36 @@ namespace {
 constexpr int unbuffered = 0x2, by_lines = 0x200, no_reads = 0x4, no_writes = 0x8, putting = 0x800,
               appending = 0x1000;
 
-struct Stream {
+struct StdioStream {
   int fd;
   FILE* file;
   int orientation = 0;  // as in fwide(3); not updated by byte reads and writes
 };
 
 constinit ForkMutex lock{Guards::streams};
-std::vector<Stream*>& all() {
-  static auto* const streams = new std::vector<Stream*>;
+std::vector<StdioStream*>& all() {
+  static auto* const streams = new std::vector<StdioStream*>;
   return *streams;
 }
 
-Stream* find(FILE* file) {
+StdioStream* find(FILE* file) {
   const Inside inside;
   const std::lock_guard guard(lock);
   const auto at =
-      std::find_if(all().begin(), all().end(), [file](const Stream* one) { return one->file == file; });
+      std::find_if(all().begin(), all().end(), [file](const StdioStream* one) { return one->file == file; });
   return at == all().end() ? nullptr : *at;
 }
 
 // Calls this library's own read(), because the descriptor may refer to a plain file by now.
 ssize_t read_stream(void* cookie, char* data, size_t size) {
-  return read(static_cast<Stream*>(cookie)->fd, data, size);
+  return read(static_cast<StdioStream*>(cookie)->fd, data, size);
 }
 
 // Returns the number of bytes written, which is less than `size` on error. fopencookie(3) forbids -1.
 ssize_t write_stream(void* cookie, const char* data, size_t size) {
   size_t done = 0;
   while (done < size) {
-    const ssize_t n = write(static_cast<Stream*>(cookie)->fd, data + done, size - done);
+    const ssize_t n = write(static_cast<StdioStream*>(cookie)->fd, data + done, size - done);
     if (n <= 0) break;
     done += size_t(n);
   }
@@ -63,14 +63,14 @@ ssize_t write_stream(void* cookie, const char* data, size_t size) {
 }
 
 int seek_stream(void* cookie, off64_t* offset, int whence) {
-  const off64_t place = lseek64(static_cast<Stream*>(cookie)->fd, *offset, whence);
+  const off64_t place = lseek64(static_cast<StdioStream*>(cookie)->fd, *offset, whence);
   if (place < 0) return -1;
   *offset = place;
   return 0;
 }
 
 int close_stream(void* cookie) {
-  auto* const stream = static_cast<Stream*>(cookie);
+  auto* const stream = static_cast<StdioStream*>(cookie);
   {
     const Inside inside;
     const std::lock_guard guard(lock);
@@ -123,7 +123,7 @@ void go_to_end(int fd, const StreamMode& mode) {
 }
 
 FILE* make_stream(int fd, const StreamMode& mode) {
-  auto* const stream = new (std::nothrow) Stream{fd, nullptr, 0};
+  auto* const stream = new (std::nothrow) StdioStream{fd, nullptr, 0};
   if (!stream) return errno = ENOMEM, nullptr;
   const cookie_io_functions_t functions{read_stream, write_stream, seek_stream, close_stream};
   stream->file = fopencookie(stream, mode.words, functions);
@@ -142,7 +142,7 @@ FILE* make_stream(int fd, const StreamMode& mode) {
 bool is_ours(FILE* stream) noexcept { return find(stream) != nullptr; }
 
 int orient_stream(FILE* file, int mode) {
-  Stream* const stream = find(file);
+  StdioStream* const stream = find(file);
   if (!stream) return 0;
   const bool bytes = (file->_flags & putting) || file->_IO_read_end != file->_IO_read_base;
   if (stream->orientation == 0) stream->orientation = bytes || mode < 0 ? -1 : int(mode > 0);
@@ -154,7 +154,7 @@ void give_back_unread() noexcept {
   errno_of([&] {
     const Inside inside;
     const std::lock_guard guard(lock);
-    for (const Stream* const one : all()) files.push_back(one->file);
+    for (const StdioStream* const one : all()) files.push_back(one->file);
   });
   for (FILE* const file : files) {
     if (ftrylockfile(file) != 0) continue;  // skip a stream that a blocked reader has locked
@@ -164,7 +164,7 @@ void give_back_unread() noexcept {
 }
 
 FILE* reopen_stream(FILE* file, const char* path, const StreamMode& mode) {
-  Stream* const stream = find(file);
+  StdioStream* const stream = find(file);
   if (!stream) return errno = EBADF, nullptr;
   fflush(file);
   const int wanted = stream->fd;
@@ -182,7 +182,7 @@ FILE* reopen_stream(FILE* file, const char* path, const StreamMode& mode) {
 }
 
 FILE* renew_stream(FILE* file, const StreamMode& mode) {
-  Stream* const stream = find(file);
+  StdioStream* const stream = find(file);
   if (!stream) return errno = EBADF, nullptr;
   go_to_end(stream->fd, mode);
   __fpurge(file);

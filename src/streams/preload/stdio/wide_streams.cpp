@@ -25,10 +25,10 @@ constinit Real<FILE*(int, const char*)> fdopen{"fdopen"};
 constexpr size_t first_scanned = 4096;             // bytes passed to the first scan
 constexpr size_t max_scanned = size_t{256} << 20;  // maximum bytes passed to a scan
 
-class Locked : private NonCopyable {
+class StdioLockGuard : private NonCopyable {
  public:
-  explicit Locked(FILE* stream) : stream_(stream) { flockfile(stream_); }
-  ~Locked() { funlockfile(stream_); }
+  explicit StdioLockGuard(FILE* stream) : stream_(stream) { flockfile(stream_); }
+  ~StdioLockGuard() { funlockfile(stream_); }
 
  private:
   FILE* const stream_;
@@ -85,12 +85,12 @@ bool scan_bytes(const std::vector<char>& bytes, size_t n, const OnStream& scan, 
 }  // namespace
 
 Width widen(FILE* stream) {
-  if (stream->_mode >= 0 || !is_ours(stream)) return Width::of_the_library;
+  if (stream->_mode >= 0 || !is_ours(stream)) return Width::c_library;
   return orient_stream(stream, 1) > 0 ? Width::wide : Width::bytes;
 }
 
 wint_t get_wide(FILE* stream) {
-  const Locked lock(stream);
+  const StdioLockGuard lock(stream);
   mbstate_t state{};
   for (bool begun = false;; begun = true) {
     const int c = getc_unlocked(stream);
@@ -104,13 +104,13 @@ wint_t get_wide(FILE* stream) {
 }
 
 wint_t put_wide(wchar_t c, FILE* stream) {
-  const Locked lock(stream);
+  const StdioLockGuard lock(stream);
   return put_characters(&c, 1, stream) ? wint_t(c) : WEOF;
 }
 
 wint_t put_back_wide(wint_t c, FILE* stream) {
   if (c == WEOF) return WEOF;
-  const Locked lock(stream);
+  const StdioLockGuard lock(stream);
   char bytes[MB_LEN_MAX];
   mbstate_t state{};
   size_t size = wcrtomb(bytes, wchar_t(c), &state);
@@ -122,7 +122,7 @@ wint_t put_back_wide(wint_t c, FILE* stream) {
 
 wchar_t* get_wide_line(wchar_t* room, int n, FILE* stream) {
   if (n <= 0) return nullptr;
-  const Locked lock(stream);
+  const StdioLockGuard lock(stream);
   int used = 0;
   while (used < n - 1) {
     const wint_t c = get_wide(stream);
@@ -136,7 +136,7 @@ wchar_t* get_wide_line(wchar_t* room, int n, FILE* stream) {
 }
 
 int put_wide_text(const wchar_t* text, FILE* stream) {
-  const Locked lock(stream);
+  const StdioLockGuard lock(stream);
   return put_characters(text, wcslen(text), stream) ? 1 : EOF;
 }
 
@@ -151,7 +151,7 @@ int print_wide(FILE* stream, const OnStream& print) {
   errno = error;
   bool good = false;
   {
-    const Locked lock(stream);
+    const StdioLockGuard lock(stream);
     good = put_characters(text, n, stream);
   }
   const int why = errno;
@@ -163,7 +163,7 @@ int print_wide(FILE* stream, const OnStream& print) {
 // Calls `scan` on a stream of the C library that holds the bytes after the current position. If the scan
 // reaches their end, repeats it with more bytes. Then advances the position by the bytes consumed.
 int scan_wide(FILE* stream, const OnStream& scan) {
-  const Locked lock(stream);
+  const StdioLockGuard lock(stream);
   const off64_t begin = ftello64(stream);
   if (begin < 0) return EOF;
   Scanned done;

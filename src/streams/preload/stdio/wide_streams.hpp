@@ -10,7 +10,7 @@
 
 namespace sheaf::posix {
 
-enum class Width { of_the_library, bytes, wide };
+enum class Width { c_library, bytes, wide };
 
 // Returns how wide-character calls on the stream must be handled: by the C library if the stream is not one
 // of this library, else as on a byte stream or as on a wide one. A stream already used for bytes accepts no
