@@ -13,6 +13,7 @@
 # make tarball   a relocatable archive in dist/, and a test of it
 # make recipes-test   runs the recipes of Spack, EasyBuild and conda, and tests the tools flavour that they install
 # make capture-test   LAMMPS, OpenFOAM, Quantum ESPRESSO, GROMACS and other programs of Debian with captured and with plain files (docs/capture.md)
+# make without-streams-test   builds and tests an installation with SHEAF_STREAMS=OFF
 # make slurm-test   the Slurm commands of docs/adopting.md, on a Slurm of this machine; root only
 # make release-test [RELEASE_PARTS="deb deb-test"]   before a release: packages, archive, recipes, Slurm, arm64 and s390x under
 #             emulation, every MPI; takes two to three hours on two cores
@@ -122,7 +123,10 @@ deb-test:
 tarball: deps
 	@JOBS=$(JOBS) packaging/tarball.sh build-tarball dist
 
-.PHONY: recipes-test foreign-test slurm-test release-test
+.PHONY: recipes-test foreign-test slurm-test release-test without-streams-test
+without-streams-test: deps
+	@JOBS=$(JOBS) python3 -B tests/packaging/build_without_streams.py
+
 # The Slurm commands of docs/adopting.md, on a Slurm of this machine; root only.
 slurm-test: build
 	@scripts/install-deps.sh slurm
@@ -137,7 +141,7 @@ foreign-test: build
 	@code=0; for arch in arm64 s390x; do JOBS=$(JOBS) scripts/foreign.sh $$arch $(BUILD) || code=1; done; exit $$code
 
 # Continues after a failed part, and fails at the end. `deb` builds the packages that `deb-test` tests.
-RELEASE_PARTS ?= deb deb-test tarball recipes-test slurm-test foreign-test mpi-test
+RELEASE_PARTS ?= deb deb-test tarball recipes-test without-streams-test slurm-test foreign-test mpi-test
 release-test: build
 	@failed=""; for part in $(RELEASE_PARTS); do \
 	  $(MAKE) --no-print-directory $$part && echo "release-test: $$part passed" || failed="$$failed $$part"; done; \
@@ -182,4 +186,4 @@ format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' ':!*frozen*' ':!tests/packaging/snippets' | xargs clang-format-16 -i
 
 clean:
-	@rm -rf build build-dev build-openmpi build-mpich build-asan build-tsan build-release build-fuzz build-mpis build-deb build-tarball build-foreign build-recipes build-wheel build-python build-torch dist compile_commands.json
+	@rm -rf build build-dev build-openmpi build-mpich build-asan build-tsan build-release build-fuzz build-mpis build-deb build-tarball build-foreign build-recipes build-without-streams build-wheel build-python build-torch dist compile_commands.json

@@ -1,5 +1,8 @@
 # The core: all of Sheaf that needs no MPI. cmake/Modules.cmake lists its folders.
 sheaf_sources(core_sources ${SHEAF_CORE_FOLDERS} ${SHEAF_STREAMS_FOLDERS} ${SHEAF_SION_FOLDERS})
+if(NOT SHEAF_STREAMS)
+  list(FILTER core_sources EXCLUDE REGEX "/api/sion/sets\\.cpp$")
+endif()
 list(FILTER core_sources EXCLUDE REGEX "_mpi\\.cpp$|/omp\\.cpp$")  # compiled into the libraries of the families of the C interface
 
 # Parts that a statically linked program includes only if it uses them (packaging/archive.sh).

@@ -19,6 +19,16 @@ set(SHEAF_MPIIO_FOLDERS mpiio/api mpiio/api/datatype mpiio/api/requests sfio/mpi
 set(SHEAF_MOUNT_FOLDERS cli/mount)
 set(SHEAF_CLI_FOLDERS cli cli/about cli/classic cli/command_line cli/json cli/named cli/programs cli/stripe)
 
+# SHEAF_STREAMS: named streams, captured files and mounted directories. Without them, streams/absent and cli/absent
+# stand in for the module (docs/building.md).
+option(SHEAF_STREAMS "Named streams, sheaf run, libsheaf_posix and sheaf mount" ON)
+if(NOT SHEAF_STREAMS)
+  set(SHEAF_STREAMS_FOLDERS streams/absent)
+  set(SHEAF_VIEW_FOLDERS "")
+  list(REMOVE_ITEM SHEAF_CLI_FOLDERS cli/named)
+  list(APPEND SHEAF_CLI_FOLDERS cli/absent)
+endif()
+
 # sheaf_sources(VARIABLE FOLDER...): the C++ files of these folders.
 function(sheaf_sources variable)
   list(TRANSFORM ARGN REPLACE "(.+)" "${SHEAF_SOURCE_DIR}/\\1/*.cpp")

@@ -4,7 +4,7 @@
 # library.
 include(CheckCXXSymbolExists)
 check_cxx_symbol_exists(__GLIBC__ "features.h" SHEAF_GLIBC)
-if(NOT SHEAF_GLIBC)
+if(NOT SHEAF_GLIBC OR NOT SHEAF_STREAMS)
   return()
 endif()
 sheaf_sources(posix_sources ${SHEAF_VIEW_FOLDERS} ${SHEAF_POSIX_FOLDERS})
