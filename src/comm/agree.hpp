@@ -4,6 +4,7 @@
 // throw. No task leaves a collective call early, so no task waits for one that has left.
 #pragma once
 
+#include <cerrno>
 #include <exception>
 #include <new>
 #include <optional>
@@ -29,8 +30,8 @@ std::optional<Error> attempt(Part&& part) {
     } catch (const std::exception& e) {
       return Error(Code::io, e.what());
     }
-  } catch (const std::bad_alloc&) {           // thrown by `part` or by building the message
-    return Error(Code::io, "out of memory");  // short enough for the string's inline buffer
+  } catch (const std::bad_alloc&) {                   // thrown by `part` or by building the message
+    return Error(Code::io, "out of memory", ENOMEM);  // short enough for the string's inline buffer
   }
 }
 

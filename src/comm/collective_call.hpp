@@ -6,8 +6,10 @@
 // memory. Its files are as after a kill of all tasks.
 #pragma once
 
+#include <cerrno>
 #include <new>
 
+#include "base/error.hpp"
 #include "base/export.hpp"
 #include "comm/comm.hpp"
 
@@ -27,6 +29,18 @@ auto collective_call(const JobEnd& end, const char* call, Body&& body) {
     return body();
   } catch (const std::bad_alloc&) {
     if (end.now) end_without_memory(end, call);
+    throw;
+  }
+}
+
+// Runs a part of a collective call in which only the threads of this process agree, like collective_call().
+// If they have agreed that memory ran out, the other processes do not know, and the job ends, too.
+template <class Body>
+auto call_of_one_process(const JobEnd& end, const char* call, Body&& body) {
+  try {
+    return collective_call(end, call, body);
+  } catch (const Error& e) {
+    if (e.errno_value() == ENOMEM && end.now) end_without_memory(end, call);
     throw;
   }
 }

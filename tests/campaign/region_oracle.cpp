@@ -15,6 +15,7 @@ void Regions::attempt(int64_t offset, std::span<const std::byte> data) {
     Byte& byte = bytes_.at(static_cast<size_t>(offset) + i);
     if (byte.possible.empty()) byte.possible.push_back(byte.accepted);
     byte.possible.push_back(data[i]);
+    byte.unsure.push_back(data[i]);
   }
 }
 
@@ -23,6 +24,7 @@ void Regions::accept(int64_t offset, std::span<const std::byte> data) {
   for (size_t i = 0; i < data.size(); ++i) {
     Byte& byte = bytes_.at(static_cast<size_t>(offset) + i);
     byte.accepted = data[i];
+    byte.unsure.clear();
     byte.is_lacking = false;
   }
   for (size_t i = 0; i < static_cast<size_t>(offset) + data.size() && !data.empty(); ++i)
@@ -37,7 +39,8 @@ void Regions::lack(int64_t offset, std::span<const std::byte> data) {
 void Regions::commit() {
   if (stopped_) return;
   for (Byte& byte : bytes_) {
-    byte.possible.clear();
+    byte.possible = byte.unsure;  // bytes of failed calls may have been synced, too
+    if (!byte.possible.empty()) byte.possible.push_back(byte.accepted);
     byte.is_safe = byte.exists;
   }
 }

@@ -36,6 +36,7 @@ class Regions {
   struct Byte {
     std::byte accepted{};               // value of the last successful call
     std::vector<std::byte> possible{};  // value at the last sync, and all values written since
+    std::vector<std::byte> unsure{};    // values that calls have tried to write since the last successful one
     bool exists = false;                // the file extends beyond this byte
     bool is_safe = false;               // the file extended beyond this byte at the last sync
     bool is_lacking = false;            // part of a failed call that was not repeated

@@ -93,5 +93,18 @@ TEST(Unwritten, MemoryIsBounded) {
   EXPECT_EQ(told(bytes), "");
 }
 
+TEST(Unwritten, AWriteOfUnknownBytesIsMissingUntilTheFileIsEmptied) {
+  UnwrittenBytes bytes;
+  bytes.add_unknown();
+  bytes.remove(0, 1 << 20);
+  ASSERT_TRUE(bytes.problem("a", 3));
+  EXPECT_EQ(bytes.problem("a", 3)->errno_value(), ENOMEM);
+  EXPECT_EQ(told(bytes), "'a': bytes of task 3 are missing: a write ran out of memory");
+  bytes.cut(1);
+  EXPECT_NE(told(bytes), "");
+  bytes.cut(0);
+  EXPECT_EQ(told(bytes), "");
+}
+
 }  // namespace
 }  // namespace sheaf::exchange

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
+#include "comm/collective_call.hpp"
 #include "comm/helpers.hpp"
 #include "comm/mpi/constants.hpp"
 #include "comm/mpi/mpi_calls.hpp"
@@ -112,58 +113,12 @@ class MpiComm final : public Comm, private NonCopyable {
 
   Gathered gather(std::span<const std::byte> mine, int root) override {
     check_root(root, size_);
-    Gathered result;
-    if (mpi::MpiBarrier* tasks = host_barrier(); tasks && tasks->gather(mine, result, root)) return result;
-    if (rank_ == root) result.sizes.resize(static_cast<size_t>(size_));
-    const int64_t length = std::ssize(mine);
-    with_retries("MPI_Igather", [&](MPI_Request* request) {
-      return MPI_Igather(&length, 1, MPI_INT64_T, result.sizes.data(), 1, MPI_INT64_T, root, comm(), request);
-    });
-    result.bytes.resize(static_cast<size_t>(result.offsets().back()));
-    std::vector<Outgoing> outgoing;
-    std::vector<Incoming> incoming;
-    if (rank_ != root) add_messages(outgoing, root, mine);
-    const auto receive_buffers = result.receive_buffers();
-    for (size_t task = 0; task < receive_buffers.size(); ++task)
-      if (static_cast<int>(task) != root)
-        add_messages(incoming, static_cast<int>(task), receive_buffers[task]);
-    if (rank_ == root) std::ranges::copy(mine, receive_buffers[static_cast<size_t>(root)].begin());
-    move_pieces(outgoing, incoming);
-    return result;
+    return collective_call(job_end(), "gather", [&] { return gather_at(mine, root); });
   }
 
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
     check_root(root, size_);
-    const bool is_root = rank_ == root;
-    // The root reports inconsistent pieces to all tasks as length -1, so that every task throws and none
-    // waits for it.
-    Gathered refusal;
-    if (is_root && !is_consistent(pieces, size_)) refusal.sizes.assign(static_cast<size_t>(size_), -1);
-    const Gathered& given = refusal.sizes.empty() ? pieces : refusal;
-    int64_t length = 0;
-    std::vector<std::byte> mine;
-    mpi::MpiBarrier* const tasks = host_barrier();
-    const bool met = tasks && tasks->scatter(given, length, mine, root);
-    if (!met)
-      with_retries("MPI_Iscatter", [&](MPI_Request* request) {
-        return MPI_Iscatter(is_root ? given.sizes.data() : nullptr, 1, MPI_INT64_T, &length, 1, MPI_INT64_T,
-                            root, comm(), request);
-      });
-    if (length < 0) throw Error(Code::invalid_argument, "the pieces to scatter do not match their sizes");
-    if (met) return mine;
-    mine.resize(static_cast<size_t>(length));
-    std::vector<Outgoing> outgoing;
-    std::vector<Incoming> incoming;
-    if (is_root) {
-      const auto all = pieces.pieces();
-      for (size_t task = 0; task < all.size(); ++task)
-        if (static_cast<int>(task) != root) add_messages(outgoing, static_cast<int>(task), all[task]);
-      std::ranges::copy(all[static_cast<size_t>(root)], mine.begin());
-    } else {
-      add_messages(incoming, root, std::span(mine));
-    }
-    move_pieces(outgoing, incoming);
-    return mine;
+    return collective_call(job_end(), "scatter", [&] { return scatter_from(pieces, root); });
   }
 
   void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
@@ -185,7 +140,9 @@ class MpiComm final : public Comm, private NonCopyable {
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
                                      std::vector<Incoming> incoming) override {
     check_exchange(outgoing, incoming, size_);
-    return mpi::start_exchange(comm(), mpi::exchange_tag, outgoing, incoming);
+    return collective_call(job_end(), "exchange", [&] {
+      return mpi::start_exchange(comm(), mpi::exchange_tag, outgoing, incoming);
+    });
   }
 
   std::unique_ptr<Comm> split(int color, int key) override {
@@ -224,6 +181,60 @@ class MpiComm final : public Comm, private NonCopyable {
   }
 
  private:
+  Gathered gather_at(std::span<const std::byte> mine, int root) {
+    Gathered result;
+    if (mpi::MpiBarrier* tasks = host_barrier(); tasks && tasks->gather(mine, result, root)) return result;
+    if (rank_ == root) result.sizes.resize(static_cast<size_t>(size_));
+    const int64_t length = std::ssize(mine);
+    with_retries("MPI_Igather", [&](MPI_Request* request) {
+      return MPI_Igather(&length, 1, MPI_INT64_T, result.sizes.data(), 1, MPI_INT64_T, root, comm(), request);
+    });
+    result.bytes.resize(static_cast<size_t>(result.offsets().back()));
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    if (rank_ != root) add_messages(outgoing, root, mine);
+    const auto receive_buffers = result.receive_buffers();
+    for (size_t task = 0; task < receive_buffers.size(); ++task)
+      if (static_cast<int>(task) != root)
+        add_messages(incoming, static_cast<int>(task), receive_buffers[task]);
+    if (rank_ == root) std::ranges::copy(mine, receive_buffers[static_cast<size_t>(root)].begin());
+    move_pieces(outgoing, incoming);
+    return result;
+  }
+
+  std::vector<std::byte> scatter_from(const Gathered& pieces, int root) {
+    const bool is_root = rank_ == root;
+    // The root reports inconsistent pieces to all tasks as length -1, so that every task throws and none
+    // waits for it.
+    Gathered refusal;
+    if (is_root && !is_consistent(pieces, size_)) refusal.sizes.assign(static_cast<size_t>(size_), -1);
+    const Gathered& given = refusal.sizes.empty() ? pieces : refusal;
+    int64_t length = 0;
+    std::vector<std::byte> mine;
+    mpi::MpiBarrier* const tasks = host_barrier();
+    const bool met = tasks && tasks->scatter(given, length, mine, root);
+    if (!met)
+      with_retries("MPI_Iscatter", [&](MPI_Request* request) {
+        return MPI_Iscatter(is_root ? given.sizes.data() : nullptr, 1, MPI_INT64_T, &length, 1, MPI_INT64_T,
+                            root, comm(), request);
+      });
+    if (length < 0) throw Error(Code::invalid_argument, "the pieces to scatter do not match their sizes");
+    if (met) return mine;
+    mine.resize(static_cast<size_t>(length));
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    if (is_root) {
+      const auto all = pieces.pieces();
+      for (size_t task = 0; task < all.size(); ++task)
+        if (static_cast<int>(task) != root) add_messages(outgoing, static_cast<int>(task), all[task]);
+      std::ranges::copy(all[static_cast<size_t>(root)], mine.begin());
+    } else {
+      add_messages(incoming, root, std::span(mine));
+    }
+    move_pieces(outgoing, incoming);
+    return mine;
+  }
+
   // Returns the communicator of this group.
   MPI_Comm comm() {
     reduce_once();
@@ -309,6 +320,9 @@ class MpiComm final : public Comm, private NonCopyable {
 
   // Returns the group that `request` describes: a cached one of an earlier open, or a new one.
   std::unique_ptr<Comm> part(const mpi::SplitCommCache::SplitCommRequest& request, bool on_node = false) {
+    return collective_call(job_end(), "split", [&] { return new_part(request, on_node); });
+  }
+  std::unique_ptr<Comm> new_part(const mpi::SplitCommCache::SplitCommRequest& request, bool on_node) {
     const MPI_Comm own = comm();
     mpi::SplitCommCache* const kept = parts();
     mpi::SplitCommCache::Offer offer{};

@@ -67,9 +67,15 @@ class TeamComm final : public Comm {
   int process_of(int task) const { return task / threads(); }
   size_t thread_of(int task) const { return static_cast<size_t>(task % threads()); }
 
+  // If act() runs out of memory, all threads of this process throw. Other processes would wait for them, so
+  // the job ends then.
   template <class Act>
   void run_together(const Offer& mine, Act&& act) {
-    team_->run_together(thread_, is_hybrid_ ? ThreadTeam::Actor::first : ThreadTeam::Actor::last, mine, act);
+    team_->run_together(thread_, is_hybrid_ ? ThreadTeam::Actor::first : ThreadTeam::Actor::last, mine,
+                        [&](Offers all) {
+                          const JobEnd end = processes_ ? processes_->job_end() : JobEnd();
+                          collective_call(end, mine.call, [&] { act(all); });
+                        });
   }
   void exchange_between(std::span<ExchangeLists* const> threads);
   SplitShape shape_of(Offers all, std::unique_ptr<Comm>& processes);

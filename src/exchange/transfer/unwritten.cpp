@@ -1,8 +1,10 @@
 #include "exchange/transfer/unwritten.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "layout/each_piece.hpp"
@@ -65,9 +67,8 @@ void UnwrittenBytes::erase(int64_t begin, int64_t end) {
   auto at = missing_.lower_bound(begin);
   if (at != missing_.begin() && std::prev(at)->second.end > begin) {
     Missing& before = std::prev(at)->second;
-    const Missing rest = before;
+    if (before.end > end) missing_.emplace_hint(at, end, before);  // first, because it may throw
     before.end = begin;
-    if (rest.end > end) missing_.emplace_hint(at, end, rest);
   }
   while (at != missing_.end() && at->first < end) {
     if (at->second.end > end) missing_.emplace(end, at->second);
@@ -75,35 +76,61 @@ void UnwrittenBytes::erase(int64_t begin, int64_t end) {
   }
 }
 
-void UnwrittenBytes::add(int64_t offset, int64_t length, const Error& why) {
+void UnwrittenBytes::add(int64_t offset, int64_t length, const Error& why) noexcept {
   const std::lock_guard lock(mutex_);
-  insert(offset, offset + length, failure_of(why));
+  try {
+    insert(offset, offset + length, failure_of(why));
+  } catch (const std::bad_alloc&) {
+    unknown_ = true;
+  }
 }
 
-void UnwrittenBytes::add(const FileAccess& access, const Error& why) {
+void UnwrittenBytes::add(const FileAccess& access, const Error& why) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto failure = failure_of(why);
-  for_each_extent(access, [&](int64_t offset, int64_t length) { insert(offset, offset + length, failure); });
+  try {
+    const auto failure = failure_of(why);
+    for_each_extent(access,
+                    [&](int64_t offset, int64_t length) { insert(offset, offset + length, failure); });
+  } catch (const std::bad_alloc&) {
+    unknown_ = true;
+  }
 }
 
-void UnwrittenBytes::remove(int64_t offset, int64_t length) {
+void UnwrittenBytes::add_unknown() noexcept {
   const std::lock_guard lock(mutex_);
-  erase(offset, offset + length);
+  unknown_ = true;
 }
 
-void UnwrittenBytes::remove(const FileAccess& access) {
+void UnwrittenBytes::remove(int64_t offset, int64_t length) noexcept {
+  const std::lock_guard lock(mutex_);
+  try {
+    erase(offset, offset + length);
+  } catch (const std::bad_alloc&) {  // the bytes remain missing
+  }
+}
+
+void UnwrittenBytes::remove(const FileAccess& access) noexcept {
   if (is_empty()) return;
   const std::lock_guard lock(mutex_);
-  for_each_extent(access, [&](int64_t offset, int64_t length) { erase(offset, offset + length); });
+  try {
+    for_each_extent(access, [&](int64_t offset, int64_t length) { erase(offset, offset + length); });
+  } catch (const std::bad_alloc&) {  // some of the bytes remain missing
+  }
 }
 
-void UnwrittenBytes::cut(int64_t offset) {
+void UnwrittenBytes::cut(int64_t offset) noexcept {
   const std::lock_guard lock(mutex_);
-  erase(offset, std::numeric_limits<int64_t>::max());
+  if (offset == 0) unknown_ = false;
+  erase(offset, std::numeric_limits<int64_t>::max());  // allocates nothing: no extent ends beyond
 }
 
 std::optional<Error> UnwrittenBytes::problem(const std::string& path, int task) const {
   const std::lock_guard lock(mutex_);
+  if (unknown_)
+    return Error(
+        Code::io,
+        "'" + path + "': bytes of task " + std::to_string(task) + " are missing: a write ran out of memory",
+        ENOMEM, task);
   if (missing_.empty()) return std::nullopt;
   const auto first = std::ranges::min_element(
       missing_, {}, [](const Extents::value_type& extent) { return extent.second.failure->number; });

@@ -20,15 +20,19 @@ namespace sheaf::exchange {
 
 class SHEAF_EXPORT UnwrittenBytes {
  public:
-  // Records a failed write. The file offsets of `access` must increase.
-  void add(int64_t offset, int64_t length, const Error& why);
-  void add(const FileAccess& access, const Error& why);
+  // Records a failed write. The file offsets of `access` must increase. If there is no memory for the record,
+  // does add_unknown().
+  void add(int64_t offset, int64_t length, const Error& why) noexcept;
+  void add(const FileAccess& access, const Error& why) noexcept;
+  // Records a write that ran out of memory before its offsets were known. The file is incomplete from then
+  // on, unless it is truncated to 0 bytes.
+  void add_unknown() noexcept;
 
-  // Records a successful write.
-  void remove(int64_t offset, int64_t length);
-  void remove(const FileAccess& access);
+  // Records a successful write. If there is no memory for the record, some of the bytes remain missing.
+  void remove(int64_t offset, int64_t length) noexcept;
+  void remove(const FileAccess& access) noexcept;
   // Records that the file was truncated to `offset` bytes: bytes beyond are no longer missing.
-  void cut(int64_t offset);
+  void cut(int64_t offset) noexcept;
 
   // Returns the first failure with bytes that are still missing, as an Error with the code and errno of the
   // failure and with `task` as the writer. Returns nothing if no byte is missing.
@@ -52,6 +56,7 @@ class SHEAF_EXPORT UnwrittenBytes {
 
   mutable std::mutex mutex_;
   Extents missing_;
+  bool unknown_ = false;  // further bytes are missing, and nothing tells which
   int64_t failures_ = 0;
 };
 

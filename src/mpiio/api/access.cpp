@@ -37,10 +37,7 @@ std::shared_ptr<FileTransfer> prepare(MpiFile& file, const AccessCall& call, con
 [[noreturn]] void fail_all(MpiFile& file, Sequence& sequence, TransferDirection way,
                            const std::exception_ptr& problem) {
   const auto told = attempt([&] { std::rethrow_exception(problem); });
-  attempt([&] {
-    collective_call(sequence.comm().job_end(), "a failing collective call",
-                    [&] { file.file->fail_all(sequence, way == TransferDirection::write, *told); });
-  });
+  attempt([&] { file.file->fail_all(sequence, way == TransferDirection::write, *told); });
   std::rethrow_exception(problem);
 }
 
@@ -77,23 +74,74 @@ void start_alone(MpiFile& file, const AccessCall& call, MPI_File handle, const B
   *request = start_request(call.name, kept, worker, [transfer, kept] { return transfer->alone(); });
 }
 
+// Starts a collective transfer on the worker of the file.
+void start_together(MpiFile& file, const AccessCall& call, MPI_File handle, const Buffer& buffer,
+                    MPI_Request* request) {
+  *request = MPI_REQUEST_NULL;
+  try {
+    if (!file.worker) file.worker = std::make_unique<Worker>();
+  } catch (...) {  // no thread can be created; fails the call on all tasks
+    fail_all(file, *file.later, call.way, problem_to_agree_on());
+  }
+  try {
+    const auto transfer = prepare(file, call, buffer, true);
+    *request =
+        start_request(call.name, find_file(handle), file.worker.get(), [&file, transfer, name = call.name] {
+          return collective_call(file.later->comm().job_end(), name,
+                                 [&] { return transfer->together(*file.later); });
+        });
+  } catch (...) {
+    const std::exception_ptr problem = problem_to_agree_on();
+    file.worker->add([&file, way = call.way, problem] {
+      try {
+        fail_all(file, *file.later, way, problem);
+      } catch (...) {  // the program has already received this error
+      }
+    });
+    std::rethrow_exception(problem);
+  }
+}
+
+// Runs body(), which begins or carries out `call`. If a write runs out of memory before the file has recorded
+// its bytes as missing, the file records that it is incomplete.
+template <class Body>
+void with_record(MpiFile& file, const AccessCall& call, Body&& body) {
+  const auto lost = [&] {
+    if (call.way == TransferDirection::write) file.file->note_lost_write();
+  };
+  try {
+    body();
+  } catch (const std::bad_alloc&) {
+    lost();
+    throw;
+  } catch (const MpiError& e) {
+    if (e.mpi_class == MPI_ERR_NO_MEM) lost();
+    throw;
+  }
+}
+
 }  // namespace
 
 int access_one(const AccessCall& call, MPI_File handle, const Buffer& buffer, MPI_Status* status) {
   return on_file(call.name, handle, [&](MpiFile& file) {
-    FileTransfer transfer(file, call.way, buffer);
-    transfer.place(claim(file, call, transfer.bytes()));
-    set_status(status, transfer.alone());
+    with_record(file, call, [&] {
+      FileTransfer transfer(file, call.way, buffer);
+      transfer.place(claim(file, call, transfer.bytes()));
+      set_status(status, transfer.alone());
+    });
   });
 }
 
 int start_one(const AccessCall& call, MPI_File handle, const Buffer& buffer, MPI_Request* request) {
-  return on_file(call.name, handle, [&](MpiFile& file) { start_alone(file, call, handle, buffer, request); });
+  return on_file(call.name, handle, [&](MpiFile& file) {
+    with_record(file, call, [&] { start_alone(file, call, handle, buffer, request); });
+  });
 }
 
 int access_all(const AccessCall& call, MPI_File handle, const Buffer& buffer, MPI_Status* status) {
-  return on_file_together(call.name, handle,
-                          [&](MpiFile& file) { set_status(status, carry_out(file, call, buffer)); });
+  return on_file_together(call.name, handle, [&](MpiFile& file) {
+    with_record(file, call, [&] { set_status(status, carry_out(file, call, buffer)); });
+  });
 }
 
 // Starts a collective transfer on the worker of the file. If library threads must not call MPI, each task
@@ -102,29 +150,7 @@ int start_all(const AccessCall& call, MPI_File handle, const Buffer& buffer, MPI
   const FilePointer found = find_file(handle);
   if (found && !found->later) return start_one(call, handle, buffer, request);
   return on_file_together(call.name, handle, [&](MpiFile& file) {
-    *request = MPI_REQUEST_NULL;
-    try {
-      if (!file.worker) file.worker = std::make_unique<Worker>();
-    } catch (...) {  // no thread can be created; fails the call on all tasks
-      fail_all(file, *file.later, call.way, problem_to_agree_on());
-    }
-    try {
-      const auto transfer = prepare(file, call, buffer, true);
-      *request =
-          start_request(call.name, find_file(handle), file.worker.get(), [&file, transfer, name = call.name] {
-            return collective_call(file.later->comm().job_end(), name,
-                                   [&] { return transfer->together(*file.later); });
-          });
-    } catch (...) {
-      const std::exception_ptr problem = problem_to_agree_on();
-      file.worker->add([&file, way = call.way, problem] {
-        try {
-          fail_all(file, *file.later, way, problem);
-        } catch (...) {  // the program has already received this error
-        }
-      });
-      std::rethrow_exception(problem);
-    }
+    with_record(file, call, [&] { start_together(file, call, handle, buffer, request); });
   });
 }
 
@@ -132,7 +158,7 @@ int start_all(const AccessCall& call, MPI_File handle, const Buffer& buffer, MPI
 int begin_all(const AccessCall& call, MPI_File handle, const Buffer& buffer, std::string_view family) {
   return on_file_together(call.name, handle, [&](MpiFile& file) {
     if (file.split) throw MpiError(MPI_ERR_OTHER, "a split collective call is not ended yet");
-    file.split = SplitCall{family, carry_out(file, call, buffer)};
+    with_record(file, call, [&] { file.split = SplitCall{family, carry_out(file, call, buffer)}; });
   });
 }
 

@@ -10,6 +10,7 @@
 #include "base/checked.hpp"
 #include "base/os/random.hpp"
 #include "comm/agree.hpp"
+#include "comm/collective_call.hpp"
 #include "comm/host_name.hpp"
 #include "exchange/transfer/concurrent_openers.hpp"
 #include "exchange/transfer/non_coherent_file.hpp"
@@ -62,8 +63,7 @@ class OpenSharedFile final : public SharedFile {
     if (!problem && rank() == 0)
       problem = attempt([&] {
         const FileStatus status = file_->status();
-        facts[0] = status.block_size;
-        facts[1] = mode_.append ? status.size : 0;
+        facts = {status.block_size, mode_.append ? status.size : 0, facts[2]};
       });
     agree(comm(), problem, facts);
     file_->expect_lockers(comm().size());
@@ -79,8 +79,7 @@ class OpenSharedFile final : public SharedFile {
     std::optional<Error> problem = across_.await_all_before_close(*file_, comm(), mode_.write);
     if (const auto missing = incomplete()) problem = missing;
     attempt(problem, [&] { pointer_->close(); });
-    // Task 0 has announced the handle to other openers and withdraws it after all tasks have closed. Until
-    // then task 0 keeps the file open and only publishes its writes.
+    // Task 0 withdraws the announced handle after all tasks have closed, and keeps the file open until then.
     const bool closes_last = others_.is_announced();
     attempt(problem, [&] { closes_last ? publish_without_close() : file_->close(); });
     if (is_reported_) attempt(problem, [&] { report(comm(), store_, statistics(), path_, targets_); });
@@ -94,9 +93,8 @@ class OpenSharedFile final : public SharedFile {
     const bool cleans_up = mode_.delete_on_close || used != 0 || outcome;
     std::optional<Error> removing;
     if (cleans_up && rank() == 0) {
-      removing = attempt([&] { pointer_->remove(used != 0); });
-      if (mode_.delete_on_close)
-        if (const auto failed = attempt([&] { store_.remove(path_); })) removing = failed;
+      if (mode_.delete_on_close) removing = attempt([&] { store_.remove(path_); });
+      attempt(removing, [&] { pointer_->remove(used != 0); });
     }
     if (outcome) throw *outcome;
     if (cleans_up) agree_with(comm(), removing, 0);
@@ -221,6 +219,7 @@ class OpenSharedFile final : public SharedFile {
                       const Destination& to) override {
     return transfer_collective(sequence, view, position, to, false);
   }
+  void note_lost_write() noexcept override { unwritten_.add_unknown(); }
   void fail_all(Sequence& sequence, bool writes, const Error& problem) override {
     IoCounters counters;
     take_refused();  // all tasks receive this error
@@ -234,8 +233,7 @@ class OpenSharedFile final : public SharedFile {
     hints_ = hints_in(told);
     per_host_ = hints_.allowed_on(host_name());
   }
-  // Announces the handle to other openers; task 0 calls it. Returns EAGAIN errors of locks. After others the
-  // handle is not announced, and writes fill gaps only if the hints request it.
+  // Announces the handle to other openers; task 0 calls it. Returns only EAGAIN errors of locks.
   std::optional<Error> announce() {
     const auto problem = attempt([&] { others_.announce(file_); });
     return problem && problem->errno_value() == EAGAIN ? problem : std::nullopt;
@@ -276,9 +274,11 @@ class OpenSharedFile final : public SharedFile {
   int64_t carry_out(Sequence& sequence, const exchange::FileAccess& access, bool writes,
                     const std::optional<Error>& problem, IoCounters& counters) {
     const exchange::CollectiveOptions how = for_collective(writes);
-    if (!writes) return sequence.transfers.read(*file_, access, how, problem, counters);
-    sequence.transfers.write(*file_, access, how, problem, counters);
-    return access.bytes();
+    return collective_call(sequence.comm().job_end(), writes ? "write" : "read", [&] {
+      if (!writes) return sequence.transfers.read(*file_, access, how, problem, counters);
+      sequence.transfers.write(*file_, access, how, problem, counters);
+      return access.bytes();
+    });
   }
 
   int64_t block() const {

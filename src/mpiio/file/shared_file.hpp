@@ -123,6 +123,9 @@ class SHEAF_EXPORT SharedFile {
                                const Source& from) = 0;
   virtual int64_t read_at_all(Sequence& sequence, const View& view, int64_t position,
                               const Destination& to) = 0;
+  // Local. Records that a write of this task ran out of memory before it reached this file: sync() and
+  // close() fail from then on.
+  virtual void note_lost_write() noexcept = 0;
   // Collective, for nonblocking calls that fail before they can take part in a transfer. This task
   // contributes no bytes, and all tasks fail with `problem`.
   virtual void fail_all(Sequence& sequence, bool writes, const Error& problem) = 0;

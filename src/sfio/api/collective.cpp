@@ -1,5 +1,8 @@
 // Implements the collective reads and writes of the compute tasks.
 #include "sfio/session/collective.hpp"
+
+#include <cerrno>
+
 #include "comm/agree.hpp"
 #include "sfio/api/file.hpp"
 
@@ -20,6 +23,8 @@ int64_t together(const char* call, MFILE* f, Direction direction, unsigned count
       part.file = &file_of(f);
       part.blocks = blocks_of(count, offsets, buffers, sizes);
     });
+    if (direction == Direction::write && part.wrong && part.wrong->errno_value() == ENOMEM && is_open_file(f))
+      f->unwritten.add_unknown();
     const auto transfer = [&] { return transfer_together(session->comm(), direction, part); };
     const bool is_write =
         direction == Direction::write && !part.wrong && !attempt([&] { part.file->check(part.blocks); });

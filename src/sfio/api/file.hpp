@@ -68,6 +68,18 @@ inline void remember(sfio_file& f, const std::vector<Block>& blocks, const std::
   }
 }
 
+// Runs part() of a write to `f`. If it runs out of memory before the blocks are recorded, the file records
+// that it is incomplete.
+template <class Part>
+auto with_record(MFILE* f, Part&& part) {
+  try {
+    return part();
+  } catch (const std::bad_alloc&) {
+    if (is_open_file(f)) f->unwritten.add_unknown();
+    throw;
+  }
+}
+
 // Runs transfer(), which writes `blocks`, and returns its result. Records the blocks, also if transfer()
 // throws.
 template <class Transfer>

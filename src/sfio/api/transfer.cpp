@@ -22,11 +22,14 @@ int64_t transfer(const char* call, MFILE* f, unsigned count, const int64_t* offs
                  const size_t* sizes, Move move) {
   constexpr auto kind = std::is_const_v<Buffer> ? Counted::write : Counted::read;
   return guarded(kind, call, int64_t{-1}, [&] {
-    const auto blocks = blocks_of(count, offsets, buffers, sizes);
-    StripedFile& file = file_of(f);
-    if constexpr (std::is_const_v<Buffer>)
-      return write_remembered(*f, blocks, [&] { return move(file, blocks); });
-    return move(file, blocks);
+    const auto run = [&] {
+      const auto blocks = blocks_of(count, offsets, buffers, sizes);
+      StripedFile& file = file_of(f);
+      if constexpr (std::is_const_v<Buffer>)
+        return write_remembered(*f, blocks, [&] { return move(file, blocks); });
+      return move(file, blocks);
+    };
+    return std::is_const_v<Buffer> ? with_record(f, run) : run();
   });
 }
 
@@ -53,7 +56,7 @@ int64_t transfer_simply(StripedFile& file, const std::vector<Block>& blocks) {
 template <class Buffer>
 int start(const char* call, MFILE* f, Direction direction, unsigned count, const int64_t* offsets,
           Buffer* const* buffers, const size_t* sizes, sfio_request** request) {
-  return succeeds(kind_of(direction), call, [&] {
+  const auto begin = [&] {
     auto blocks = blocks_of(count, offsets, buffers, sizes);
     if (!request) throw Error(Code::invalid_argument, "no place for the request (NULL)");
     StripedFile& file = file_of(f);
@@ -68,7 +71,9 @@ int start(const char* call, MFILE* f, Direction direction, unsigned count, const
       throw *failed;
     }
     *request = started.release();
-  });
+  };
+  return succeeds(kind_of(direction), call,
+                  [&] { direction == Direction::write ? with_record(f, begin) : begin(); });
 }
 
 }  // namespace

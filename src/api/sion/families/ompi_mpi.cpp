@@ -61,29 +61,30 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
   return guarded_together(function, -1, end, -1, [&] {
     use_library_lock();
     use_thread_numbers(omp_get_thread_num);
-    std::unique_ptr<Comm> team = start_team();
-    const bool master = team->rank() == 0;
-    const int threads = team->size();
+    const bool master = omp_get_thread_num() == 0;
+    const int threads = omp_get_num_threads();
     Given given;
-    std::unique_ptr<Comm> processes;
-    std::unique_ptr<Comm> group;
-    std::optional<Error> problem;
-    if (master) {
-      problem = attempt([&] {
-        processes = mpi_comm(gComm);
-        watch_finalize();
-        given = {numFiles, numFiles ? *numFiles : 0, lComm != nullptr, lComm && *lComm != MPI_COMM_NULL};
-      });
-    }
-    agree(*team, problem);
-    team->broadcast(std::as_writable_bytes(std::span(&given, 1)), 0);
-    std::unique_ptr<Comm> spare = team->duplicate();
+    std::unique_ptr<Comm> team, spare, processes, group;
+    call_of_one_process(end, function, [&] {
+      team = start_team();
+      std::optional<Error> problem;
+      if (master) {
+        problem = attempt([&] {
+          processes = mpi_comm(gComm);
+          watch_finalize();
+          given = {numFiles, numFiles ? *numFiles : 0, lComm != nullptr, lComm && *lComm != MPI_COMM_NULL};
+        });
+      }
+      agree(*team, problem);
+      team->broadcast(std::as_writable_bytes(std::span(&given, 1)), 0);
+      spare = team->duplicate();
+    });
     const auto local = [&](Comm& all) -> std::unique_ptr<Comm> {
       if (!given.has_group) return nullptr;
       check_partition(all, gComm, master ? *lComm : MPI_COMM_NULL);
-      std::optional<Error> failed;
-      if (master) failed = attempt([&] { group = mpi_comm(*lComm); });
-      agree(*spare, failed);
+      call_of_one_process(end, function, [&] {
+        agree(*spare, master ? attempt([&] { group = mpi_comm(*lComm); }) : std::nullopt);
+      });
       return hybrid_comm(std::move(group), std::move(spare));
     };
 
@@ -118,7 +119,7 @@ int sion_parclose_ompi(int sid) {
   static constexpr const char* function = "sion_parclose_ompi";
   const Comm* const comm = comm_of(sid);
   try {
-    collective_call(comm ? comm->job_end() : JobEnd(), function, [&] { check_team_closes(sid); });
+    call_of_one_process(comm ? comm->job_end() : JobEnd(), function, [&] { check_team_closes(sid); });
   } catch (const Error& e) {
     const int result = e.code() == Code::invalid_argument ? -1 : 0;
     report(function, e, -1, result);
