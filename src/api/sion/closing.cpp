@@ -47,8 +47,7 @@ void report_last_overrun(const char* function, SionHandle& handle) {
 template <class Body>
 int on_found_handle_together(const char* function, int sid, Body&& body) {
   return on_found_handle(function, sid, -1, 0, [&](SionHandle& handle) {
-    const JobEnd end = handle.is_serial() ? JobEnd() : handle.comm()->job_end();
-    return collective_call(end, function, [&] { return body(handle); });
+    return collective_call(job_end_of(handle), function, [&] { return body(handle); });
   });
 }
 
@@ -87,6 +86,11 @@ int reinit_parallel(const char* function, int sid, long long chunksize) {
     handle.writes->resize_chunks(chunksize);
     return 1;
   });
+}
+
+JobEnd job_end_of(SionHandle& handle) {
+  const Comm* const comm = handle.is_serial() ? nullptr : handle.comm();
+  return comm ? comm->job_end() : JobEnd();
 }
 
 Comm* comm_of(int sid) {

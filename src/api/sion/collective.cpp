@@ -35,7 +35,7 @@ size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid) {
     const auto problem = check_request(handle, data, size, nitems, bytes);
     const std::span given(static_cast<const std::byte*>(data), bytes);
     handle.append({}, given, [&] {
-      collective_call(handle.comm()->job_end(), "sion_coll_fwrite",
+      collective_call(job_end_of(handle), "sion_coll_fwrite",
                       [&] { writer->write_collectively(given.first(problem ? 0 : bytes), problem); });
     });
     report_overrun("sion_coll_fwrite", handle);
@@ -56,7 +56,7 @@ size_t sion_coll_fread(void* data, size_t size, size_t nitems, int sid) {
       problem = attempt([&] {
         items = static_cast<size_t>(reader->stream().available(static_cast<int64_t>(bytes))) / size;
       });
-    collective_call(handle.comm()->job_end(), "sion_coll_fread", [&] {
+    collective_call(job_end_of(handle), "sion_coll_fread", [&] {
       reader->collective()->read({static_cast<std::byte*>(data), items * size}, problem);
     });
     return items;

@@ -93,6 +93,8 @@ SHEAF_EXPORT int close_parallel(const char* function, int sid, OpenedBy by = Ope
 void close_handle(const char* function, int sid, SionHandle& handle);
 SHEAF_EXPORT int reinit_parallel(const char* function, int sid, long long chunksize);
 
+// Returns the job end of the tasks that opened the handle; an empty one for serial handles and duplicates.
+JobEnd job_end_of(SionHandle& handle);
 // Returns the Comm of all tasks of a parallel multifile, or null.
 SHEAF_EXPORT Comm* comm_of(int sid);
 
