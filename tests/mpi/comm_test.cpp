@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -136,6 +137,22 @@ void check_hosts() {
   }
 }
 
+// If one task is not ready, no task waits for the timeout.
+void check_presence() {
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  for (const int unready : {-1, 0, size - 1}) {
+    const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
+    comm->barrier();
+    const auto begin = std::chrono::steady_clock::now();
+    const sheaf::Presence found = comm->wait_for_all(comm->rank() != unready, std::chrono::seconds(60));
+    require(found == (unready < 0 ? sheaf::Presence::all : sheaf::Presence::missing),
+            "the outcome on all tasks");
+    require(std::chrono::steady_clock::now() - begin < std::chrono::seconds(50),
+            "nobody waits for the timeout");
+  }
+}
+
 void check_failure() {
   bool failed = false;
   try {
@@ -162,6 +179,7 @@ void check_all() {
   check_kept_memory();
   check_kept_parts();
   check_hosts();
+  check_presence();
   check_failure();
 }
 

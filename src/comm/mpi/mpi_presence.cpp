@@ -42,17 +42,19 @@ bool hear(MPI_Comm comm, int from, clock::time_point until, int& word, int& send
   }
 }
 
-// Runs on task 0. Returns true if all tasks send `wanted` in time. Marks every sender in `others`.
+// Runs on task 0. Hears a word of every other task, and returns true if all are `wanted`. Marks in `others`
+// the tasks that have sent `wanted` and wait for an answer. After a task that is not ready, it still hears
+// the others, which otherwise would wait for their timeout.
 bool hear_all(MPI_Comm comm, Word wanted, clock::time_point until, std::vector<bool>& others) {
-  for (int left = size_of(comm) - 1; left > 0;) {
+  bool all = true;
+  for (int left = size_of(comm) - 1; left > 0; --left) {
     int word = cancel;
     int sender = 0;
     if (!hear(comm, MPI_ANY_SOURCE, until, word, sender)) return false;
-    others[static_cast<size_t>(sender)] = true;
-    if (word == not_ready) return false;
-    if (word == wanted) --left;
+    others[static_cast<size_t>(sender)] = word == wanted;
+    all = all && word == wanted;
   }
-  return true;
+  return all;
 }
 
 void say_to(MPI_Comm comm, const std::vector<bool>& others, Word word) {
@@ -62,7 +64,7 @@ void say_to(MPI_Comm comm, const std::vector<bool>& others, Word word) {
 
 Presence decide(MPI_Comm comm, bool ready, std::chrono::milliseconds timeout) {
   std::vector<bool> others(static_cast<size_t>(size_of(comm)));
-  bool all = ready && hear_all(comm, present, clock::now() + timeout, others);
+  bool all = hear_all(comm, present, clock::now() + timeout, others) && ready;
   if (all) {
     say_to(comm, others, prepare);
     all = hear_all(comm, prepared, clock::now() + timeout, others);
