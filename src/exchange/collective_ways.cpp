@@ -8,7 +8,7 @@
 #include "comm/agree.hpp"
 #include "exchange/collective.hpp"
 #include "exchange/pieces/constants.hpp"
-#include "exchange/staged.hpp"
+#include "exchange/window_transfer.hpp"
 
 namespace sheaf::exchange {
 

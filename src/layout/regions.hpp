@@ -4,8 +4,8 @@
 //
 // A run is a sequence of consecutive tasks with data written by one host. If it costs little space, the last
 // chunk of every run is enlarged, so that runs begin and end at unit boundaries in every round. Otherwise a
-// run owns the units it covers completely. Its other bytes, in boundary blocks (layout/edge_map), are stored
-// separately until the close, when one task writes each boundary block.
+// run owns the units it covers completely. Its other bytes, in boundary blocks (layout/boundary_map), are
+// stored separately until the close, when one task writes each boundary block.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "layout/edge_map.hpp"
+#include "layout/boundary_map.hpp"
 
 namespace sheaf::layout {
 namespace {

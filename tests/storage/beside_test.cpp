@@ -15,7 +15,7 @@
 #include "format/edges.hpp"
 #include "format/journal.hpp"
 #include "multifile/create/new_file.hpp"
-#include "multifile/metadata/edges.hpp"
+#include "multifile/metadata/boundary_blocks.hpp"
 #include "storage/testing.hpp"
 
 namespace sheaf {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "multifile/collective/constants.hpp"
-#include "multifile/metadata/edges_reader.hpp"
+#include "multifile/metadata/boundary_blocks_reader.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {

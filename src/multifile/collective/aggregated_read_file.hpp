@@ -25,8 +25,8 @@ class AggregatedReadFile final : public LazyFile {
   File& real() override;
   // Stores what the open has found out about the file. Must be called before the first read. If `unclosed` is
   // true, reads include the boundary blocks that hosts may keep beside the file
-  // (multifile/metadata/edges_reader). Reads by the task itself throw `foreign` once the file no longer has
-  // `identity`.
+  // (multifile/metadata/boundary_blocks_reader). Reads by the task itself throw `foreign` once the file no
+  // longer has `identity`.
   void know(bool unclosed, const FileIdentity& identity);
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override;

@@ -12,7 +12,7 @@
 
 #include "multifile/collective/lazy_file.hpp"
 #include "multifile/collective/pending_extents.hpp"
-#include "multifile/metadata/edges.hpp"
+#include "multifile/metadata/boundary_blocks.hpp"
 #include "storage/decorators/throttled_file.hpp"
 
 namespace sheaf {

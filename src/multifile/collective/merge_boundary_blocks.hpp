@@ -1,5 +1,5 @@
 // multifile/collective/merge_boundary_blocks: at close, merges the boundary blocks that hosts keep beside a
-// physical file (multifile/metadata/edges) into that file.
+// physical file (multifile/metadata/boundary_blocks) into that file.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 #include "base/extent.hpp"
 #include "comm/comm.hpp"
-#include "multifile/metadata/edges.hpp"
+#include "multifile/metadata/boundary_blocks.hpp"
 
 namespace sheaf {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "multifile/generation/generation.hpp"
-#include "multifile/metadata/edges_reader.hpp"
+#include "multifile/metadata/boundary_blocks_reader.hpp"
 #include "multifile/metadata/task_rows.hpp"
 #include "storage/decorators/few_descriptors.hpp"
 

@@ -8,7 +8,7 @@
 #include "layout/chunk_layout.hpp"
 #include "layout/placement.hpp"
 #include "multifile/journal/journal_writer.hpp"
-#include "multifile/metadata/edges.hpp"
+#include "multifile/metadata/boundary_blocks.hpp"
 #include "multifile/metadata/metadata_partition.hpp"
 #include "storage/file.hpp"
 #include "storage/stdio_handle.hpp"

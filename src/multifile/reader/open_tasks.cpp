@@ -4,7 +4,7 @@
 
 #include "comm/agree.hpp"
 #include "multifile/create/commit.hpp"
-#include "multifile/metadata/edges_reader.hpp"
+#include "multifile/metadata/boundary_blocks_reader.hpp"
 #include "multifile/metadata/parallel_open.hpp"
 #include "multifile/stream/file_checks.hpp"
 

@@ -2,7 +2,7 @@
 #include "exchange/transfer/throttle.hpp"
 #include "multifile/buddy/buddy.hpp"
 #include "multifile/generation/generation.hpp"
-#include "multifile/metadata/edges_reader.hpp"
+#include "multifile/metadata/boundary_blocks_reader.hpp"
 #include "multifile/reader/reader.hpp"
 #include "storage/patience.hpp"
 

@@ -7,7 +7,7 @@
 #include "comm/agree.hpp"
 #include "layout/slices.hpp"
 #include "multifile/create/copy_stream.hpp"
-#include "multifile/metadata/edges_reader.hpp"
+#include "multifile/metadata/boundary_blocks_reader.hpp"
 #include "multifile/recover/constants.hpp"
 #include "multifile/stream/file_checks.hpp"
 #include "multifile/stream/plain_file.hpp"

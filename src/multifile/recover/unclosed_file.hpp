@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "layout/edge_map.hpp"
+#include "layout/boundary_map.hpp"
 #include "multifile/metadata/metadata_io.hpp"
 #include "multifile/recover/hole_table.hpp"
 #include "multifile/recover/repair.hpp"

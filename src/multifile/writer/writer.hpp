@@ -20,7 +20,7 @@
 #include "multifile/collective/collective_writer.hpp"
 #include "multifile/create/new_file.hpp"
 #include "multifile/journal/ownership.hpp"
-#include "multifile/metadata/edges.hpp"
+#include "multifile/metadata/boundary_blocks.hpp"
 #include "multifile/metadata/facts.hpp"
 #include "multifile/metadata/metadata_io.hpp"
 #include "multifile/metadata/parallel_open.hpp"

@@ -1,5 +1,5 @@
 // Separates the bytes of different hosts in a multifile written by processes with several tasks each
-// (layout/regions, multifile/metadata/edges).
+// (layout/regions, multifile/metadata/boundary_blocks).
 #include <algorithm>
 
 #include "comm/agree.hpp"

@@ -1,4 +1,4 @@
-#include "multifile/metadata/edges.hpp"
+#include "multifile/metadata/boundary_blocks.hpp"
 
 #include <algorithm>
 #include <utility>

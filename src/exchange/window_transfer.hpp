@@ -1,4 +1,5 @@
-// exchange/staged: the operations of a task in its passes over the window pool (exchange/window_call).
+// exchange/window_transfer: the operations of a task in its passes over the window pool
+// (exchange/window_call).
 #pragma once
 
 #include <optional>

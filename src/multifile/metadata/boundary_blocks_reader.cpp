@@ -1,4 +1,4 @@
-#include "multifile/metadata/edges_reader.hpp"
+#include "multifile/metadata/boundary_blocks_reader.hpp"
 
 #include <algorithm>
 #include <array>

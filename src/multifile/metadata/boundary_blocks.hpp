@@ -1,11 +1,12 @@
-// multifile/metadata/edges: stores the boundary blocks of a physical file beside it until it is closed.
+// multifile/metadata/boundary_blocks: stores the boundary blocks of a physical file beside it until it is
+// closed.
 //
 // Where hosts share no page cache, two hosts must not write within one block of the shared granularity, such
 // as a page (layout/regions). Bytes that a task writes to a boundary block go to a boundary file of its host
 // instead, at a corresponding offset. That file, NAME.edges.<host>, is created on demand (docs/format.md,
 // section 18). At close, one task merges each boundary block into the physical file
 // (multifile/collective/merge_boundary_blocks). Readers and repairs find the boundary blocks of a file that
-// was never closed with multifile/metadata/edges_reader.
+// was never closed with multifile/metadata/boundary_blocks_reader.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@
 #include <vector>
 
 #include "format/edges.hpp"
-#include "layout/edge_map.hpp"
+#include "layout/boundary_map.hpp"
 #include "multifile/journal/journal_file.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 

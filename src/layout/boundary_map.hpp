@@ -1,5 +1,5 @@
-// layout/edge_map: finds the bytes of a physical file that are in boundary blocks, and the run to which they
-// belong (layout/regions). Pure functions. Offsets are in bytes.
+// layout/boundary_map: finds the bytes of a physical file that are in boundary blocks, and the run to which
+// they belong (layout/regions). Pure functions. Offsets are in bytes.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "exchange/staged.hpp"
+#include "exchange/window_transfer.hpp"
 
 #include <algorithm>
 

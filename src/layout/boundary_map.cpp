@@ -1,4 +1,4 @@
-#include "layout/edge_map.hpp"
+#include "layout/boundary_map.hpp"
 
 #include <algorithm>
 

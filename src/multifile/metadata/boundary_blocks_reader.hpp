@@ -1,10 +1,10 @@
-// multifile/metadata/edges_reader: reads a physical file that was never closed and has boundary blocks beside
-// it (multifile/metadata/edges).
+// multifile/metadata/boundary_blocks_reader: reads a physical file that was never closed and has boundary
+// blocks beside it (multifile/metadata/boundary_blocks).
 #pragma once
 
 #include <memory>
 
-#include "layout/edge_map.hpp"
+#include "layout/boundary_map.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf {
