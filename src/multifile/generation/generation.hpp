@@ -19,6 +19,7 @@
 
 #include "base/export.hpp"
 #include "comm/agree.hpp"
+#include "comm/collective_call.hpp"
 #include "comm/comm.hpp"
 #include "format/commit_record.hpp"
 #include "storage/decorators/forwarding_store.hpp"
@@ -66,11 +67,12 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
       if (!may_pass(*problem) || tries == max_tries || !look_again()) throw *problem;
     }
   }
-  // Does the same collectively over `comm`. `open` must throw on all tasks or on none.
+  // Does the same collectively over `comm`. `open` must throw on all tasks or on none; where it runs out of
+  // memory, the job may end (comm/collective_call).
   template <class Attempt>
   void open_multifile(Comm& comm, Attempt&& open) {
     for (int tries = 1;; ++tries) {
-      const auto problem = attempt(open);
+      const auto problem = attempt([&] { collective_call(comm.job_end(), "open", open); });
       if (!problem) return succeed();
       if (!look_again_together(comm, *problem, tries < max_tries)) throw *problem;
     }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <thread>
 
+#include "comm/collective_call.hpp"
 #include "exchange/transfer/throttle.hpp"
 #include "layout/placement.hpp"
 #include "multifile/create/commit.hpp"
@@ -243,7 +244,8 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, bool is_ne
                            const std::optional<format::Extension>& extension) {
   layout::ChunkGeometry geometry;
   attempt(problem, [&] {
-    const RegionPlan plan = plan_regions(chunk_size, groups);
+    const RegionPlan plan =
+        collective_call(local().job_end(), "open", [&] { return plan_regions(chunk_size, groups); });
     chunk_size = plan.chunk.size;
     const PrefixedSum sum =
         groups.placed && !boundary_blocks() ? *groups.placed : prefixed_sum(local(), chunk_size);
