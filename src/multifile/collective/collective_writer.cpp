@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "comm/agree.hpp"
+#include "comm/collective_call.hpp"
 #include "multifile/collective/constants.hpp"
 #include "multifile/metadata/metadata_partition.hpp"
 
@@ -214,7 +215,9 @@ std::optional<Error> CollectiveWriter::write_collected(const PendingExtents& hel
 
 std::optional<Error> CollectiveWriter::finish() {
   // A second attempt follows a failure, because the failure may have been temporary.
-  const auto try_last = [&] { round(RoundKind::last, std::nullopt); };
+  const auto try_last = [&] {
+    collective_call(file_.job_end(), "close", [&] { round(RoundKind::last, std::nullopt); });
+  };
   auto problem = attempt(try_last);
   if (problem) problem = attempt(try_last);
   if (!problem) problem = behind_;
