@@ -15,6 +15,15 @@ function(sheaf_mpi_processors mpi count)
   endif()
 endfunction()
 
+# sheaf_waits(TEST...): the tests start MPI programs that wait most of the time, for locks or for one another's leases.
+function(sheaf_waits)
+  foreach(test ${ARGN})
+    if(TEST ${test})
+      set_tests_properties(${test} PROPERTIES PROCESSORS 1)
+    endif()
+  endforeach()
+endfunction()
+
 # sheaf_long(SECONDS TEST...): approximate duration of the tests; the longest start first. Only the order matters.
 function(sheaf_long seconds)
   foreach(test ${ARGN})

@@ -143,7 +143,7 @@ class Sfio(unittest.TestCase):
                 self.assertEqual((self.root / "n0" / "f.dat").read_bytes(), b"d" * 400_000)
 
     def test_listeners_that_sync_for_longer_than_silence_may_last(self):
-        slow = {"LD_PRELOAD": str(BIN.parent / "libfailing_calls.so"), "FAILING_DIR": str(self.root), "FAILING_SLOW_SYNC": "3",
+        slow = {"LD_PRELOAD": str(BIN.parent / "libfailing_calls.so"), "FAILING_DIR": str(self.root), "FAILING_SLOW_SYNC": "2",
                 "FAILING_SLOW_WHILE": str(self.root / "slow")}
         for how, count, level in (("thread", 2, {}), ("listeners=2", 3, {}), ("listeners=2", 3, {"SFIO_TEST_LEVEL": "funneled"})):
             with self.subTest(how=how, level=level):
