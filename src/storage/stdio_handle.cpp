@@ -37,7 +37,7 @@ StdioHandle::StdioHandle(File& file, bool writable, bool with_stream)
     ::close(fd_);
     throw os_error("cannot make a stream of", path_, error);
   }
-  if (writable) witness_ = Descriptor(::fcntl(fd_, F_DUPFD_CLOEXEC, 0));
+  if (writable) witness_ = PosixDescriptor(::fcntl(fd_, F_DUPFD_CLOEXEC, 0));
 }
 
 int64_t StdioHandle::position() {
@@ -121,7 +121,7 @@ int StdioHandle::release() {
   FILE* const stream = std::exchange(own_, nullptr);
   const int fd = std::exchange(fd_, -1);
   second_ = nullptr;
-  witness_ = Descriptor();
+  witness_ = PosixDescriptor();
   if (!stream) {
     const bool failed = fd >= 0 && ::close(fd) != 0 && errno != EINTR;
     return failed ? errno : 0;
@@ -136,7 +136,7 @@ std::optional<int64_t> StdioHandle::forget() {
   const bool second_closed = std::exchange(second_, nullptr) != nullptr;
   if (second_closed) std::fclose(own);
   fd_ = -1;
-  const Descriptor witness = std::move(witness_);
+  const PosixDescriptor witness = std::move(witness_);
   const off_t found = second_closed ? -1 : ::lseek(witness.get(), 0, SEEK_CUR);
   return found >= 0 ? std::optional<int64_t>(found) : std::nullopt;
 }

@@ -88,7 +88,7 @@ class SHEAF_EXPORT StdioHandle : private NonCopyable {
   int fd_;
   // Duplicate of the descriptor of a stream that writes. It shares the position of the descriptor and stays
   // open when the program closes the stream.
-  Descriptor witness_;
+  PosixDescriptor witness_;
   FILE* own_ = nullptr;
   FILE* second_ = nullptr;
   std::unique_ptr<char[]> buffer_;  // lives until the stream that uses it is closed

@@ -16,7 +16,7 @@ std::shared_ptr<const WorkingDirectory> WorkingDirectory::now() {
   struct stat found;
   auto known = latest.lock();
   if (known && ::stat(".", &found) == 0 && identity_of(found) == known->identity) return known;
-  Descriptor opened(open_at(AT_FDCWD, ".", O_PATH | O_DIRECTORY));
+  PosixDescriptor opened(open_at(AT_FDCWD, ".", O_PATH | O_DIRECTORY));
   if (::fstat(opened.get(), &found) != 0) return nullptr;
   latest = known = std::make_shared<const WorkingDirectory>(std::move(opened), identity_of(found));
   return known;

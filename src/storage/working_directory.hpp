@@ -19,7 +19,7 @@ struct WorkingDirectory {
   // from the current directory of each call. Any thread may call it.
   static std::shared_ptr<const WorkingDirectory> now();
 
-  Descriptor descriptor;
+  PosixDescriptor descriptor;
   std::string identity;  // unique among directories while this object lives
 };
 

@@ -36,7 +36,7 @@ class ProcessLedger {
  private:
   void note(char kind, int64_t task, std::span<const std::byte> bytes);
 
-  Descriptor file_;
+  PosixDescriptor file_;
 };
 
 // Reads the ledgers PATH.0, PATH.1, ... of a case, where PATH is `ledgers`, and checks `multifile`. Throws

@@ -49,8 +49,8 @@ SHEAF_ROUTINE(fsion_open, const char* fname, const char* file_mode, int* ntasks,
 }
 
 SHEAF_FORTRAN void sheaf_private_fortran_open(const char* fname, const char* file_mode, int* ntasks,
-                                              int* nfiles, const ArrayDescriptor* chunksizes, int* fsblksize,
-                                              const ArrayDescriptor* globalranks, int* sid, int fname_length,
+                                              int* nfiles, const Descriptor* chunksizes, int* fsblksize,
+                                              const Descriptor* globalranks, int* sid, int fname_length,
                                               int mode_length) {
   fsion_open_c_(fname, file_mode, ntasks, nfiles, chunksizes->as<sion_int64>(), fsblksize,
                 globalranks->as<int>(), sid, fname_length, mode_length);
@@ -107,8 +107,7 @@ SHEAF_ROUTINE(fsion_get_chunksizes, const int* sid, sion_int64* chunksizes, int*
   else
     *ierr = -1;
 }
-SHEAF_FORTRAN void sheaf_fortran_get_chunksizes(const int* sid, const ArrayDescriptor* chunksizes,
-                                                int* ierr) {
+SHEAF_FORTRAN void sheaf_fortran_get_chunksizes(const int* sid, const Descriptor* chunksizes, int* ierr) {
   fsion_get_chunksizes_c_(sid, chunksizes->as<sion_int64>(), ierr);
 }
 
@@ -120,8 +119,7 @@ SHEAF_ROUTINE(fsion_get_globalranks, const int* sid, int* globalranks, int* ierr
   else
     *ierr = -1;
 }
-SHEAF_FORTRAN void sheaf_fortran_get_globalranks(const int* sid, const ArrayDescriptor* globalranks,
-                                                 int* ierr) {
+SHEAF_FORTRAN void sheaf_fortran_get_globalranks(const int* sid, const Descriptor* globalranks, int* ierr) {
   fsion_get_globalranks_c_(sid, globalranks->as<int>(), ierr);
 }
 
@@ -139,7 +137,7 @@ SHEAF_ROUTINE(fsion_get_mapping, const int* sid, sion_int32* mapping, int* ierr)
   else
     *ierr = -1;
 }
-SHEAF_FORTRAN void sheaf_fortran_get_mapping(const int* sid, const ArrayDescriptor* mapping, int* ierr) {
+SHEAF_FORTRAN void sheaf_fortran_get_mapping(const int* sid, const Descriptor* mapping, int* ierr) {
   fsion_get_mapping_c_(sid, mapping->as<sion_int32>(), ierr);
 }
 

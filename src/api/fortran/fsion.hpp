@@ -43,7 +43,7 @@ namespace sheaf::fortran {
 
 // An array argument of the modules, of any shape, or its first element. The address is the first member of
 // every descriptor (Fortran 2018, 18.5.3); type and shape are not used.
-struct ArrayDescriptor {
+struct Descriptor {
   void* address;
   template <class T>
   T* as() const {

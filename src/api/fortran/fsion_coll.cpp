@@ -25,12 +25,12 @@ SHEAF_FORTRAN void fsion_coll_fread_mpi_c_(void* data, const sion_int64* size, c
 }
 SHEAF_F77_TYPED(fsion_coll_fread_mpi);
 
-SHEAF_FORTRAN void sheaf_fortran_coll_write(const ArrayDescriptor* data, const sion_int64* size,
+SHEAF_FORTRAN void sheaf_fortran_coll_write(const Descriptor* data, const sion_int64* size,
                                             const sion_int64* nitems, const int* sid, sion_int64* rc) {
   fsion_coll_fwrite_mpi_c_(data->address, size, nitems, sid, rc);
 }
 
-SHEAF_FORTRAN void sheaf_fortran_coll_read(const ArrayDescriptor* data, const sion_int64* size,
+SHEAF_FORTRAN void sheaf_fortran_coll_read(const Descriptor* data, const sion_int64* size,
                                            const sion_int64* nitems, const int* sid, sion_int64* rc) {
   fsion_coll_fread_mpi_c_(data->address, size, nitems, sid, rc);
 }

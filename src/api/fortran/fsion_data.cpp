@@ -43,18 +43,18 @@ SHEAF_ROUTINE(fsion_swap, void* target, void* source, const int* size, const int
   sion_swap(target, source, *size, *n, *do_swap);
 }
 
-SHEAF_FORTRAN void sheaf_fortran_write(const ArrayDescriptor* data, const sion_int64* size,
+SHEAF_FORTRAN void sheaf_fortran_write(const Descriptor* data, const sion_int64* size,
                                        const sion_int64* nitems, const int* sid, sion_int64* rc) {
   fsion_write_c_(data->address, size, nitems, sid, rc);
 }
 
-SHEAF_FORTRAN void sheaf_fortran_read(const ArrayDescriptor* data, const sion_int64* size,
+SHEAF_FORTRAN void sheaf_fortran_read(const Descriptor* data, const sion_int64* size,
                                       const sion_int64* nitems, const int* sid, sion_int64* rc) {
   fsion_read_c_(data->address, size, nitems, sid, rc);
 }
 
-SHEAF_FORTRAN void sheaf_fortran_swap(const ArrayDescriptor* target, const ArrayDescriptor* source,
-                                      const int* size, const int* n, const int* do_swap, int* rc) {
+SHEAF_FORTRAN void sheaf_fortran_swap(const Descriptor* target, const Descriptor* source, const int* size,
+                                      const int* n, const int* do_swap, int* rc) {
   sion_swap(target->address, source->address, *size, *n, *do_swap);
   IntegerArgument result(rc);
   *result.value() = SION_SUCCESS;

@@ -32,13 +32,13 @@ SHEAF_ROUTINE(fsion_fread_key, void* data, const sion_int64* key, const sion_int
   });
 }
 
-SHEAF_FORTRAN void sheaf_fortran_write_key(const ArrayDescriptor* data, const sion_int64* key,
+SHEAF_FORTRAN void sheaf_fortran_write_key(const Descriptor* data, const sion_int64* key,
                                            const sion_int64* size, const sion_int64* nitems, const int* sid,
                                            sion_int64* rc) {
   fsion_fwrite_key_c_(data->address, key, size, nitems, sid, rc);
 }
 
-SHEAF_FORTRAN void sheaf_fortran_read_key(const ArrayDescriptor* data, const sion_int64* key,
+SHEAF_FORTRAN void sheaf_fortran_read_key(const Descriptor* data, const sion_int64* key,
                                           const sion_int64* size, const sion_int64* nitems, const int* sid,
                                           sion_int64* rc) {
   fsion_fread_key_c_(data->address, key, size, nitems, sid, rc);

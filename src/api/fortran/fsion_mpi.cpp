@@ -55,11 +55,10 @@ SHEAF_ROUTINE(fsion_paropen_mapped_mpi, const char* fname, const char* file_mode
 // then allocate an array, so the routine passes the address of a dummy.
 SHEAF_FORTRAN void sheaf_private_fortran_paropen_mapped_mpi(
     const char* fname, const char* file_mode, int* nfiles, const MPI_Fint* fgcomm, int* nlocaltasks,
-    const ArrayDescriptor* globalranks, const ArrayDescriptor* chunksizes,
-    const ArrayDescriptor* mapping_filenrs, const ArrayDescriptor* mapping_lranks, int* fsblksize, int* sid,
-    int fname_length, int mode_length) {
+    const Descriptor* globalranks, const Descriptor* chunksizes, const Descriptor* mapping_filenrs,
+    const Descriptor* mapping_lranks, int* fsblksize, int* sid, int fname_length, int mode_length) {
   sion_int64 nothing = 0;
-  const auto array = [&](const ArrayDescriptor* given) { return given->address ? given->address : &nothing; };
+  const auto array = [&](const Descriptor* given) { return given->address ? given->address : &nothing; };
   fsion_paropen_mapped_mpi_c_(
       fname, file_mode, nfiles, fgcomm, nlocaltasks, static_cast<int*>(array(globalranks)),
       static_cast<sion_int64*>(array(chunksizes)), static_cast<int*>(array(mapping_filenrs)),

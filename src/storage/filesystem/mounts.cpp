@@ -127,7 +127,7 @@ std::optional<Mount> mount_of_descriptor(int fd) {
 }
 
 std::optional<Mount> mount_of(const std::string& path) {
-  const Descriptor found(open_at(AT_FDCWD, path, O_PATH));
+  const PosixDescriptor found(open_at(AT_FDCWD, path, O_PATH));
   return found.get() >= 0 ? mount_of_descriptor(found.get()) : std::nullopt;
 }
 

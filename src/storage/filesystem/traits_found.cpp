@@ -112,7 +112,7 @@ FileSystemTraits found_traits(int fd, int depth) {
   apply_layout(traits, fd, mount);
   if (traits.kind != FileSystem::overlayfs || !mount || depth >= max_overlays) return traits;
   const auto upper = mount->option("upperdir");
-  const Descriptor directory(upper ? open_at(AT_FDCWD, *upper, O_PATH | O_DIRECTORY) : -1);
+  const PosixDescriptor directory(upper ? open_at(AT_FDCWD, *upper, O_PATH | O_DIRECTORY) : -1);
   if (directory.get() < 0) return traits;
   FileSystemTraits below = found_traits(directory.get(), depth + 1);
   if (below.kind == FileSystem::unknown) return traits;
@@ -157,7 +157,7 @@ FileSystemTraits traits_of_path(const std::string& path, const std::string& show
   int fd = open(path);
   if (fd < 0 && errno == ENOENT && !path.empty()) fd = open(directory_of(path));
   if (fd < 0) throw os_error("cannot find the file system of", shown, errno);
-  const Descriptor found(fd);
+  const PosixDescriptor found(fd);
   return traits_of_descriptor(found.get());
 }
 

@@ -30,7 +30,7 @@ class DirectFile {
   int64_t read_at(std::span<std::byte> data, int64_t offset);
 
  private:
-  const Descriptor fd_;
+  const PosixDescriptor fd_;
   const bool direct_;
   const std::string path_;
   std::atomic<bool> in_blocks_ = false;  // the file system has refused a transfer of partial blocks

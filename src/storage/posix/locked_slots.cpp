@@ -24,7 +24,7 @@ using namespace storage_constants;
 
 class LockedSlots final : public WriteSlots {
  public:
-  LockedSlots(std::string name, Descriptor fd, int count)
+  LockedSlots(std::string name, PosixDescriptor fd, int count)
       : name_(std::move(name)), fd_(std::move(fd)), count_(count) {}
 
   int take() override {
@@ -68,7 +68,7 @@ class LockedSlots final : public WriteSlots {
   }
 
   const std::string name_;
-  const Descriptor fd_;
+  const PosixDescriptor fd_;
   const int count_;
   int last_ = 0;      // the slot acquired last: often free again
   std::mutex mutex_;  // held with the slot: the kernel does not distinguish threads that share a descriptor
@@ -87,7 +87,7 @@ std::shared_ptr<WriteSlots> make_locked_slots(int count) {
   const std::string prefix = directory_for_slots() + "/sheaf-slots." + std::to_string(::getpid()) + ".";
   for (int tries = 0;; ++tries) {
     const std::string name = prefix + std::to_string(next++);
-    Descriptor fd(open_at(AT_FDCWD, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
+    PosixDescriptor fd(open_at(AT_FDCWD, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
     if (fd.get() < 0 && errno == EEXIST && tries < max_slot_names) continue;
     if (fd.get() < 0) throw os_error("cannot create the file for write slots", name, errno);
     try {

@@ -35,8 +35,8 @@ int by_kernel(int root, const char* path, int flags) {
 }
 
 // Opens a subdirectory; refuses a link in its place. "." is the directory itself.
-Descriptor enter(int directory, const std::string& name) {
-  Descriptor entered(open_at(directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW));
+PosixDescriptor enter(int directory, const std::string& name) {
+  PosixDescriptor entered(open_at(directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW));
   if (entered.get() >= 0 || errno != ENOTDIR) return entered;
   // The system also reports ENOTDIR for a link to a directory.
   struct stat found;
@@ -47,7 +47,7 @@ Descriptor enter(int directory, const std::string& name) {
 }
 
 int by_walking(int root, const std::string& path, int flags) {
-  Descriptor at = enter(root, ".");
+  PosixDescriptor at = enter(root, ".");
   size_t begin = 0;
   for (size_t slash; (slash = path.find('/', begin)) != std::string::npos; begin = slash + 1) {
     if (at.get() < 0) return -1;
@@ -55,7 +55,7 @@ int by_walking(int root, const std::string& path, int flags) {
   }
   if (at.get() < 0) return -1;
   const std::string name = begin == path.size() ? "." : path.substr(begin);
-  Descriptor found(open_at(at.get(), name, flags | O_NOFOLLOW));
+  PosixDescriptor found(open_at(at.get(), name, flags | O_NOFOLLOW));
   struct stat status;
   if (found.get() < 0 || !(flags & O_PATH) || ::fstat(found.get(), &status) != 0 || !S_ISLNK(status.st_mode))
     return found.release();
@@ -79,7 +79,7 @@ class BeneathStore final : public Store, public std::enable_shared_from_this<Ben
 
   FileStatus status(const std::string& path) override {
     const std::string below = path_beneath(root_, path);
-    const Descriptor at(resolve(below, O_PATH | O_CLOEXEC, "cannot get the status of"));
+    const PosixDescriptor at(resolve(below, O_PATH | O_CLOEXEC, "cannot get the status of"));
     struct stat found;
     if (at.get() >= 0 && ::fstat(at.get(), &found) == 0) return status_of(found);
     if (errno == ENOENT || errno == ENOTDIR) return {};
@@ -120,7 +120,7 @@ class BeneathStore final : public Store, public std::enable_shared_from_this<Ben
   // A name and the directory that contains it.
   struct DirectoryEntry {
     std::string below;
-    Descriptor directory;
+    PosixDescriptor directory;
     std::string name;
   };
 
@@ -128,7 +128,7 @@ class BeneathStore final : public Store, public std::enable_shared_from_this<Ben
     const std::string below = path_beneath(root_, path);
     const size_t slash = below.rfind('/');
     const std::string parent = slash == std::string::npos ? "." : below.substr(0, slash);
-    Descriptor directory(resolve(parent, O_PATH | O_DIRECTORY | O_CLOEXEC, doing));
+    PosixDescriptor directory(resolve(parent, O_PATH | O_DIRECTORY | O_CLOEXEC, doing));
     if (directory.get() < 0) throw os_error(doing, full(below), errno);
     return {below, std::move(directory), below.substr(slash + 1)};
   }
@@ -137,7 +137,7 @@ class BeneathStore final : public Store, public std::enable_shared_from_this<Ben
 
   // Returns a descriptor; negative with errno. Throws permission for a name that leads out of the root.
   int resolve(const std::string& below, int flags, std::string_view doing) const {
-    const Descriptor root(open_at(base_of(base_.get()), root_, O_PATH | O_DIRECTORY));
+    const PosixDescriptor root(open_at(base_of(base_.get()), root_, O_PATH | O_DIRECTORY));
     if (root.get() < 0) return -1;
     int fd = how_ == Resolving::kernel ? by_kernel(root.get(), below.c_str(), flags) : -1;
     // Sandboxes that do not know openat2 return EPERM.

@@ -97,7 +97,7 @@ void write_run(int fd, std::span<const Piece<const std::byte>> pieces, const std
 // before data are written avoids it.
 void close_another(int fd) {
   const std::string again = "/proc/self/fd/" + std::to_string(fd);
-  const Descriptor another(open_at(AT_FDCWD, again, O_WRONLY | O_NOCTTY));
+  const PosixDescriptor another(open_at(AT_FDCWD, again, O_WRONLY | O_NOCTTY));
 }
 
 }  // namespace
@@ -110,18 +110,19 @@ FileOpener by_name(const std::string& path, std::shared_ptr<const WorkingDirecto
 
 // An open may block indefinitely: for the other end of a pipe or device, or for another process that holds a
 // lease on a regular file.
-Descriptor open_descriptor(const std::string& path, Access access, const FileOpener& how, int64_t* size) {
+PosixDescriptor open_descriptor(const std::string& path, Access access, const FileOpener& how,
+                                int64_t* size) {
   const auto& [flags, failed] = way_of(access);
-  const auto open = [&](int more) { return Descriptor(how(flags | O_CLOEXEC | O_NOCTTY | more)); };
+  const auto open = [&](int more) { return PosixDescriptor(how(flags | O_CLOEXEC | O_NOCTTY | more)); };
   // A file that this open creates is always regular.
-  Descriptor opened = open(access == Access::fresh ? 0 : O_NONBLOCK);
+  PosixDescriptor opened = open(access == Access::fresh ? 0 : O_NONBLOCK);
   struct stat found {};
   if (opened.get() < 0) {
     const int error = errno;
     if (const char* const why = access == Access::sidecar ? foreign_by(error) : nullptr)
       throw file_error(Code::foreign, path, why);
     if (access != Access::fresh && (error == ENXIO || error == EWOULDBLOCK)) {
-      const Descriptor there(how(O_PATH | O_CLOEXEC));
+      const PosixDescriptor there(how(O_PATH | O_CLOEXEC));
       if (::fstat(there.get(), &found) == 0) require_positions(path, found);
     }
     if (error == EWOULDBLOCK && access != Access::sidecar && S_ISREG(found.st_mode)) opened = open(0);
@@ -220,14 +221,14 @@ int64_t PosixFile::next(Space space, int64_t offset) {
 bool PosixFile::evict() {
   if (writable_ || fd_.get() < 0 || ::fstat(fd_.get(), &rested_) != 0) return false;
   direct_.reset();  // reopened on demand
-  fd_ = Descriptor();
+  fd_ = PosixDescriptor();
   return true;
 }
 
 // Some file systems assign new inode numbers on every open; size and modification time then identify the
 // file.
 void PosixFile::reopen() {
-  Descriptor again = open_descriptor(path_, Access::read, how_);
+  PosixDescriptor again = open_descriptor(path_, Access::read, how_);
   struct stat now;
   const bool known = ::fstat(again.get(), &now) == 0;
   const bool same = known && now.st_dev == rested_.st_dev && now.st_ino == rested_.st_ino;

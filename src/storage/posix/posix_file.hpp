@@ -34,8 +34,8 @@ FileOpener by_name(const std::string& path, std::shared_ptr<const WorkingDirecto
 // storage/filesystem/traits.hpp), drops them; pages that this host cannot drop remain stale. Sets `size` to
 // the size in bytes of a regular file; leaves it unchanged for other files and for `fresh`. `path` is for
 // messages.
-Descriptor open_descriptor(const std::string& path, Access access, const FileOpener& how,
-                           int64_t* size = nullptr);
+PosixDescriptor open_descriptor(const std::string& path, Access access, const FileOpener& how,
+                                int64_t* size = nullptr);
 
 // Sets mode, link count and size in `found` to the values at the server, bypassing attributes that this host
 // has cached. Falls back to fstat(2) if the kernel has no statx(2). Returns false with errno on failure.
@@ -86,7 +86,7 @@ class PosixFile final : public File, public DirectIo, public EvictableFile {
   FileOpener how_;
   std::shared_ptr<const WorkingDirectory> directory_;
   int64_t opened_size_ = -1;  // for a file opened for reading only
-  Descriptor fd_;
+  PosixDescriptor fd_;
   bool writable_;
   bool name_unsynced_;
   struct stat rested_ {};  // status at the time of eviction
@@ -95,15 +95,15 @@ class PosixFile final : public File, public DirectIo, public EvictableFile {
   int open_beside_own(int flags) const;
   std::shared_ptr<DirectFile> open_direct();
   std::shared_ptr<DirectFile> direct();
-  std::shared_ptr<Descriptor> written();
+  std::shared_ptr<PosixDescriptor> written();
   void sync_written();
   int64_t revalidate_cache(bool opens);  // returns the number of names
 
   std::atomic<int> file_system_ = -1;  // -1: not determined yet
   RangeLocks locks_;
-  std::mutex direct_mutex_;              // guards the members below
-  std::shared_ptr<DirectFile> direct_;   // opened with O_DIRECT on first use and by revalidate()
-  std::shared_ptr<Descriptor> written_;  // FUSE: descriptor of write_directly() since the last sync
+  std::mutex direct_mutex_;                   // guards the members below
+  std::shared_ptr<DirectFile> direct_;        // opened with O_DIRECT on first use and by revalidate()
+  std::shared_ptr<PosixDescriptor> written_;  // FUSE: descriptor of write_directly() since the last sync
 };
 
 }  // namespace sheaf

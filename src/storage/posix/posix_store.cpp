@@ -64,7 +64,7 @@ class PosixStore final : public Store {
   // Does not report errors; the following open does.
   bool make_in_stripes(const std::string& path, const Striping& wanted) override {
     if (while_stale([&] { return traits(path); }).kind != FileSystem::lustre) return false;
-    const Descriptor made(open_at(base(), path, O_RDWR | O_CREAT | O_EXCL | lustre_layout_follows));
+    const PosixDescriptor made(open_at(base(), path, O_RDWR | O_CREAT | O_EXCL | lustre_layout_follows));
     if (made.get() < 0) return false;
     set_lustre_layout(made.get(), wanted);
     return true;
@@ -90,7 +90,7 @@ class PosixStore final : public Store {
 
   std::vector<std::string> names_in(const std::string& directory) override {
     const std::string path = directory.empty() ? "." : directory;
-    Descriptor opened(open_at(base(), path, O_RDONLY | O_DIRECTORY));
+    PosixDescriptor opened(open_at(base(), path, O_RDONLY | O_DIRECTORY));
     const std::unique_ptr<DIR, int (*)(DIR*)> stream(opened.get() < 0 ? nullptr : ::fdopendir(opened.get()),
                                                      ::closedir);
     if (!stream) throw os_error("cannot open directory", path, errno);
@@ -128,8 +128,8 @@ class PosixStore final : public Store {
 
   // Does not follow a link at `path`, because another user may have replaced the new file by a link.
   void copy_attributes(const std::string& path, const std::string& like, ReplaceState state) override {
-    const Descriptor from(open_at(base(), like, O_PATH));
-    const Descriptor to(open_at(base(), path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+    const PosixDescriptor from(open_at(base(), like, O_PATH));
+    const PosixDescriptor to(open_at(base(), path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
     struct stat found;
     if (from.get() < 0 || to.get() < 0 || ::fstat(to.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
         found.st_nlink != 1)
@@ -165,7 +165,7 @@ class PosixStore final : public Store {
 void sync_directory_of(const std::string& path, const WorkingDirectory* base) {
   std::string directory = path.substr(0, path.rfind('/') + 1);
   if (directory.empty()) directory = ".";
-  const Descriptor opened(open_at(base_of(base), directory, O_RDONLY | O_DIRECTORY));
+  const PosixDescriptor opened(open_at(base_of(base), directory, O_RDONLY | O_DIRECTORY));
   if (opened.get() < 0 || uninterrupted([&] { return ::fsync(opened.get()); }) == 0) return;
   if (errno == EIO || errno == ENOSPC || errno == EDQUOT)
     throw os_error("cannot sync directory", directory, errno);

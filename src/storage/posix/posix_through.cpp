@@ -40,7 +40,7 @@ bool status_of_server(int fd, struct stat& found) {
 // Opens the name of the file again. Returns a negative number if the name now belongs to another file, or to
 // none.
 int PosixFile::open_beside_own(int flags) const {
-  Descriptor opened(how_(flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  PosixDescriptor opened(how_(flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (opened.get() < 0 || are_one_file(opened.get(), fd_.get())) return opened.release();
   errno = ESTALE;
   return -1;
@@ -60,10 +60,10 @@ std::shared_ptr<DirectFile> PosixFile::direct() {
   return direct_;
 }
 
-std::shared_ptr<Descriptor> PosixFile::written() {
+std::shared_ptr<PosixDescriptor> PosixFile::written() {
   const std::lock_guard lock(direct_mutex_);
   if (!written_)
-    if (const int fd = open_beside_own(O_RDWR); fd >= 0) written_ = std::make_shared<Descriptor>(fd);
+    if (const int fd = open_beside_own(O_RDWR); fd >= 0) written_ = std::make_shared<PosixDescriptor>(fd);
   return written_;
 }
 

@@ -14,17 +14,17 @@ namespace sheaf {
 
 // Owns a descriptor; a negative number stands for none. The destructor closes the descriptor and preserves
 // errno.
-class Descriptor {
+class PosixDescriptor {
  public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  ~Descriptor() {
+  explicit PosixDescriptor(int fd = -1) : fd_(fd) {}
+  ~PosixDescriptor() {
     if (fd_ < 0) return;
     const int kept = errno;
     ::close(fd_);
     errno = kept;
   }
-  Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
+  PosixDescriptor(PosixDescriptor&& other) noexcept : fd_(other.release()) {}
+  PosixDescriptor& operator=(PosixDescriptor&& other) noexcept {
     std::swap(fd_, other.fd_);
     return *this;
   }
