@@ -43,7 +43,8 @@ def main() -> int:
     assert not {"libsheaf_posix.so", "sheaf-mount"} & installed, "parts of the streams are installed"
 
     (work / "program.c").write_text(PROGRAM)
-    flags = call(prefix / "bin/sionconfig", "--cflags", "--libs", "--ser", capture_output=True).stdout.split()
+    flags = [word for kind in ("--cflags", "--libs")
+             for word in call(prefix / "bin/sionconfig", "--ser", kind, capture_output=True).stdout.split()]
     call("cc", work / "program.c", "-o", work / "program", *flags, f"-Wl,-rpath,{prefix}/lib")
     file = work / "two.sion"
     call(work / "program", file)
