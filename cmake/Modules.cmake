@@ -20,7 +20,7 @@ set(SHEAF_MOUNT_FOLDERS cli/mount)
 set(SHEAF_CLI_FOLDERS cli cli/about cli/classic cli/command_line cli/json cli/named cli/programs cli/stripe)
 
 # SHEAF_STREAMS: named streams, captured files and mounted directories. Without them, streams/absent and cli/absent
-# stand in for the module (docs/building.md).
+# replace the module (docs/building.md).
 option(SHEAF_STREAMS "Named streams, sheaf run, libsheaf_posix and sheaf mount" ON)
 if(NOT SHEAF_STREAMS)
   set(SHEAF_STREAMS_FOLDERS streams/absent)
