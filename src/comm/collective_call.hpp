@@ -18,7 +18,8 @@ namespace sheaf {
 // Prints that memory ran out in `call`, then ends the job.
 [[noreturn]] SHEAF_EXPORT void end_without_memory(const JobEnd& end, const char* call);
 
-// Returns the job end of groups whose launcher ends the job with a process that aborts. Local.
+// Returns the job end of a group of threads or callbacks: abort(). The launcher then ends the other
+// processes.
 SHEAF_EXPORT JobEnd process_job_end(int rank, int size);
 
 // Runs `body`, a collective call of the group with this job_end(), and returns its result. If `body` throws

@@ -77,8 +77,8 @@ inline constexpr int rounds_under_way = 3;  // one is filled, one is in flight, 
 static_assert(max_channels * memory_of_a_channel >= rounds_under_way * max_aggregators * min_hosts_window);
 static_assert(min_hosts_window <= short_window && short_window <= hosts_window);
 
-// --- Other handles of a file (transfer/other_handles). If this many random marks in a row are locked,
-// another handle that fills gaps probably holds all of them. The task then waits for that handle, for at most
+// --- Other handles of a file (transfer/concurrent_openers). If this many random marks in a row are locked,
+// another handle that fills gaps probably holds every mark. The task then waits for that handle, for at most
 // filler_timeout, before the open fails.
 inline constexpr int tries_at_once = 4;
 inline constexpr std::chrono::seconds filler_timeout{60};
