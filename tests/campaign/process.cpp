@@ -121,6 +121,7 @@ class Case {
     ProcessLedger ledger(ledgers + "." + std::to_string(group_.rank()), facts);
     for (int64_t t = 0; program_.replaces && t < before.ntasks(); ++t)
       if (t / program_.tasks_each == group_.rank()) ledger.note_old(t, before.of(t));
+    ledger.note_begin();
     Accepted accepted(program_.ntasks());
     ledger.follow(accepted);
     group_.any(false);

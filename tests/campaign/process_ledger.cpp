@@ -58,13 +58,15 @@ void read_ledger(const std::string& path, int rank, Noted& noted) {
     if (head.kind == 'h') {
       noted.facts = facts_in({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
       if (!noted.accepted) noted.accepted.emplace(noted.facts.ntasks);
-      ++noted.begun;
     }
     if (!noted.accepted) throw std::runtime_error("a ledger without a head");
     switch (head.kind) {
       case 'o':
         if (!noted.old) noted.old.emplace(static_cast<size_t>(noted.facts.ntasks));
         noted.old->at(static_cast<size_t>(head.task)) = std::move(bytes);
+        break;
+      case 'g':
+        ++noted.begun;
         break;
       case 'a':
         noted.accepted->accept(head.task, bytes);

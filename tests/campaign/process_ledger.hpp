@@ -25,9 +25,10 @@ CaseFacts facts_of(const SionProgram& program);
 class ProcessLedger {
  public:
   // Creates the ledger. If the multifile has an old generation, the caller then records its streams by
-  // note_old().
+  // note_old(). After note_begin(), the ledger is complete up to this moment.
   ProcessLedger(const std::string& path, const CaseFacts& facts);
   void note_old(int64_t task, std::span<const std::byte> stream) { note('o', task, stream); }
+  void note_begin() { note('g', 0, {}); }
   // Records all later events of `accepted`.
   void follow(Accepted& accepted);
   void note_second_job(bool refused) { note('s', refused, {}); }
