@@ -81,9 +81,9 @@ inline void wait_for_idle(double patience) {
 
 // Command line: options "--name value" and flags "--name". check() rejects options that the program has not
 // queried.
-class Options {
+class BenchOptions {
  public:
-  Options(int argc, char** argv) : words_(argv + 1, argv + argc), used_(words_.size(), false) {}
+  BenchOptions(int argc, char** argv) : words_(argv + 1, argv + argc), used_(words_.size(), false) {}
 
   std::string text(const char* name, std::string otherwise) {
     const size_t at = find(name);
@@ -136,18 +136,18 @@ inline std::string file_system_of(const std::string& directory) {
 
 // A directory of this run under --dir, removed at the end. Only one process of a run may own it. `run` is a
 // number that the processes of a run share and no other run has, such as the owner's process id.
-class Scratch {
+class ScratchDirectory {
  public:
-  Scratch(const std::string& parent, bool owner, int run)
+  ScratchDirectory(const std::string& parent, bool owner, int run)
       : path_(parent + "/sheaf-bench." + std::to_string(run)), owner_(owner) {
     if (owner_) empty();
   }
-  ~Scratch() {
+  ~ScratchDirectory() {
     std::error_code ignored;
     if (owner_) std::filesystem::remove_all(path_, ignored);
   }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
 
   // Removes all files, and thereby their pages in the page cache.
   void empty() const {
@@ -164,7 +164,7 @@ class Scratch {
 
 // How a row is evaluated. A ratio of bandwidths is peer's time / our time; a ratio of times is our time /
 // peer's time.
-struct Row {
+struct ResultRow {
   std::string name;
   bool of_bandwidths = false;
   double target = 0;  // bandwidth: minimum; time: maximum; 0: reported only
@@ -174,7 +174,7 @@ struct Row {
 // Times of the phases of one run, in seconds; row p evaluates phase p.
 using Times = std::vector<double>;
 
-inline void print_result(const Row& row, const std::string& fs, const std::vector<double>& ours,
+inline void print_result(const ResultRow& row, const std::string& fs, const std::vector<double>& ours,
                          const std::vector<double>& peer) {
   std::vector<double> ratios;
   for (size_t i = 0; i < ours.size(); ++i)
@@ -192,7 +192,7 @@ inline void print_result(const Row& row, const std::string& fs, const std::vecto
   std::fflush(stdout);
 }
 
-inline void print_pair(const Row& row, int pair, double ours, double peer) {
+inline void print_pair(const ResultRow& row, int pair, double ours, double peer) {
   if (row.bytes > 0) {
     std::printf("  %-28s pair %2d  ours %7.3f GB/s  peer %7.3f GB/s  ratio %.4f\n", row.name.c_str(), pair,
                 1e-9 * row.bytes / ours, 1e-9 * row.bytes / peer,
@@ -221,8 +221,8 @@ Times min_times(int runs, Work work, Settle settle) {
 // side runs `runs` times in its turn. In a parallel program every task calls this function, and one task has
 // `print` set.
 template <class Ours, class Peer, class Settle>
-void compare(const std::vector<Row>& rows, const std::string& fs, int pairs, bool print, Ours ours, Peer peer,
-             Settle settle, int runs = 4) {
+void compare(const std::vector<ResultRow>& rows, const std::string& fs, int pairs, bool print, Ours ours,
+             Peer peer, Settle settle, int runs = 4) {
   std::vector<std::vector<double>> own(rows.size());
   std::vector<std::vector<double>> other(rows.size());
   for (int pair = 1; pair <= pairs; ++pair) {

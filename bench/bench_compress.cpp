@@ -77,7 +77,7 @@ double timed(const std::function<void()>& work) {
 }
 
 void compare_writing(const std::string& directory, const std::string& fs, int pairs, int64_t bytes) {
-  const bench::Scratch scratch(directory, true, getpid());
+  const bench::ScratchDirectory scratch(directory, true, getpid());
   const auto data = make_particles(static_cast<size_t>(bytes));
   save(scratch.file("plain"), data);
   const std::string peer =
@@ -104,7 +104,7 @@ void compare_writing(const std::string& directory, const std::string& fs, int pa
 void read_at_random(const std::string& directory, const std::string& fs, int64_t bytes, int reads) {
   constexpr int64_t part = 64 << 20;
   constexpr int64_t length = 64 << 10;
-  const bench::Scratch scratch(directory, true, getpid());
+  const bench::ScratchDirectory scratch(directory, true, getpid());
   const auto data = make_particles(static_cast<size_t>(std::min(part, bytes)));
   const auto size = static_cast<int64_t>(data.size() * sizeof data[0]);
   write_multifile(scratch.file("a.sion"), "wb,compress=zstd:1", data, bytes / size);
@@ -130,7 +130,7 @@ void read_at_random(const std::string& directory, const std::string& fs, int64_t
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::Options options(argc, argv);
+  bench::BenchOptions options(argc, argv);
   const std::string parent = options.text("--dir", ".");
   const int pairs = static_cast<int>(options.number("--pairs", 7));
   const int64_t bytes = options.number("--bytes", 128 << 20);

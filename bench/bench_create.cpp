@@ -39,14 +39,14 @@ Times create_multifile(std::string path, std::vector<sion_int64>& chunk_sizes, s
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::Options options(argc, argv);
+  bench::BenchOptions options(argc, argv);
   const std::string parent = options.text("--dir", ".");
   const int pairs = static_cast<int>(options.number("--pairs", 5));
   const auto tasks = static_cast<size_t>(options.number("--tasks", 294'912));
   const int64_t chunk = options.number("--chunk", 1 << 20);
   options.check();
 
-  const bench::Scratch scratch(parent, true, getpid());
+  const bench::ScratchDirectory scratch(parent, true, getpid());
   std::vector<std::string> names;
   for (size_t t = 0; t < tasks; ++t) names.push_back(scratch.file("task." + std::to_string(t)));
   std::vector<sion_int64> chunk_sizes(tasks, chunk);

@@ -73,7 +73,7 @@ Times create_multifile(const std::string& path, int tasks, int files, int64_t ch
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::Options options(argc, argv);
+  bench::BenchOptions options(argc, argv);
   const std::string parent = options.text("--dir", ".");
   const int pairs = static_cast<int>(options.number("--pairs", 5));
   const auto tasks = static_cast<int>(options.number("--tasks", 294'912));
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   const bool alone = options.flag("--alone");
   options.check();
 
-  const bench::Scratch scratch(parent, true, getpid());
+  const bench::ScratchDirectory scratch(parent, true, getpid());
   std::vector<std::string> names;
   for (int t = 0; t < tasks; ++t)
     names.push_back(scratch.file("task." + std::to_string(t)) + (directories ? "/file" : ""));

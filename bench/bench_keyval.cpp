@@ -17,7 +17,7 @@ using bench::Times;
 
 constexpr double promised = 5e6;  // records per second
 
-struct Job {
+struct KeyvalJob {
   size_t value;  // bytes
   int64_t keys;
   int64_t count;
@@ -30,7 +30,7 @@ struct Job {
   }
 };
 
-int open_multifile(const Job& job, const char* mode) {
+int open_multifile(const KeyvalJob& job, const char* mode) {
   int ntasks = 1;
   int nfiles = 1;
   sion_int64 chunk = 4 << 20;
@@ -44,7 +44,7 @@ int open_multifile(const Job& job, const char* mode) {
   return sid;
 }
 
-void write_records(const Job& job) {
+void write_records(const KeyvalJob& job) {
   const int sid = open_multifile(job, "wb,keyval");
   std::vector<char> value(job.value, 'v');
   for (int64_t i = 0; i < job.count; ++i) {
@@ -55,12 +55,12 @@ void write_records(const Job& job) {
   require(sion_close(sid) == 1, "sion_close failed");
 }
 
-void read_one(const Job& job, int sid, char* value, uint64_t key, int64_t i) {
+void read_one(const KeyvalJob& job, int sid, char* value, uint64_t key, int64_t i) {
   require(sion_fread_key(value, key, job.value, 1, sid) == 1, "a record was not read");
   require(job.is(value, i), "a record came back wrong");
 }
 
-void read_by_key(const Job& job) {
+void read_by_key(const KeyvalJob& job) {
   const int sid = open_multifile(job, "rb");
   std::vector<char> value(job.value);
   for (int64_t key = 0; key < job.keys; ++key)
@@ -69,7 +69,7 @@ void read_by_key(const Job& job) {
   require(sion_close(sid) == 1, "sion_close failed");
 }
 
-void read_in_turn(const Job& job) {
+void read_in_turn(const KeyvalJob& job) {
   const int sid = open_multifile(job, "rb");
   std::vector<char> value(job.value);
   for (int64_t i = 0; i < job.count; ++i)
@@ -77,7 +77,7 @@ void read_in_turn(const Job& job) {
   require(sion_close(sid) == 1, "sion_close failed");
 }
 
-void read_by_iterator(const Job& job) {
+void read_by_iterator(const KeyvalJob& job) {
   const int sid = open_multifile(job, "rb");
   std::vector<char> value(job.value);
   uint64_t key;
@@ -91,10 +91,10 @@ void read_by_iterator(const Job& job) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::Options options(argc, argv);
+  bench::BenchOptions options(argc, argv);
   const std::string parent = options.text("--dir", "/dev/shm");
   const int runs = static_cast<int>(options.number("--pairs", 7));
-  Job job;
+  KeyvalJob job;
   job.count = options.number("--records", 1'000'000);
   job.keys = options.number("--keys", 100);
   job.value = static_cast<size_t>(options.number("--bytes", 32));
@@ -103,12 +103,12 @@ int main(int argc, char** argv) {
   const auto patience = static_cast<double>(options.number("--patience", 3));
   options.check();
 
-  const bench::Scratch scratch(parent, true, getpid());
+  const bench::ScratchDirectory scratch(parent, true, getpid());
   const std::string fs = bench::file_system_of(scratch.path());
   job.path = scratch.file("multifile");
   const struct {
     const char* name;
-    void (*work)(const Job&);
+    void (*work)(const KeyvalJob&);
   } rows[] = {{"write", write_records},
               {"read-by-key", read_by_key},
               {"read-in-turn", read_in_turn},

@@ -32,7 +32,7 @@ namespace {
 using bench::require;
 using bench::Times;
 
-struct Job {
+struct MappedThreadsJob {
   int tasks;
   int processes;  // processes of the mapped side
   int files;
@@ -85,11 +85,11 @@ double timed(int count, const std::function<void(sheaf::Comm&)>& body) {
 }
 
 // Writes `bytes` bytes to the stream. `first` is their offset among the bytes of all tasks.
-void write_stream(const Job& job, sheaf::WriteStream& stream, int64_t first, int64_t bytes) {
+void write_stream(const MappedThreadsJob& job, sheaf::WriteStream& stream, int64_t first, int64_t bytes) {
   for (int64_t done = 0; done < bytes; done += job.piece) stream.write(job.piece_at(first + done));
 }
 
-void read_stream(const Job& job, sheaf::ReadStream& stream, int64_t first, int64_t bytes) {
+void read_stream(const MappedThreadsJob& job, sheaf::ReadStream& stream, int64_t first, int64_t bytes) {
   std::vector<std::byte> found(static_cast<size_t>(job.piece));
   for (int64_t done = 0; done < bytes; done += job.piece) {
     require(stream.read(found) == found.size(), "a stream ends too early");
@@ -107,7 +107,8 @@ sheaf::OpenMode agree_on(sheaf::Comm& comm, const std::string& path, const char*
 // Maps a thread to the tasks [first, end) whose bytes it transfers.
 using Share = std::function<std::pair<int, int>(int)>;
 
-double write_unmapped(const Job& job, const std::string& path, int count, const Share& tasks_of) {
+double write_unmapped(const MappedThreadsJob& job, const std::string& path, int count,
+                      const Share& tasks_of) {
   return timed(count, [&](sheaf::Comm& comm) {
     const auto [begin, end] = tasks_of(comm.rank());
     auto own = comm.duplicate();
@@ -122,7 +123,7 @@ double write_unmapped(const Job& job, const std::string& path, int count, const 
   });
 }
 
-double read_unmapped(const Job& job, const std::string& path, int count, const Share& tasks_of) {
+double read_unmapped(const MappedThreadsJob& job, const std::string& path, int count, const Share& tasks_of) {
   return timed(count, [&](sheaf::Comm& comm) {
     const auto [begin, end] = tasks_of(comm.rank());
     auto own = comm.duplicate();
@@ -133,7 +134,7 @@ double read_unmapped(const Job& job, const std::string& path, int count, const S
   });
 }
 
-double write_mapped(const Job& job, const std::string& path) {
+double write_mapped(const MappedThreadsJob& job, const std::string& path) {
   return timed(job.processes, [&](sheaf::Comm& comm) {
     const auto [begin, end] = job.tasks_of(comm.rank());
     auto own = comm.duplicate();
@@ -150,7 +151,7 @@ double write_mapped(const Job& job, const std::string& path) {
   });
 }
 
-double read_mapped(const Job& job, const std::string& path) {
+double read_mapped(const MappedThreadsJob& job, const std::string& path) {
   return timed(job.processes, [&](sheaf::Comm& comm) {
     auto own = comm.duplicate();
     const sheaf::OpenMode mode = agree_on(*own, path, "br");
@@ -167,11 +168,11 @@ double read_mapped(const Job& job, const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::Options options(argc, argv);
+  bench::BenchOptions options(argc, argv);
   const std::string parent = options.text("--dir", ".");
   const int pairs = static_cast<int>(options.number("--pairs", 7));
   const auto patience = static_cast<double>(options.number("--patience", 3));
-  Job job;
+  MappedThreadsJob job;
   job.tasks = static_cast<int>(options.number("--tasks", 64));
   job.processes = static_cast<int>(options.number("--processes", 3));
   job.files = static_cast<int>(options.number("--files", 1));
@@ -180,7 +181,7 @@ int main(int argc, char** argv) {
   options.check();
   require(job.bytes % job.piece == 0, "--bytes is no multiple of --piece");
 
-  const bench::Scratch scratch(parent, true, getpid());
+  const bench::ScratchDirectory scratch(parent, true, getpid());
   const std::string fs = bench::file_system_of(scratch.path());
   const std::string a = scratch.file("a");
   const std::string b = scratch.file("b");

@@ -15,10 +15,10 @@
 namespace {
 
 using bench::require;
-using bench::Row;
+using bench::ResultRow;
 using bench::Times;
 
-struct Job {
+struct RecordsJob {
   size_t record;
   int64_t count;
   std::vector<char> memory;  // records are taken from here cyclically
@@ -29,7 +29,7 @@ struct Job {
 };
 
 template <class Call>
-void each_record(Job& job, Call call) {
+void each_record(RecordsJob& job, Call call) {
   const size_t circle = job.circle();
   size_t at = 0;
   bool good = true;
@@ -47,7 +47,7 @@ double timed(const std::function<void()>& work) {
   return bench::now() - start;
 }
 
-int open_multifile(Job& job, const char* mode, FILE** stream) {
+int open_multifile(RecordsJob& job, const char* mode, FILE** stream) {
   int ntasks = 1;
   int nfiles = 1;
   sion_int64 chunk = static_cast<sion_int64>(job.record) * job.count;
@@ -61,20 +61,20 @@ int open_multifile(Job& job, const char* mode, FILE** stream) {
   return sid;
 }
 
-FILE* open_plain(Job& job, const char* mode, size_t buffer) {
+FILE* open_plain(RecordsJob& job, const char* mode, size_t buffer) {
   FILE* f = std::fopen(job.plain.c_str(), mode);
   require(f, "fopen failed");
   if (buffer) require(std::setvbuf(f, nullptr, _IOFBF, buffer) == 0, "setvbuf failed");
   return f;
 }
 
-void plain_write(Job& job, size_t buffer) {
+void plain_write(RecordsJob& job, size_t buffer) {
   FILE* f = open_plain(job, "wb", buffer);
   each_record(job, [&](char* r) { return std::fwrite(r, job.record, 1, f) == 1; });
   require(std::fclose(f) == 0, "fclose failed");
 }
 
-void plain_read(Job& job, size_t buffer) {
+void plain_read(RecordsJob& job, size_t buffer) {
   FILE* f = open_plain(job, "rb", buffer);
   each_record(job, [&](char* r) { return std::fread(r, job.record, 1, f) == 1; });
   require(std::fclose(f) == 0, "fclose failed");
@@ -82,7 +82,7 @@ void plain_read(Job& job, size_t buffer) {
 
 // Writes the same bytes in large pieces without records. The time is a lower bound for any library that ends
 // in write(2).
-void bare_write(Job& job) {
+void bare_write(RecordsJob& job) {
   const int fd = open(job.plain.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   const auto total = static_cast<size_t>(job.count) * job.record;
   const size_t piece = job.memory.size() / 2;
@@ -93,14 +93,15 @@ void bare_write(Job& job) {
   require(close(fd) == 0, "close failed");
 }
 
-enum class Way { library, library_unguarded, library_beside_stream, stream };
+enum class RecordWriteMethod { library, library_unguarded, library_beside_stream, stream };
 
-void multifile_write(Job& job, Way way) {
+void multifile_write(RecordsJob& job, RecordWriteMethod way) {
   FILE* stream = nullptr;
-  const bool alone = way == Way::library || way == Way::library_unguarded;
-  const int sid = open_multifile(job, way == Way::library_unguarded ? "wb,journal=off,checksums=off" : "wb",
-                                 alone ? nullptr : &stream);
-  if (way == Way::stream) {
+  const bool alone = way == RecordWriteMethod::library || way == RecordWriteMethod::library_unguarded;
+  const int sid =
+      open_multifile(job, way == RecordWriteMethod::library_unguarded ? "wb,journal=off,checksums=off" : "wb",
+                     alone ? nullptr : &stream);
+  if (way == RecordWriteMethod::stream) {
     each_record(job, [&](char* r) { return std::fwrite(r, job.record, 1, stream) == 1; });
   } else {
     each_record(job, [&](char* r) { return sion_fwrite(r, job.record, 1, sid) == 1; });
@@ -108,7 +109,7 @@ void multifile_write(Job& job, Way way) {
   require(sion_close(sid) == 1, "sion_close failed");
 }
 
-void multifile_read(Job& job) {
+void multifile_read(RecordsJob& job) {
   const int sid = open_multifile(job, "rb", nullptr);
   each_record(job, [&](char* r) { return sion_fread(r, job.record, 1, sid) == 1; });
   require(sion_close(sid) == 1, "sion_close failed");
@@ -117,7 +118,7 @@ void multifile_read(Job& job) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::Options options(argc, argv);
+  bench::BenchOptions options(argc, argv);
   const std::string parent = options.text("--dir", ".");
   const int pairs = static_cast<int>(options.number("--pairs", 7));
   const int64_t most = options.number("--bytes", 256 << 20);
@@ -125,39 +126,42 @@ int main(int argc, char** argv) {
   const bool only_targets = options.flag("--only-targets");
   options.check();
 
-  const bench::Scratch scratch(parent, true, getpid());
+  const bench::ScratchDirectory scratch(parent, true, getpid());
   const std::string fs = bench::file_system_of(scratch.path());
   const auto settle = [&] { scratch.empty(); };
   const auto keep = [] {};
   for (const size_t record : {8, 64, 1000}) {
-    Job job;
+    RecordsJob job;
     job.record = record;
     job.count = std::min(max_records, most / static_cast<int64_t>(record));
     job.memory.resize(1 << 20, 'r');
     job.plain = scratch.file("plain");
     job.multifile = scratch.file("multifile");
     const std::string size = "." + std::to_string(record) + "B";
-    const auto write_ours = [&](Way way) { return Times{timed([&] { multifile_write(job, way); })}; };
+    const auto write_ours = [&](RecordWriteMethod way) {
+      return Times{timed([&] { multifile_write(job, way); })};
+    };
     const auto write_peer = [&](size_t buffer) { return Times{timed([&] { plain_write(job, buffer); })}; };
 
     bench::compare(
         {{"sion_fwrite/fwrite" + size, false, 0.5}}, fs, pairs, true,
-        [&] { return write_ours(Way::library); }, [&] { return write_peer(0); }, settle);
+        [&] { return write_ours(RecordWriteMethod::library); }, [&] { return write_peer(0); }, settle);
     bench::compare(
         {{"default/no-journal-no-checksums" + size, false, record == 64 ? 1.2 : 0.0}}, fs, pairs, true,
-        [&] { return write_ours(Way::library); }, [&] { return write_ours(Way::library_unguarded); }, settle);
+        [&] { return write_ours(RecordWriteMethod::library); },
+        [&] { return write_ours(RecordWriteMethod::library_unguarded); }, settle);
     if (only_targets) continue;
     bench::compare(
         {{"sion_fwrite/fwrite-1MiB-buffer" + size}}, fs, pairs, true,
-        [&] { return write_ours(Way::library); }, [&] { return write_peer(1 << 20); }, settle);
+        [&] { return write_ours(RecordWriteMethod::library); }, [&] { return write_peer(1 << 20); }, settle);
     bench::compare(
         {{"floor:write(2)/fwrite" + size}}, fs, pairs, true,
         [&] { return Times{timed([&] { bare_write(job); })}; }, [&] { return write_peer(0); }, settle);
     bench::compare(
-        {{"fwrite-on-handed-stream/fwrite" + size}}, fs, pairs, true, [&] { return write_ours(Way::stream); },
-        [&] { return write_peer(0); }, settle);
+        {{"fwrite-on-handed-stream/fwrite" + size}}, fs, pairs, true,
+        [&] { return write_ours(RecordWriteMethod::stream); }, [&] { return write_peer(0); }, settle);
     plain_write(job, 0);
-    multifile_write(job, Way::library);
+    multifile_write(job, RecordWriteMethod::library);
     bench::compare(
         {{"sion_fread/fread" + size}}, fs, pairs, true,
         [&] { return Times{timed([&] { multifile_read(job); })}; },
@@ -166,6 +170,7 @@ int main(int argc, char** argv) {
     job.count /= 20;
     bench::compare(
         {{"sion_fwrite-beside-stream/fwrite" + size}}, fs, pairs, true,
-        [&] { return write_ours(Way::library_beside_stream); }, [&] { return write_peer(0); }, settle);
+        [&] { return write_ours(RecordWriteMethod::library_beside_stream); }, [&] { return write_peer(0); },
+        settle);
   }
 }

@@ -66,11 +66,11 @@ void measure(const char* name, const std::string& fs, int64_t tasks, double limi
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::Options options(argc, argv);
+  bench::BenchOptions options(argc, argv);
   const std::string parent = options.text("--dir", ".");
   const int64_t tasks = options.number("--tasks", 294'912);
   options.check();
-  const bench::Scratch scratch(parent, true, getpid());
+  const bench::ScratchDirectory scratch(parent, true, getpid());
   const std::string path = scratch.file("unclosed");
   const std::string fs = bench::file_system_of(scratch.path());
   if (const pid_t child = fork(); child == 0) {

@@ -34,16 +34,16 @@ namespace {
 using namespace sheaf;
 using namespace sheaf::sfio;
 
-struct Model {
+struct HardwareModel {
   NetworkModel network{5e-6, 1e9};  // seconds; bytes per second of every port in each direction
   double disk = 500e6;              // bytes per second
   double request = 50e-6;           // seconds per disk request
 };
 
 // A disk that takes time and stores only sizes.
-class SlowFile final : public ForwardingFile {
+class ModelledDiskFile final : public ForwardingFile {
  public:
-  SlowFile(std::shared_ptr<File> file, FiberNetwork& network, const Model& model, bool keeps)
+  ModelledDiskFile(std::shared_ptr<File> file, FiberNetwork& network, const HardwareModel& model, bool keeps)
       : ForwardingFile(std::move(file)), network_(network), model_(model), keeps_(keeps) {}
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     if (keeps_) return inner().write_at(data, offset);
@@ -57,34 +57,34 @@ class SlowFile final : public ForwardingFile {
 
  private:
   FiberNetwork& network_;
-  const Model& model_;
+  const HardwareModel& model_;
   bool keeps_;
   double last_ = 0;
   int64_t bytes_ = 0;
 };
 
-class SlowStore final : public Store {
+class ModelledDiskStore final : public Store {
  public:
-  SlowStore(FiberNetwork& network, const Model& model) : network_(network), model_(model) {}
+  ModelledDiskStore(FiberNetwork& network, const HardwareModel& model) : network_(network), model_(model) {}
   std::shared_ptr<File> open(const std::string& path, Access access) override {
     const bool keeps = path.ends_with(".sfio");
-    auto file = std::make_shared<SlowFile>(memory_.open(path, access), network_, model_, keeps);
+    auto file = std::make_shared<ModelledDiskFile>(memory_.open(path, access), network_, model_, keeps);
     if (!keeps) data_ = file;
     return file;
   }
-  const SlowFile* data() const { return data_.get(); }  // of the subfile
+  const ModelledDiskFile* data() const { return data_.get(); }  // of the subfile
   FileStatus status(const std::string& path) override { return memory_.status(path); }
   void remove(const std::string& path) override { memory_.remove(path); }
   void rename(const std::string& from, const std::string& to) override { memory_.rename(from, to); }
 
  private:
   MemoryStore memory_;
-  std::shared_ptr<SlowFile> data_;
+  std::shared_ptr<ModelledDiskFile> data_;
   FiberNetwork& network_;
-  const Model& model_;
+  const HardwareModel& model_;
 };
 
-struct Outcome {
+struct SfioWriteOutcome {
   double seconds = 0;         // virtual
   int64_t messages = 0;       // in the write of all compute tasks
   int64_t disk_requests = 0;  // on all listeners
@@ -112,9 +112,9 @@ std::vector<Block> units_of(int task, int nodes, std::span<std::byte> data, int6
 using Pattern = std::vector<Block> (*)(int task, int nodes, std::span<std::byte> data, int64_t unit);
 
 // Each of `nodes` compute tasks writes data.size() bytes or fewer.
-Outcome write_all(int nodes, std::span<std::byte> data, int64_t unit, const Model& model,
-                  Calls calls = Calls::own, Pattern pattern = range_of) {
-  Outcome outcome;
+SfioWriteOutcome write_all(int nodes, std::span<std::byte> data, int64_t unit, const HardwareModel& model,
+                           Calls calls = Calls::own, Pattern pattern = range_of) {
+  SfioWriteOutcome outcome;
   double began = 0;
   FiberNetwork network(2 * nodes, model.network);
   FiberOptions options;
@@ -127,11 +127,11 @@ Outcome write_all(int nodes, std::span<std::byte> data, int64_t unit, const Mode
     const Roster roster = make_roster(all, serves ? Role::listener : Role::compute, own, "");
     const auto mine = all.split(serves, all.rank());
     if (serves) {
-      SlowStore disk(network, model);
+      ModelledDiskStore disk(network, model);
       const auto service = make_service(disk, roster, all.rank(), own);
       serve(*network.endpoint(all.rank()), *service, own.room, *own_place());
       outcome.disk_requests += service->counts().disk_requests;
-      if (const SlowFile* const file = disk.data(); file && file->bytes() > 0)
+      if (const ModelledDiskFile* const file = disk.data(); file && file->bytes() > 0)
         outcome.rates.push_back(static_cast<double>(file->bytes()) / (file->last() - began));
       return;
     }
@@ -173,12 +173,12 @@ void say_rates(const char* name, const std::vector<double>& rates) {
 // Compares a collective call with independent calls of every task. On a full crossbar, nothing obstructs
 // independent calls. A part of the collective call's disadvantage is an artefact of the model, which advances
 // its clock by a hundred latencies for each of two agreements.
-void compare_collective(int nodes, std::span<std::byte> data, const Model& model) {
+void compare_collective(int nodes, std::span<std::byte> data, const HardwareModel& model) {
   constexpr int64_t unit = 64 << 10;
   for (const auto& [name, pattern] :
        {std::pair<const char*, Pattern>{"even", range_of}, {"uneven", units_of}}) {
-    const Outcome own = write_all(nodes, data, unit, model, Calls::own, pattern);
-    const Outcome together = write_all(nodes, data, unit, model, Calls::collective, pattern);
+    const SfioWriteOutcome own = write_all(nodes, data, unit, model, Calls::own, pattern);
+    const SfioWriteOutcome together = write_all(nodes, data, unit, model, Calls::collective, pattern);
     std::printf("  %3d nodes, %s:\n", nodes, name);
     say_rates("collective", together.rates);
     say_rates("each its own", own.rates);
@@ -191,14 +191,14 @@ void compare_collective(int nodes, std::span<std::byte> data, const Model& model
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::Options options(argc, argv);
+  bench::BenchOptions options(argc, argv);
   const int most = static_cast<int>(options.number("--nodes", 32));
   const int64_t bytes = options.number("--bytes", 16 << 20);
   const int64_t unit = options.number("--unit", 200);
   options.text("--dir", "");
   options.number("--pairs", 1);
   options.check();
-  const Model model;
+  const HardwareModel model;
   std::vector<std::byte> data(static_cast<size_t>(bytes));  // of all tasks
   double one = 0;
   for (int nodes = 1; nodes <= most; nodes *= 2) {
@@ -213,7 +213,7 @@ int main(int argc, char** argv) {
   for (int nodes = 1; nodes <= most; nodes *= 2) {
     const auto small =
         std::span(data).first(std::min(data.size(), static_cast<size_t>(nodes * default_room / 2)));
-    const Outcome outcome = write_all(nodes, small, unit, model);
+    const SfioWriteOutcome outcome = write_all(nodes, small, unit, model);
     const double calls = static_cast<double>(nodes) * nodes;  // every task's call uses every listener
     const std::string name = "sfio-" + std::to_string(nodes) + "-nodes/call-and-listener";
     bench::print_result({"messages-" + name, false, 1, 0}, "model", {static_cast<double>(outcome.messages)},

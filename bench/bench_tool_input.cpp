@@ -8,7 +8,7 @@
 #include "sion.h"
 
 int main(int argc, char** argv) {
-  bench::Options options(argc, argv);
+  bench::BenchOptions options(argc, argv);
   std::string path = options.text("--out", "multifile");
   int tasks = static_cast<int>(options.number("--tasks", 8));
   const int64_t bytes = options.number("--bytes", 64 << 20);

@@ -25,10 +25,10 @@
 namespace {
 
 using bench::require;
-using bench::Row;
+using bench::ResultRow;
 using bench::Times;
 
-struct Job {
+struct BandwidthJob {
   int rank;
   int ntasks;
   int64_t bytes;  // per task
@@ -58,27 +58,27 @@ struct Job {
 
 // Transfers `total` bytes in pieces; `move(address, bytes)` returns whether it succeeded.
 template <class Move>
-void in_pieces(Job& job, int64_t total, Move move) {
+void in_pieces(BandwidthJob& job, int64_t total, Move move) {
   for (int64_t done = 0; done < total; done += job.piece)
     require(move(job.piece_at(done), static_cast<size_t>(std::min(job.piece, total - done))),
             "transfer failed");
 }
 
-void plain_write(Job& job, const std::string& path, int64_t total) {
+void plain_write(BandwidthJob& job, const std::string& path, int64_t total) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   require(fd >= 0, "cannot create a file");
   in_pieces(job, total, [fd](char* at, size_t n) { return write(fd, at, n) == static_cast<ssize_t>(n); });
   require(close(fd) == 0, "close failed");
 }
 
-void plain_read(Job& job, const std::string& path, int64_t total) {
+void plain_read(BandwidthJob& job, const std::string& path, int64_t total) {
   const int fd = open(path.c_str(), O_RDONLY);
   require(fd >= 0, "cannot open a file");
   in_pieces(job, total, [fd](char* at, size_t n) { return read(fd, at, n) == static_cast<ssize_t>(n); });
   require(close(fd) == 0, "close failed");
 }
 
-int open_multifile(Job& job, const char* mode, int nfiles, sion_int32 fsblksize) {
+int open_multifile(BandwidthJob& job, const char* mode, int nfiles, sion_int32 fsblksize) {
   sion_int64 chunk = job.chunk;
   int rank = job.rank;
   const MPI_Comm all = MPI_COMM_NULL;
@@ -89,14 +89,14 @@ int open_multifile(Job& job, const char* mode, int nfiles, sion_int32 fsblksize)
 }
 
 // Runs both phases; time 0 is the write, time 1 the read.
-Times run(Job& job, const std::function<void()>& write_all, const std::function<void()>& read_all) {
+Times run(BandwidthJob& job, const std::function<void()>& write_all, const std::function<void()>& read_all) {
   Times times{quiet::timed(job.rank, write_all)};
   job.spoil();
   times.push_back(quiet::timed(job.rank, read_all));
   return times;
 }
 
-Times multifile(Job& job, const char* mode, int nfiles, sion_int32 fsblksize = -1) {
+Times multifile(BandwidthJob& job, const char* mode, int nfiles, sion_int32 fsblksize = -1) {
   const auto write_all = [&] {
     const int sid = open_multifile(job, mode, nfiles, fsblksize);
     in_pieces(job, job.bytes, [sid](char* at, size_t n) { return sion_fwrite(at, 1, n, sid) == n; });
@@ -112,7 +112,7 @@ Times multifile(Job& job, const char* mode, int nfiles, sion_int32 fsblksize = -
   return times;
 }
 
-Times task_local(Job& job) {
+Times task_local(BandwidthJob& job) {
   const std::string path = job.directory + "/local." + std::to_string(job.rank);
   Times times = run(
       job, [&] { plain_write(job, path, job.bytes); }, [&] { plain_read(job, path, job.bytes); });
@@ -121,7 +121,7 @@ Times task_local(Job& job) {
 }
 
 // Measures task 0 alone, with as much memory as all tasks together.
-Times one_writer(Job& job, Job& alone) {
+Times one_writer(BandwidthJob& job, BandwidthJob& alone) {
   const std::string path = job.directory + "/single";
   const int64_t total = job.bytes * job.ntasks;
   const bool works = job.rank == 0;
@@ -139,7 +139,7 @@ Times one_writer(Job& job, Job& alone) {
 
 // Measures the rate that several processes can reach in one file without any library. Each process writes its
 // part of the file after the preceding process is done, so they never compete.
-Times in_turn(Job& job, sem_t* turns) {
+Times in_turn(BandwidthJob& job, sem_t* turns) {
   const std::string path = job.directory + "/single";
   return {quiet::timed(job.rank, [&] {
     if (job.rank > 0) require(sem_wait(turns + job.rank) == 0, "cannot wait for the turn");
@@ -157,7 +157,7 @@ Times in_turn(Job& job, sem_t* turns) {
 }
 
 // Returns one semaphore per task, each 0. Task 0 creates them in a file beside the scratch directory.
-sem_t* semaphores(const Job& job) {
+sem_t* semaphores(const BandwidthJob& job) {
   const std::string path = job.directory + ".turns";
   const size_t bytes = sizeof(sem_t) * static_cast<size_t>(job.ntasks);
   const auto map = [&](int flags) {
@@ -179,7 +179,7 @@ sem_t* semaphores(const Job& job) {
   return turns;
 }
 
-std::vector<Row> rows(const std::string& name, double write_target, double read_target, double bytes) {
+std::vector<ResultRow> rows(const std::string& name, double write_target, double read_target, double bytes) {
   return {{"write." + name, true, write_target, bytes}, {"read." + name, true, read_target, bytes}};
 }
 
@@ -187,8 +187,8 @@ std::vector<Row> rows(const std::string& name, double write_target, double read_
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  bench::Options options(argc, argv);
-  Job job{};
+  bench::BenchOptions options(argc, argv);
+  BandwidthJob job{};
   MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &job.ntasks);
   const std::string parent = options.text("--dir", ".");
@@ -209,7 +209,7 @@ int main(int argc, char** argv) {
   {
     int run_number = getpid();
     MPI_Bcast(&run_number, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    const bench::Scratch scratch(parent, job.rank == 0, run_number);
+    const bench::ScratchDirectory scratch(parent, job.rank == 0, run_number);
     job.directory = scratch.path();
     job.memory.resize(static_cast<size_t>(job.bytes));
     job.fill();
@@ -236,7 +236,7 @@ int main(int argc, char** argv) {
           rows("default/no-journal-no-checksums", 1 / 1.1, 1 / 1.1, total), fs, pairs, print, safe,
           [&] { return multifile(job, "bw,files=auto,journal=off,checksums=off", 1); }, settle);
     }
-    Job alone{};
+    BandwidthJob alone{};
     if (chosen("one") || chosen("in-turn")) {
       alone.rank = job.rank;
       alone.piece = job.piece;
@@ -250,7 +250,7 @@ int main(int argc, char** argv) {
           settle);
     if (chosen("in-turn")) {
       sem_t* const turns = semaphores(job);
-      const Row written{"write.one-file/in-turn", true, 0, total},
+      const ResultRow written{"write.one-file/in-turn", true, 0, total},
           limit{"write.in-turn/one-writer", true, 0, total};
       const auto first = [](Times times) { return Times{times.front()}; };
       bench::compare(
@@ -266,7 +266,7 @@ int main(int argc, char** argv) {
             rows("files=" + std::to_string(files) + "/task-local", 0, 0, total), fs, pairs, print,
             [&] { return multifile(job, "bw,checksums=off", files); }, peer, settle);
     if (chosen("alignment")) {
-      Job small = job;
+      BandwidthJob small = job;
       small.bytes = job.bytes / record * record;
       small.piece = small.chunk = record;
       small.memory.resize(static_cast<size_t>(small.bytes));

@@ -20,10 +20,10 @@
 namespace {
 
 using bench::require;
-using bench::Row;
+using bench::ResultRow;
 using bench::Times;
 
-struct Job {
+struct CollectiveJob {
   int rank;
   int ntasks;
   int64_t bytes;  // per request
@@ -34,7 +34,7 @@ struct Job {
   std::string file(int64_t number) const { return directory + "/" + std::to_string(number); }
 };
 
-int open_to_write(const Job& job, const std::string& name, const char* mode) {
+int open_to_write(const CollectiveJob& job, const std::string& name, const char* mode) {
   sion_int64 chunk = job.bytes;
   sion_int32 fsblksize = -1;
   int files = 1;
@@ -47,7 +47,7 @@ int open_to_write(const Job& job, const std::string& name, const char* mode) {
 }
 
 template <class Write>
-double multifiles(Job& job, const char* mode, Write write) {
+double multifiles(CollectiveJob& job, const char* mode, Write write) {
   return quiet::timed(job.rank, [&] {
     for (int64_t i = 0; i < job.count; ++i) {
       const int sid = open_to_write(job, job.file(i), mode);
@@ -58,14 +58,14 @@ double multifiles(Job& job, const char* mode, Write write) {
 }
 
 // Returns size and allocated bytes of the last multifile.
-std::pair<double, double> bytes_on_disk(const Job& job) {
+std::pair<double, double> bytes_on_disk(const CollectiveJob& job) {
   struct stat found {};
   if (job.rank == 0) require(stat(job.file(job.count - 1).c_str(), &found) == 0, "stat failed");
   return {static_cast<double>(found.st_size), 512.0 * static_cast<double>(found.st_blocks)};
 }
 
 // Returns the block size of the file system in bytes, as reported for a file.
-int64_t block_size_of(const Job& job) {
+int64_t block_size_of(const CollectiveJob& job) {
   struct stat found {};
   if (job.rank == 0) {
     std::FILE* const probe = std::fopen(job.file(0).c_str(), "w");
@@ -77,7 +77,7 @@ int64_t block_size_of(const Job& job) {
   return bytes;
 }
 
-double calls(Job& job) {
+double calls(CollectiveJob& job) {
   return quiet::timed(job.rank, [&] {
     const int sid = open_to_write(job, job.file(0), "bw,collective");
     for (int64_t i = 0; i < job.count; ++i)
@@ -87,7 +87,7 @@ double calls(Job& job) {
   });
 }
 
-double write_at_all(Job& job) {
+double write_at_all(CollectiveJob& job) {
   return quiet::timed(job.rank, [&] {
     MPI_File file;
     require(MPI_File_open(MPI_COMM_WORLD, job.file(1).c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY,
@@ -105,8 +105,8 @@ double write_at_all(Job& job) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  bench::Options options(argc, argv);
-  Job job{};
+  bench::BenchOptions options(argc, argv);
+  CollectiveJob job{};
   MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &job.ntasks);
   const std::string parent = options.text("--dir", ".");
@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
   {
     int run_number = getpid();
     MPI_Bcast(&run_number, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    const bench::Scratch scratch(parent, job.rank == 0, run_number);
+    const bench::ScratchDirectory scratch(parent, job.rank == 0, run_number);
     job.directory = scratch.path();
     job.memory.assign(static_cast<size_t>(job.bytes), static_cast<char>(job.rank + 1));
     quiet::barrier();
@@ -156,8 +156,8 @@ int main(int argc, char** argv) {
         return Times{time};
       };
       const auto row = [&](const char* what, double target) {
-        return Row{std::string("collective.") + what + "/independent." + tasks, false, judged ? target : 0,
-                   0};
+        return ResultRow{std::string("collective.") + what + "/independent." + tasks, false,
+                         judged ? target : 0, 0};
       };
       bench::compare({row("multifiles", 0.5)}, fs, rounds, print, together, alone, settle);
       if (print) bench::print_result(row("size", 0.02), fs, {ours.first}, {peer.first});

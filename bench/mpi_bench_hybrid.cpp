@@ -17,7 +17,7 @@ namespace {
 
 using bench::require;
 
-struct Job {
+struct HybridJob {
   int rank = 0;     // of the process
   int threads = 0;  // per process; 0: processes are the tasks
   int files = 1;
@@ -27,10 +27,10 @@ struct Job {
 };
 
 // The data of one task.
-struct Task {
+struct HybridTask {
   std::vector<char> memory;
 
-  void prepare(const Job& job, int number) {
+  void prepare(const HybridJob& job, int number) {
     memory.resize(static_cast<size_t>(job.bytes));
     for (size_t i = 0; i + 8 <= memory.size(); i += 8) {
       const uint64_t word = i * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(number);
@@ -48,7 +48,7 @@ struct Task {
   }
 };
 
-int open_multifile(const Job& job, const char* mode) {
+int open_multifile(const HybridJob& job, const char* mode) {
   sion_int64 chunk = job.bytes;
   sion_int32 block = -1;
   int files = job.files;
@@ -60,11 +60,11 @@ int open_multifile(const Job& job, const char* mode) {
   return sid;
 }
 
-void close_multifile(const Job& job, int sid) {
+void close_multifile(const HybridJob& job, int sid) {
   require((job.threads > 0 ? sion_parclose_ompi : sion_parclose_mpi)(sid) == 1, "cannot close");
 }
 
-void write_all(const Job& job, Task& task) {
+void write_all(const HybridJob& job, HybridTask& task) {
   const int sid = open_multifile(job, "bw");
   const auto piece = static_cast<size_t>(job.piece);
   for (int64_t done = 0; done < job.bytes; done += job.piece)
@@ -72,7 +72,7 @@ void write_all(const Job& job, Task& task) {
   close_multifile(job, sid);
 }
 
-void read_all(const Job& job, Task& task) {
+void read_all(const HybridJob& job, HybridTask& task) {
   const int sid = open_multifile(job, "br");
   const auto piece = static_cast<size_t>(job.piece);
   for (int64_t done = 0; done < job.bytes; done += job.piece)
@@ -82,7 +82,7 @@ void read_all(const Job& job, Task& task) {
 
 // Calls work(task number, task) for all tasks of this process.
 template <class Work>
-void for_tasks(const Job& job, std::vector<Task>& tasks, Work work) {
+void for_tasks(const HybridJob& job, std::vector<HybridTask>& tasks, Work work) {
   if (job.threads == 0) return work(job.rank, tasks[0]);
 #pragma omp parallel num_threads(job.threads)
   {
@@ -96,8 +96,8 @@ void for_tasks(const Job& job, std::vector<Task>& tasks, Work work) {
 int main(int argc, char** argv) {
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-  bench::Options options(argc, argv);
-  Job job;
+  bench::BenchOptions options(argc, argv);
+  HybridJob job;
   MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
   const std::string directory = options.text("--dir", ".");
   job.threads = static_cast<int>(options.number("--threads", 0));
@@ -113,10 +113,10 @@ int main(int argc, char** argv) {
     int run_number = getpid();
     MPI_Bcast(&run_number, 1, MPI_INT, 0, MPI_COMM_WORLD);
     const bool owner = job.rank == 0;
-    const bench::Scratch scratch(directory, owner, run_number);
+    const bench::ScratchDirectory scratch(directory, owner, run_number);
     job.path = scratch.file("multifile");
-    std::vector<Task> tasks(static_cast<size_t>(std::max(job.threads, 1)));
-    for_tasks(job, tasks, [&](int number, Task& task) { task.prepare(job, number); });
+    std::vector<HybridTask> tasks(static_cast<size_t>(std::max(job.threads, 1)));
+    for_tasks(job, tasks, [&](int number, HybridTask& task) { task.prepare(job, number); });
     std::vector<double> written;
     std::vector<double> read;
     std::vector<double> computed;
@@ -125,17 +125,17 @@ int main(int argc, char** argv) {
       if (owner) scratch.empty();
       if (owner) bench::wait_for_idle(patience);
       double computing = 0;
-      const auto timed = [&](void (*work)(const Job&, Task&)) {
+      const auto timed = [&](void (*work)(const HybridJob&, HybridTask&)) {
         return quiet::timed(job.rank, [&] {
           const double before = bench::processor_time();
-          for_tasks(job, tasks, [&](int, Task& task) { work(job, task); });
+          for_tasks(job, tasks, [&](int, HybridTask& task) { work(job, task); });
           computing += bench::processor_time() - before;
         });
       };
       const double write_time = timed(write_all);
-      for_tasks(job, tasks, [](int, Task& task) { task.spoil(); });
+      for_tasks(job, tasks, [](int, HybridTask& task) { task.spoil(); });
       const double read_time = timed(read_all);
-      for_tasks(job, tasks, [](int number, Task& task) { task.check(number); });
+      for_tasks(job, tasks, [](int number, HybridTask& task) { task.check(number); });
       MPI_Allreduce(MPI_IN_PLACE, &computing, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
       if (run == 0) continue;
       written.push_back(write_time);

@@ -26,7 +26,7 @@ namespace {
 
 using bench::require;
 
-struct Job {
+struct MultifileJob {
   int rank = 0;
   int64_t bytes = 0;
   int64_t piece = 0;
@@ -56,7 +56,7 @@ struct Job {
   }
 };
 
-void multifile(Job& job, bool writes, const char* mode, int files) {
+void multifile(MultifileJob& job, bool writes, const char* mode, int files) {
   sion_int64 chunk = job.bytes;
   sion_int32 block = -1;
   int rank = job.rank;
@@ -72,7 +72,7 @@ void multifile(Job& job, bool writes, const char* mode, int files) {
 }
 
 // Returns the start of this task's region in the shared file.
-int64_t begin_of(const Job& job) {
+int64_t begin_of(const MultifileJob& job) {
   struct stat found;
   require(stat(job.directory.c_str(), &found) == 0, "no such directory");
   const int64_t block = found.st_blksize;
@@ -80,7 +80,7 @@ int64_t begin_of(const Job& job) {
 }
 
 // Task 0 creates or truncates the file before the other tasks open it.
-void make_empty(const Job& job, const std::string& path) {
+void make_empty(const MultifileJob& job, const std::string& path) {
   if (job.rank == 0) {
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
     require(fd >= 0 && close(fd) == 0, "cannot make the file");
@@ -88,7 +88,7 @@ void make_empty(const Job& job, const std::string& path) {
   quiet::barrier();
 }
 
-void plain(Job& job, bool writes) {
+void plain(MultifileJob& job, bool writes) {
   const std::string path = job.directory + "/plain";
   if (writes) make_empty(job, path);
   std::FILE* const file = std::fopen(path.c_str(), writes ? "r+" : "r");
@@ -99,7 +99,7 @@ void plain(Job& job, bool writes) {
   require(std::fclose(file) == 0, "fclose failed");
 }
 
-void with_descriptor(Job& job, bool writes, const std::string& path, int64_t begin, int flags) {
+void with_descriptor(MultifileJob& job, bool writes, const std::string& path, int64_t begin, int flags) {
   const int fd = open(path.c_str(), flags, 0666);
   require(fd >= 0, "cannot open a file");
   job.in_pieces([&](char* at, int64_t done, size_t n) {
@@ -108,7 +108,7 @@ void with_descriptor(Job& job, bool writes, const std::string& path, int64_t beg
   require(close(fd) == 0, "close failed");
 }
 
-void run(Job& job, const std::string& way, bool writes) {
+void run(MultifileJob& job, const std::string& way, bool writes) {
   if (way == "multifile-auto") return multifile(job, writes, writes ? "bw,files=auto" : "br", 1);
   if (way == "multifile-one") return multifile(job, writes, writes ? "bw" : "br", 1);
   if (way == "plain") return plain(job, writes);
@@ -126,8 +126,8 @@ void run(Job& job, const std::string& way, bool writes) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   require(argc >= 3, "usage: mpi_bench_multifile WAY DIRECTORY [--bytes B] [--piece B]");
-  bench::Options options(argc, argv);
-  Job job;
+  bench::BenchOptions options(argc, argv);
+  MultifileJob job;
   MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
   job.directory = argv[2];
   job.bytes = options.number("--bytes", 64 << 20);

@@ -23,7 +23,7 @@ namespace {
 using yielding::barrier;
 using yielding::timed;
 
-struct Setting {
+struct SfioBenchSetting {
   std::string dir;
   int pairs = 5;
   int64_t bytes = 0;   // per compute task
@@ -36,21 +36,21 @@ struct Setting {
   bool wants(const char* part) const { return only.empty() || only == part; }
 };
 
-enum class Way : uint8_t { optimised, simple, collective };
+enum class SfioCallForm : uint8_t { optimised, simple, collective };
 
-int64_t write(Way way, MFILE* f, int64_t at, const char* data, size_t bytes) {
-  if (way == Way::collective) return sfio_mwritec_all(f, at, data, bytes);
-  return way == Way::simple ? sfio_mwrite(f, at, data, bytes) : sfio_mwritec(f, at, data, bytes);
+int64_t write(SfioCallForm way, MFILE* f, int64_t at, const char* data, size_t bytes) {
+  if (way == SfioCallForm::collective) return sfio_mwritec_all(f, at, data, bytes);
+  return way == SfioCallForm::simple ? sfio_mwrite(f, at, data, bytes) : sfio_mwritec(f, at, data, bytes);
 }
 
-int64_t read(Way way, MFILE* f, int64_t at, char* data, size_t bytes) {
-  if (way == Way::collective) return sfio_mreadc_all(f, at, data, bytes);
-  return way == Way::simple ? sfio_mread(f, at, data, bytes) : sfio_mreadc(f, at, data, bytes);
+int64_t read(SfioCallForm way, MFILE* f, int64_t at, char* data, size_t bytes) {
+  if (way == SfioCallForm::collective) return sfio_mreadc_all(f, at, data, bytes);
+  return way == SfioCallForm::simple ? sfio_mread(f, at, data, bytes) : sfio_mreadc(f, at, data, bytes);
 }
 
 int me = 0;  // rank in MPI_COMM_WORLD
 
-std::string name_of(const Setting& setting) {
+std::string name_of(const SfioBenchSetting& setting) {
   std::string name;
   for (int i = 0; i < setting.listeners; ++i)
     name += "#" + std::to_string(i) + "," + setting.dir + "/striped." + std::to_string(i) + ";";
@@ -58,9 +58,9 @@ std::string name_of(const Setting& setting) {
 }
 
 // Returns the seconds of writing and reading.
-bench::Times striped(const Setting& setting, int unit, Way way, std::vector<char>& data) {
+bench::Times striped(const SfioBenchSetting& setting, int unit, SfioCallForm way, std::vector<char>& data) {
   const std::string name = name_of(setting);
-  const auto bytes = static_cast<size_t>(way == Way::simple ? setting.simple : setting.bytes);
+  const auto bytes = static_cast<size_t>(way == SfioCallForm::simple ? setting.simple : setting.bytes);
   const int64_t at = static_cast<int64_t>(bytes) * me;
   MFILE* f = sfio_mopen(name.c_str(), unit);
   bench::require(f != nullptr, "mopen");
@@ -78,7 +78,7 @@ bench::Times striped(const Setting& setting, int unit, Way way, std::vector<char
   return times;
 }
 
-void run(Setting setting, bool is_listener, MPI_Comm compute) {
+void run(SfioBenchSetting setting, bool is_listener, MPI_Comm compute) {
   std::vector<char> data(static_cast<size_t>(is_listener ? 0 : setting.bytes), 'x');
   const std::string on = std::to_string(setting.listeners) + "-listeners";
   const std::string fs = bench::file_system_of(setting.dir);
@@ -99,25 +99,26 @@ void run(Setting setting, bool is_listener, MPI_Comm compute) {
       setting.unit != 0 ? std::vector<int>{setting.unit} : std::vector<int>{200, 64 << 10};
   for (const int unit : units) {
     const std::string stripes = (unit == 64 << 10 ? "64K-" : std::to_string(unit) + "B-") + on;
-    const auto striped_by = [&](Way way) {
+    const auto striped_by = [&](SfioCallForm way) {
       return [&, way] { return session([&] { return striped(setting, unit, way, data); }); };
     };
     if ((unit == 200 || setting.unit != 0) && setting.wants("unoptimised"))
       bench::compare({{"sfio-write-" + stripes + "/unoptimised", true, 20, moved},
                       {"sfio-read-" + stripes + "/unoptimised", true, 20, moved}},
-                     fs, setting.pairs, me == 0, striped_by(Way::optimised), striped_by(Way::simple), [] {});
+                     fs, setting.pairs, me == 0, striped_by(SfioCallForm::optimised),
+                     striped_by(SfioCallForm::simple), [] {});
     if (setting.wants("collective"))
       bench::compare({{"sfio-collective-write-" + stripes + "/own", true, 0.95, moved},
                       {"sfio-collective-read-" + stripes + "/own", true, 0.95, moved}},
-                     fs, setting.pairs, me == 0, striped_by(Way::collective), striped_by(Way::optimised),
-                     [] {});
+                     fs, setting.pairs, me == 0, striped_by(SfioCallForm::collective),
+                     striped_by(SfioCallForm::optimised), [] {});
     if (!setting.wants("limit")) continue;
     bench::compare(
         {{"sfio-write-" + stripes + "/limit", true, unit == 200 ? 0.6 : 0.85, moved}}, fs, setting.pairs,
-        me == 0, striped_by(Way::optimised),
+        me == 0, striped_by(SfioCallForm::optimised),
         [&] {
-          const sfio_limit::Stream stream{MPI_COMM_WORLD, setting.compute, setting.listeners, setting.bytes,
-                                          setting.room};
+          const sfio_limit::MessageStream stream{MPI_COMM_WORLD, setting.compute, setting.listeners,
+                                                 setting.bytes, setting.room};
           bench::Times times{1.0};
           if (is_listener)
             sfio_limit::receive(stream, setting.dir + "/limit." + std::to_string(me));
@@ -138,8 +139,8 @@ int main(int argc, char** argv) {
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  bench::Options options(argc, argv);
-  Setting setting;
+  bench::BenchOptions options(argc, argv);
+  SfioBenchSetting setting;
   setting.dir = options.text("--dir", "/dev/shm");
   setting.pairs = static_cast<int>(options.number("--pairs", 5));
   setting.listeners = static_cast<int>(options.number("--listeners", size / 2));
@@ -154,7 +155,7 @@ int main(int argc, char** argv) {
   const bool is_listener = me >= setting.compute;
   MPI_Comm compute;
   MPI_Comm_split(MPI_COMM_WORLD, is_listener, me, &compute);
-  bench::Scratch scratch(setting.dir, me == 0, 0);
+  bench::ScratchDirectory scratch(setting.dir, me == 0, 0);
   setting.dir = scratch.path();
   barrier(MPI_COMM_WORLD);
   run(setting, is_listener, compute);

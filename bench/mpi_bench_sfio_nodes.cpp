@@ -33,7 +33,7 @@ namespace {
 
 using yielding::timed;
 
-struct Setting {
+struct SfioNodesSetting {
   std::string dir;
   int pairs = 5;
   int64_t bytes = 0;
@@ -52,7 +52,7 @@ void bind_to(int core) {
   bench::require(sched_setaffinity(0, sizeof cores, &cores) == 0, "sched_setaffinity");
 }
 
-bench::Times striped(const Setting& setting, MPI_Comm nodes, int listeners, char* data) {
+bench::Times striped(const SfioNodesSetting& setting, MPI_Comm nodes, int listeners, char* data) {
   bench::Times times(2, 1.0);
   const std::string how = setting.threads ? "thread" : "listeners=" + std::to_string(listeners);
   bench::require(sfio_start(nodes, how.c_str(), nullptr) == 0, "sfio_start");
@@ -75,8 +75,8 @@ bench::Times striped(const Setting& setting, MPI_Comm nodes, int listeners, char
 }
 
 // Measures the same bytes as contiguous messages that listeners write with pwrite (sfio_limit.hpp).
-bench::Times limit(const Setting& setting, MPI_Comm nodes, int number, std::vector<char>& data) {
-  const sfio_limit::Stream stream{nodes, number, number, setting.bytes, 1 << 20};
+bench::Times limit(const SfioNodesSetting& setting, MPI_Comm nodes, int number, std::vector<char>& data) {
+  const sfio_limit::MessageStream stream{nodes, number, number, setting.bytes, 1 << 20};
   return {timed(nodes, [&] {
     if (setting.computes)
       sfio_limit::send(stream, data);
@@ -86,7 +86,7 @@ bench::Times limit(const Setting& setting, MPI_Comm nodes, int number, std::vect
 }
 
 // Measures pwrite alone, each node to its own file.
-bench::Times plain(const Setting& setting, MPI_Comm nodes, std::vector<char>& data) {
+bench::Times plain(const SfioNodesSetting& setting, MPI_Comm nodes, std::vector<char>& data) {
   MPI_Comm compute;
   MPI_Comm_split(nodes, setting.computes ? 0 : MPI_UNDEFINED, setting.node, &compute);
   if (!setting.computes) return {1.0};
@@ -105,7 +105,7 @@ bench::Times plain(const Setting& setting, MPI_Comm nodes, std::vector<char>& da
 
 // Compares `work(nodes, number of nodes)` with all nodes ("ours") and with one ("peer").
 template <class Work>
-void compare(const Setting& setting, const std::vector<bench::Row>& rows, int me, Work work) {
+void compare(const SfioNodesSetting& setting, const std::vector<bench::ResultRow>& rows, int me, Work work) {
   const auto with = [&](int nodes) {
     MPI_Comm comm;
     MPI_Comm_split(MPI_COMM_WORLD, setting.node < nodes ? 0 : MPI_UNDEFINED, me, &comm);
@@ -131,8 +131,8 @@ int main(int argc, char** argv) {
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  bench::Options options(argc, argv);
-  Setting setting;
+  bench::BenchOptions options(argc, argv);
+  SfioNodesSetting setting;
   setting.dir = options.text("--dir", "/dev/shm");
   setting.pairs = static_cast<int>(options.number("--pairs", 11));
   setting.bytes = options.number("--bytes", 64 << 20);
@@ -145,7 +145,7 @@ int main(int argc, char** argv) {
   setting.node = me % setting.nodes;
   setting.computes = me < setting.nodes;
   bind_to(setting.node);
-  bench::Scratch scratch(setting.dir, me == 0, 0);
+  bench::ScratchDirectory scratch(setting.dir, me == 0, 0);
   setting.dir = scratch.path();
   std::vector<char> data(static_cast<size_t>(setting.computes ? setting.bytes : 0), 'x');
   quiet::barrier();

@@ -21,7 +21,7 @@ constexpr int data_tag = 5;
 constexpr int done_tag = 6;
 
 // Tasks 0 to compute - 1 of `comm` write `bytes` each; the other tasks are listeners.
-struct Stream {
+struct MessageStream {
   MPI_Comm comm = MPI_COMM_WORLD;
   int compute = 0;
   int listeners = 0;
@@ -30,7 +30,7 @@ struct Stream {
 };
 
 // Runs on a compute task: keeps two messages in flight to every listener.
-inline void send(const Stream& stream, std::vector<char>& data) {
+inline void send(const MessageStream& stream, std::vector<char>& data) {
   const int64_t share = stream.bytes / stream.listeners;
   const auto count = static_cast<size_t>(stream.listeners);
   std::vector<int64_t> sent(count);
@@ -59,7 +59,7 @@ inline void send(const Stream& stream, std::vector<char>& data) {
 }
 
 // Runs on a listener: appends the received data to the file `path`, which is removed at the end.
-inline void receive(const Stream& stream, const std::string& path) {
+inline void receive(const MessageStream& stream, const std::string& path) {
   const int file = open(path.c_str(), O_CREAT | O_RDWR, 0666);
   bench::require(file >= 0, "open");
   static std::vector<char> memory[2];

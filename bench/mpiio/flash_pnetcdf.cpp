@@ -10,12 +10,12 @@
 namespace {
 
 // The blocks of this task within those of all tasks, n^3 points each.
-struct Place {
+struct FlashSubarray {
   int tasks = 1;
   MPI_Offset at[4] = {0, 0, 0, 0};
   MPI_Offset mine[4];
 
-  explicit Place(int n) : mine{flash::blocks, n, n, n} {
+  explicit FlashSubarray(int n) : mine{flash::blocks, n, n, n} {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &tasks);
@@ -24,24 +24,24 @@ struct Place {
 };
 
 #ifdef NONBLOCKING
-int put(int file, int variable, const Place& p, const double* data) {
+int put(int file, int variable, const FlashSubarray& p, const double* data) {
   return ncmpi_iput_vara_double(file, variable, p.at, p.mine, data, nullptr);
 }
-int put(int file, int variable, const Place& p, const float* data) {
+int put(int file, int variable, const FlashSubarray& p, const float* data) {
   return ncmpi_iput_vara_float(file, variable, p.at, p.mine, data, nullptr);
 }
-int get(int file, int variable, const Place& p, double* data) {
+int get(int file, int variable, const FlashSubarray& p, double* data) {
   return ncmpi_iget_vara_double(file, variable, p.at, p.mine, data, nullptr);
 }
 void end(int file) { ncmpi_wait_all(file, NC_REQ_ALL, nullptr, nullptr); }
 #else
-int put(int file, int variable, const Place& p, const double* data) {
+int put(int file, int variable, const FlashSubarray& p, const double* data) {
   return ncmpi_put_vara_double_all(file, variable, p.at, p.mine, data);
 }
-int put(int file, int variable, const Place& p, const float* data) {
+int put(int file, int variable, const FlashSubarray& p, const float* data) {
   return ncmpi_put_vara_float_all(file, variable, p.at, p.mine, data);
 }
-int get(int file, int variable, const Place& p, double* data) {
+int get(int file, int variable, const FlashSubarray& p, double* data) {
   return ncmpi_get_vara_double_all(file, variable, p.at, p.mine, data);
 }
 void end(int /*file*/) {}
@@ -49,7 +49,7 @@ void end(int /*file*/) {}
 
 template <class Value>
 void create(const char* path, int n, nc_type type, const std::vector<std::vector<Value>>& values) {
-  const Place p(n);
+  const FlashSubarray p(n);
   int file = 0;
   ncmpi_create(MPI_COMM_WORLD, path, NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &file);
   int dimensions[4];
@@ -74,7 +74,7 @@ class Pnetcdf {
   void plot(const flash::Plot& values, const char* path, int n) { create(path, n, NC_FLOAT, values); }
 
   void read(const char* path) {
-    const Place p(flash::cells);
+    const FlashSubarray p(flash::cells);
     int file = 0;
     ncmpi_open(MPI_COMM_WORLD, path, NC_NOWRITE, MPI_INFO_NULL, &file);
     for (int v = 0; v < flash::variables; ++v) get(file, v, p, packed_[static_cast<size_t>(v)].data());

@@ -40,7 +40,7 @@ MPI_Comm world = MPI_COMM_WORLD;  // the tasks that transfer data
 int rank = 0;
 int tasks = 1;
 
-struct Pattern {
+struct AccessPattern {
   MPI_Datatype type = MPI_BYTE;  // file type
   int64_t bytes = 0;             // of this task
   MPI_Offset displacement = 0;
@@ -54,8 +54,8 @@ MPI_Datatype committed(MPI_Datatype type) {
   return type;
 }
 
-Pattern contiguous(bool collective, int64_t call = 1 << 20) {
-  Pattern p;
+AccessPattern contiguous(bool collective, int64_t call = 1 << 20) {
+  AccessPattern p;
   p.bytes = 16 << 20;
   p.displacement = rank * p.bytes;
   p.call = call;
@@ -63,9 +63,9 @@ Pattern contiguous(bool collective, int64_t call = 1 << 20) {
   return p;
 }
 
-Pattern strided(int record) {
+AccessPattern strided(int record) {
   constexpr int total = 16 << 20;
-  Pattern p;
+  AccessPattern p;
   const int count = total / tasks / record;
   MPI_Datatype lines;
   MPI_Type_create_hvector(count, record, static_cast<MPI_Aint>(tasks) * record, MPI_BYTE, &lines);
@@ -75,8 +75,8 @@ Pattern strided(int record) {
   return p;
 }
 
-Pattern coll_perf() {
-  Pattern p;
+AccessPattern coll_perf() {
+  AccessPattern p;
   int grid[3] = {0, 0, 0};
   MPI_Dims_create(tasks, 3, grid);
   int sizes[3] = {256, 256, 256 * std::max(1, tasks / 4)};
@@ -95,7 +95,7 @@ Pattern coll_perf() {
   return p;
 }
 
-Pattern view() {
+AccessPattern view() {
   int grid[2] = {0, 0};
   MPI_Dims_create(tasks, 2, grid);
   const int sizes[2] = {2048, 2048};
@@ -106,7 +106,7 @@ Pattern view() {
     starts[d] = sizes[d] * coordinates[d] / grid[d];
     parts[d] = sizes[d] * (coordinates[d] + 1) / grid[d] - starts[d];
   }
-  Pattern p;
+  AccessPattern p;
   p.bytes = int64_t{8} * parts[0] * parts[1];
   p.call = (p.bytes + 15) / 16;
   MPI_Type_create_subarray(2, sizes, parts, starts, MPI_ORDER_C, MPI_DOUBLE, &p.type);
@@ -114,7 +114,7 @@ Pattern view() {
   return p;
 }
 
-Pattern e3sm() {
+AccessPattern e3sm() {
   constexpr int levels = 72, cells = 32 << 10, most = 32;
   std::mt19937 random(11);
   std::vector<int> lengths;  // lengths of this task's runs in a level
@@ -131,7 +131,7 @@ Pattern e3sm() {
   MPI_Datatype level;
   MPI_Type_create_hindexed(static_cast<int>(places.size()), lengths.data(), places.data(), MPI_BYTE, &runs);
   MPI_Type_create_resized(runs, 0, MPI_Aint{8} * cells, &level);
-  Pattern p;
+  AccessPattern p;
   MPI_Type_contiguous(levels, level, &p.type);
   MPI_Type_commit(&p.type);
   MPI_Type_free(&level);
@@ -140,12 +140,12 @@ Pattern e3sm() {
   return p;
 }
 
-Pattern bt(int points) {
+AccessPattern bt(int points) {
   int q = 1;
   while (q * q < tasks) ++q;
   if (q * q != tasks) std::exit((std::fprintf(stderr, "bt needs a square number of tasks\n"), 2));
   const auto begin = [&](int cell) { return cell * points / q; };
-  Pattern p;
+  AccessPattern p;
   std::vector<MPI_Datatype> cells;
   for (int z = 0; z < q; ++z) {
     const int at[3] = {z, (rank / q + z) % q, (rank % q + z) % q};
@@ -166,7 +166,7 @@ Pattern bt(int points) {
   return p;
 }
 
-Pattern irregular(int element, bool loop) {
+AccessPattern irregular(int element, bool loop) {
   const int count = (16 << 20) / std::max(element, 64);
   std::vector<int> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0);
@@ -176,7 +176,7 @@ Pattern irregular(int element, bool loop) {
   std::sort(mine.begin(), mine.end());
   MPI_Datatype one;
   MPI_Type_contiguous(element, MPI_BYTE, &one);
-  Pattern p;
+  AccessPattern p;
   if (loop) {
     for (const int place : mine) p.places.push_back(static_cast<MPI_Offset>(place) * element);
     MPI_Type_free(&one);
@@ -192,7 +192,7 @@ Pattern irregular(int element, bool loop) {
 
 int number_behind(const std::string& name) { return std::atoi(name.c_str() + name.rfind('-') + 1); }
 
-Pattern pattern_of(const std::string& name) {
+AccessPattern pattern_of(const std::string& name) {
   if (name == "contiguous") return contiguous(true);
   if (name == "contiguous-independent") return contiguous(false);
   if (name.starts_with("contiguous-")) return contiguous(true, number_behind(name));
@@ -208,7 +208,7 @@ Pattern pattern_of(const std::string& name) {
   std::exit((std::fprintf(stderr, "no pattern '%s'\n", name.c_str()), 2));
 }
 
-void transfer(MPI_File file, const Pattern& p, std::vector<unsigned char>& memory, bool writes) {
+void transfer(MPI_File file, const AccessPattern& p, std::vector<unsigned char>& memory, bool writes) {
   const int64_t step = p.call > 0 ? p.call : p.bytes;
   MPI_File_seek(file, 0, MPI_SEEK_SET);
   for (int64_t at = 0; at < p.bytes; at += step) {
@@ -239,7 +239,7 @@ void delete_file(const char* name) {
 
 // Returns whether any task read wrong bytes.
 bool run(const std::string& name, const char* path, int repeats) {
-  Pattern p = pattern_of(name);
+  AccessPattern p = pattern_of(name);
   std::vector<unsigned char> data(static_cast<size_t>(p.bytes));
   std::mt19937_64 random(static_cast<uint64_t>(rank) + 1);
   for (size_t i = 0; i + 8 <= data.size(); i += 8) {

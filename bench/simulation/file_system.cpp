@@ -15,7 +15,7 @@ ModelledFiles::ModelledFiles(const Machine& machine, int clients, int files, int
 double ModelledFiles::create(int client, int number, int place, double now) {
   clock_ = now;
   OneFile& file = files_[static_cast<size_t>(number)];
-  Directory& directory = directories_[static_cast<size_t>(place)];
+  ModelledDirectory& directory = directories_[static_cast<size_t>(place)];
   ++file.openers[client];
   file.known[client] = true;
   if (directory.user != client) directory.user = directory.user == -1 ? client : -2;
@@ -92,7 +92,7 @@ ModelledFiles::Resource& ModelledFiles::server_of(Key key) {
 
 // Writes to the server the part of a block that only the client has.
 double ModelledFiles::flush(int client, Key key, double now) {
-  Block& block = blocks_[key];
+  ModelledBlock& block = blocks_[key];
   if (block.holder != client || block.dirty == 0) return now;
   const int64_t dirty = std::exchange(block.dirty, 0);
   ++counts_.partial_blocks;
@@ -101,7 +101,7 @@ double ModelledFiles::flush(int client, Key key, double now) {
              server_of(key).serve(clock_, now, machine_.server_request + bytes / machine_.server_write);
 }
 
-double ModelledFiles::revoke(int client, Block& block, Key key, double now) {
+double ModelledFiles::revoke(int client, ModelledBlock& block, Key key, double now) {
   if (block.holder < 0 || block.holder == client) return now;
   ++counts_.revoked;
   now = std::max(now, block.free) + machine_.token;
@@ -143,7 +143,7 @@ double ModelledFiles::write(int client, int file, int64_t offset, int64_t length
   now = mine.link.serve(clock_, now,
                         (first ? machine_.request : 0) + static_cast<double>(length) / machine_.client_write);
   const Key key = key_of(file, offset / machine_.block);
-  Block& block = blocks_[key];
+  ModelledBlock& block = blocks_[key];
   const bool existed = block.exists;
   now = revoke(client, block, key, now);
   if (!std::exchange(block.exists, true))
@@ -174,7 +174,7 @@ double ModelledFiles::read(int client, int file, int64_t offset, int64_t length,
   Client& mine = clients_[static_cast<size_t>(client)];
   const Key key = key_of(file, offset / machine_.block);
   if (!mine.blocks.contains(key)) {
-    Block& block = blocks_[key];
+    ModelledBlock& block = blocks_[key];
     now = revoke(client, block, key, now);
     now = at_node(files_[static_cast<size_t>(file)], machine_.look_up, now);
     ++counts_.blocks_read;
@@ -186,7 +186,7 @@ double ModelledFiles::read(int client, int file, int64_t offset, int64_t length,
                          (first ? machine_.request : 0) + static_cast<double>(length) / machine_.client_read);
 }
 
-void ModelledFiles::count(Counts& counts) const {
+void ModelledFiles::count(ReplayCounts& counts) const {
   counts.opens = counts_.opens;
   counts.opens_again = counts_.opens_again;
   counts.whole_blocks = counts_.whole_blocks;

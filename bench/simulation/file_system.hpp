@@ -29,7 +29,7 @@ class ModelledFiles {
   double write(int client, int file, int64_t offset, int64_t length, bool first, double now);
   double read(int client, int file, int64_t offset, int64_t length, bool first, double now);
 
-  void count(Counts& counts) const;
+  void count(ReplayCounts& counts) const;
 
  private:
   // Serves requests sequentially. `clock` is the time of the call. If a part of the call can only start
@@ -42,7 +42,7 @@ class ModelledFiles {
     }
   };
   using Key = uint64_t;  // a block of a file
-  struct Block {
+  struct ModelledBlock {
     int holder = -1;    // client that may write
     int64_t dirty = 0;  // bytes that the holder has not written to the server
     bool exists = false;
@@ -62,7 +62,7 @@ class ModelledFiles {
     std::unordered_map<int, int> openers;  // open handles per client
     std::unordered_map<int, bool> known;   // clients that have opened it
   };
-  struct Directory {
+  struct ModelledDirectory {
     Resource node;
     int64_t files = 0;
     int user = -1;  // the only client so far; -2: several
@@ -74,7 +74,7 @@ class ModelledFiles {
   static int file_of(Key key) { return static_cast<int>(key >> 40); }
   Resource& server_of(Key key);
   double flush(int client, Key key, double now);
-  double revoke(int client, Block& block, Key key, double now);
+  double revoke(int client, ModelledBlock& block, Key key, double now);
   double keep(Client& client, int number, Key key, double now);
   void forget(Client& client, Key key);
   double send_off(Client& client, double arrives, double now) const;
@@ -84,11 +84,11 @@ class ModelledFiles {
   double clock_ = 0;  // time of the current call
   std::vector<Client> clients_;
   std::vector<OneFile> files_;
-  std::vector<Directory> directories_;
+  std::vector<ModelledDirectory> directories_;
   std::vector<Resource> servers_;
   Resource names_;  // the server of all names
-  std::unordered_map<Key, Block> blocks_;
-  Counts counts_;
+  std::unordered_map<Key, ModelledBlock> blocks_;
+  ReplayCounts counts_;
 };
 
 }  // namespace sheaf::simulation

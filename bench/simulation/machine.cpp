@@ -11,12 +11,12 @@ namespace {
 
 using Member = std::variant<int Machine::*, int64_t Machine::*, double Machine::*, bool Machine::*>;
 
-struct Named {
+struct NamedMember {
   std::string_view name;
   Member member;
 };
 
-constexpr Named members[] = {
+constexpr NamedMember members[] = {
     {"tasks_per_node", &Machine::tasks_per_node},
     {"tasks_per_client", &Machine::tasks_per_client},
     {"in_turn", &Machine::in_turn},
@@ -59,7 +59,7 @@ bool Machine::set(std::string_view word) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
   if (text.empty() || *end != '\0' || !(value >= 0)) return false;
-  for (const Named& one : members) {
+  for (const NamedMember& one : members) {
     if (one.name != word.substr(0, equals)) continue;
     std::visit(
         [&](auto member) {

@@ -8,10 +8,10 @@
 namespace sheaf::simulation {
 
 // A task's part of a program.
-struct Part {
+struct ProgramPart {
   Comm& comm;  // not recorded
   TapingStore& store;
-  Noted& noted;
+  RecordedProgram& noted;
   const ProgramOptions& options;
   const Machine& machine;
   int ended = 0;  // number of phases
@@ -23,17 +23,17 @@ struct Part {
 
 // Programs with files of tasks: a multifile, a file per task, one file for all, and one task that writes for
 // all.
-void write_multifile(Part& part);
-void write_task_files(Part& part);
-void write_posix_shared(Part& part);
-void write_one_task(Part& part);
+void write_multifile(ProgramPart& part);
+void write_task_files(ProgramPart& part);
+void write_posix_shared(ProgramPart& part);
+void write_one_task(ProgramPart& part);
 
 // Programs with shared files. In `domains` every task has one contiguous extent, balanced or in whole blocks.
-void write_domains(Part& part);
-void write_contiguous(Part& part);
-void write_strided(Part& part);
-void write_coll_perf(Part& part);
-void write_bt(Part& part);
-void write_elements(Part& part);
+void write_domains(ProgramPart& part);
+void write_contiguous(ProgramPart& part);
+void write_strided(ProgramPart& part);
+void write_coll_perf(ProgramPart& part);
+void write_bt(ProgramPart& part);
+void write_elements(ProgramPart& part);
 
 }  // namespace sheaf::simulation

@@ -14,14 +14,14 @@ namespace sheaf::simulation {
 
 namespace {
 
-struct Program {
+struct SimulatedProgram {
   std::string_view name;
-  void (*body)(Part& part);
+  void (*body)(ProgramPart& part);
   Keep keep;
   size_t stack;
 };
 
-constexpr Program programs[] = {
+constexpr SimulatedProgram programs[] = {
     {"multifile", write_multifile, Keep::metadata, 32 << 10},
     {"task-files", write_task_files, Keep::nothing, 16 << 10},
     {"posix-shared", write_posix_shared, Keep::nothing, 16 << 10},
@@ -72,21 +72,21 @@ bool ProgramOptions::set(std::string_view word) {
 
 std::vector<std::string_view> program_names() {
   std::vector<std::string_view> names;
-  for (const Program& program : programs) names.push_back(program.name);
+  for (const SimulatedProgram& program : programs) names.push_back(program.name);
   return names;
 }
 
-Noted run_program(std::string_view name, const ProgramOptions& options, const Machine& machine) {
-  for (const Program& program : programs) {
+RecordedProgram run_program(std::string_view name, const ProgramOptions& options, const Machine& machine) {
+  for (const SimulatedProgram& program : programs) {
     if (program.name != name) continue;
-    Noted noted{Tape(options.tasks), {}};
+    RecordedProgram noted{SimulationTape(options.tasks), {}};
     TapingStore store(noted.tape, options.told > 0 ? options.told : machine.block, program.keep);
     FiberOptions fibers;
     fibers.ranks = options.tasks;
     fibers.ranks_per_node = machine.tasks_per_node;
     fibers.stack_bytes = program.stack;
     run_fibers(fibers, [&](Comm& comm) {
-      Part part{comm, store, noted, options, machine};
+      ProgramPart part{comm, store, noted, options, machine};
       program.body(part);
     });
     return noted;
@@ -94,10 +94,10 @@ Noted run_program(std::string_view name, const ProgramOptions& options, const Ma
   throw Error(Code::invalid_argument, "no program is called '" + std::string(name) + "'");
 }
 
-void Part::end_phase(const char* name) {
+void ProgramPart::end_phase(const char* name) {
   const auto number = static_cast<int32_t>(ended++);
   if (std::ssize(noted.phases) <= number) noted.phases.emplace_back(name);
-  noted.tape.note(comm.rank(), {.place = number, .kind = Kind::phase});
+  noted.tape.note(comm.rank(), {.place = number, .kind = SimulationStepKind::phase});
   comm.barrier();
 }
 

@@ -35,14 +35,14 @@ struct ProgramOptions {
   bool set(std::string_view word);  // like Machine::set()
 };
 
-struct Noted {
-  Tape tape;
+struct RecordedProgram {
+  SimulationTape tape;
   std::vector<std::string> phases;  // names of the phases
 };
 
 std::vector<std::string_view> program_names();
 
 // Throws Error invalid_argument for an unknown name, and the errors of the library.
-Noted run_program(std::string_view name, const ProgramOptions& options, const Machine& machine);
+RecordedProgram run_program(std::string_view name, const ProgramOptions& options, const Machine& machine);
 
 }  // namespace sheaf::simulation

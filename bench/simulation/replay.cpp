@@ -14,9 +14,9 @@ namespace sheaf::simulation {
 namespace {
 
 // The tasks and the events they wait for.
-class Replay {
+class TapeReplay {
  public:
-  Replay(const Tape& tape, const Machine& machine)
+  TapeReplay(const SimulationTape& tape, const Machine& machine)
       : tape_(tape),
         machine_(machine),
         clients_((tape.tasks() + machine.tasks_per_client - 1) / machine.tasks_per_client),
@@ -24,7 +24,7 @@ class Replay {
         cursors_(static_cast<size_t>(tape.tasks())),
         groups_(tape.groups().size()) {}
 
-  Outcome run() {
+  ReplayOutcome run() {
     for (int task = 0; task < tape_.tasks(); ++task) go_on(task, 0);
     while (!ready_.empty()) {
       const auto [when, task] = ready_.top();
@@ -40,7 +40,7 @@ class Replay {
     size_t step = 0;
     int64_t done = 0;  // bytes of the current step
   };
-  struct Group {
+  struct WaitingGroup {
     std::vector<int> waiting;
     double last = 0;
     int64_t bytes = 0;
@@ -66,37 +66,37 @@ class Replay {
 
   void step(int task, double now) {
     Cursor& cursor = cursors_[static_cast<size_t>(task)];
-    const Step& step = tape_.of(task)[cursor.step];
+    const SimulationStep& step = tape_.of(task)[cursor.step];
     const int client = machine_.client_of(task, clients_);
-    Counts& counts = outcome_.counts;
+    ReplayCounts& counts = outcome_.counts;
     switch (step.kind) {
-      case Kind::write:
-      case Kind::read:
-        if (cursor.done == 0) ++(step.kind == Kind::write ? counts.writes : counts.reads);
+      case SimulationStepKind::write:
+      case SimulationStepKind::read:
+        if (cursor.done == 0) ++(step.kind == SimulationStepKind::write ? counts.writes : counts.reads);
         return transfer(task, cursor, step, client, now);
-      case Kind::meet:
-      case Kind::exchange:
-      case Kind::gather:
-      case Kind::phase:
+      case SimulationStepKind::meet:
+      case SimulationStepKind::exchange:
+      case SimulationStepKind::gather:
+      case SimulationStepKind::phase:
         return meet(task, cursor, step, now);
-      case Kind::begin:
+      case SimulationStepKind::begin:
         return begin(task, cursor, step, now);
-      case Kind::finish:
+      case SimulationStepKind::finish:
         return finish(task, cursor, step, now);
-      case Kind::sync:
+      case SimulationStepKind::sync:
         now = files_.sync(client, now);
         break;
-      case Kind::create:
+      case SimulationStepKind::create:
         ++counts.creates;
         now = files_.create(client, step.file, step.place, now);
         break;
-      case Kind::open:
+      case SimulationStepKind::open:
         now = files_.open(client, step.file, now);
         break;
-      case Kind::close:
+      case SimulationStepKind::close:
         now = files_.close(client, step.file, now);
         break;
-      case Kind::rest:
+      case SimulationStepKind::rest:
         now += 1e-9 * static_cast<double>(step.length);
         break;
     }
@@ -105,11 +105,11 @@ class Replay {
   }
 
   // Transfers one piece of a call: at most one block, and at most the client's fragment size.
-  void transfer(int task, Cursor& cursor, const Step& step, int client, double now) {
+  void transfer(int task, Cursor& cursor, const SimulationStep& step, int client, double now) {
     const int64_t offset = step.offset + cursor.done;
     int64_t length = std::min(step.length - cursor.done, machine_.block - offset % machine_.block);
     if (machine_.fragment > 0) length = std::min(length, machine_.fragment - cursor.done % machine_.fragment);
-    const bool writes = step.kind == Kind::write;
+    const bool writes = step.kind == SimulationStepKind::write;
     now += static_cast<double>(length) / machine_.task;
     const bool first = cursor.done == 0 || machine_.fragment > 0;
     now = writes ? files_.write(client, step.file, offset, length, first, now)
@@ -126,22 +126,24 @@ class Replay {
     int begun = 0;
     double last = 0;
     int64_t bytes = 0;
-    std::vector<std::pair<int, const Step*>> waiting;  // tasks, and the messages they receive
+    std::vector<std::pair<int, const SimulationStep*>> waiting;  // tasks, and the messages they receive
     int finished = 0;
   };
 
   double levels(int size) const { return machine_.latency * std::ceil(std::log2(std::max(size, 1))); }
 
-  double messages(const Step& step) const { return machine_.message * static_cast<double>(step.offset); }
+  double messages(const SimulationStep& step) const {
+    return machine_.message * static_cast<double>(step.offset);
+  }
 
   // Returns the time at which a task has received all its messages, if it requested them at `now`.
-  double arrival(const Exchanged& one, const Step& step, double now) const {
+  double arrival(const Exchanged& one, const SimulationStep& step, double now) const {
     const double there = one.last + levels(tape_.groups()[static_cast<size_t>(step.file)]) +
                          static_cast<double>(std::max(one.bytes, step.length)) / machine_.port;
     return std::max(now, there) + messages(step);
   }
 
-  void begin(int task, Cursor& cursor, const Step& step, double now) {
+  void begin(int task, Cursor& cursor, const SimulationStep& step, double now) {
     Exchanged& one = exchanges_[{step.file, step.place}];
     now += messages(step);
     one.last = std::max(one.last, now);
@@ -155,7 +157,7 @@ class Replay {
     go_on(task, now);
   }
 
-  void finish(int task, Cursor& cursor, const Step& step, double now) {
+  void finish(int task, Cursor& cursor, const SimulationStep& step, double now) {
     const std::pair<int32_t, int32_t> key{step.file, step.place};
     Exchanged& one = exchanges_[key];
     ++cursor.step;
@@ -168,10 +170,10 @@ class Replay {
     if (++one.finished == size && one.begun == size) exchanges_.erase(key);
   }
 
-  void meet(int task, Cursor& cursor, const Step& step, double now) {
-    const bool phase = step.kind == Kind::phase;
+  void meet(int task, Cursor& cursor, const SimulationStep& step, double now) {
+    const bool phase = step.kind == SimulationStepKind::phase;
     const int size = phase ? tape_.tasks() : tape_.groups()[static_cast<size_t>(step.file)];
-    Group& group = phase ? all_ : groups_[static_cast<size_t>(step.file)];
+    WaitingGroup& group = phase ? all_ : groups_[static_cast<size_t>(step.file)];
     ++cursor.step;
     group.waiting.push_back(task);
     group.last = std::max(group.last, now);
@@ -183,7 +185,7 @@ class Replay {
       outcome_.phases[static_cast<size_t>(step.place)] = end;
     } else {
       ++outcome_.counts.barriers;
-      const bool in_turn = step.kind == Kind::gather && machine_.gather_in_turn;
+      const bool in_turn = step.kind == SimulationStepKind::gather && machine_.gather_in_turn;
       end += levels(size) * (in_turn ? size : 1) + static_cast<double>(group.bytes) / machine_.port;
     }
     std::vector<int> tasks;
@@ -192,20 +194,22 @@ class Replay {
     for (const int one : tasks) go_on(one, end);
   }
 
-  const Tape& tape_;
+  const SimulationTape& tape_;
   const Machine& machine_;
   const int clients_;
   ModelledFiles files_;
   std::vector<Cursor> cursors_;
-  std::vector<Group> groups_;
-  Group all_;
+  std::vector<WaitingGroup> groups_;
+  WaitingGroup all_;
   std::map<std::pair<int32_t, int32_t>, Exchanged> exchanges_;
   std::priority_queue<Ready> ready_;
-  Outcome outcome_;
+  ReplayOutcome outcome_;
 };
 
 }  // namespace
 
-Outcome replay(const Tape& tape, const Machine& machine) { return Replay(tape, machine).run(); }
+ReplayOutcome replay(const SimulationTape& tape, const Machine& machine) {
+  return TapeReplay(tape, machine).run();
+}
 
 }  // namespace sheaf::simulation

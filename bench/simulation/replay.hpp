@@ -18,7 +18,7 @@
 
 namespace sheaf::simulation {
 
-struct Counts {
+struct ReplayCounts {
   int64_t creates = 0, opens = 0, opens_again = 0;
   int64_t writes = 0, reads = 0;                                  // calls of tasks
   int64_t bytes_written = 0, bytes_read = 0;                      // transferred by calls of tasks
@@ -27,12 +27,12 @@ struct Counts {
   int64_t barriers = 0;                                           // collective calls, exchanges included
 };
 
-struct Outcome {
+struct ReplayOutcome {
   std::vector<double> phases;  // end of each phase, in seconds from the start
   double end = 0;              // end of the last task, in seconds from the start
-  Counts counts;
+  ReplayCounts counts;
 };
 
-Outcome replay(const Tape& tape, const Machine& machine);
+ReplayOutcome replay(const SimulationTape& tape, const Machine& machine);
 
 }  // namespace sheaf::simulation

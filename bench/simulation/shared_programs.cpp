@@ -24,7 +24,7 @@ bool has_word(const std::string& words, std::string_view word) {
   return ("," + words + ",").find("," + std::string(word) + ",") != std::string::npos;
 }
 
-Hints hints_of(const Part& part) {
+Hints hints_of(const ProgramPart& part) {
   Hints hints;
   const std::string& off = part.options.off;
   hints.aggregators = part.options.aggregators;
@@ -39,16 +39,16 @@ Hints hints_of(const Part& part) {
 }
 
 // A task's data of one dump.
-struct Pattern {
+struct DumpPattern {
   TypeMap type;
   int64_t displacement = 0;
   int64_t dump = 0;  // bytes of all tasks
 };
 
 // Calls take(offset, length) for every piece.
-class Pieces final : public layout::PieceVisitor {
+class PieceCallback final : public layout::PieceVisitor {
  public:
-  explicit Pieces(std::function<void(int64_t, int64_t)> take) : take_(std::move(take)) {}
+  explicit PieceCallback(std::function<void(int64_t, int64_t)> take) : take_(std::move(take)) {}
   void run(const layout::Run& run) override {
     for (int64_t i = 0; i < run.count; ++i) take_(run.offset + i * run.stride, run.length);
   }
@@ -64,8 +64,8 @@ class Pieces final : public layout::PieceVisitor {
   std::function<void(int64_t, int64_t)> take_;
 };
 
-struct Transfer {
-  Part& part;
+struct DumpTransfer {
+  ProgramPart& part;
   SharedFile& file;
   bool writes;
 
@@ -79,12 +79,12 @@ struct Transfer {
     return writes ? file.write_at(view, position, from) : file.read_at(view, position, to);
   }
 
-  void dump(const Pattern& pattern, int number) const {
+  void dump(const DumpPattern& pattern, int number) const {
     View view;
     view.displacement = pattern.displacement + number * pattern.dump;
     if (has_word(part.options.off, "loop")) {
       int64_t count = 0;
-      Pieces pieces([&](int64_t offset, int64_t length) {
+      PieceCallback pieces([&](int64_t offset, int64_t length) {
         if (count++ % part.options.skip == 0) move(View{}, view.displacement + offset, length, false);
       });
       pattern.type.visit(0, 0, pattern.type.size(), pieces);
@@ -97,7 +97,7 @@ struct Transfer {
   }
 };
 
-void write_pattern(Part& part, const std::vector<Pattern>& dumps) {
+void write_pattern(ProgramPart& part, const std::vector<DumpPattern>& dumps) {
   const bool collective = !has_word(part.options.off, "loop") && !has_word(part.options.off, "independent");
   part.end_phase("begin");
   auto own = taping_comm(part.comm.duplicate(), part.noted.tape, part.comm.rank());
@@ -107,8 +107,8 @@ void write_pattern(Part& part, const std::vector<Pattern>& dumps) {
   for (const bool writes : {true, false}) {
     if (!writes && !part.options.reads) break;
     int number = 0;
-    for (const Pattern& pattern : dumps) {
-      Transfer{part, *file, writes}.dump(pattern, number++);
+    for (const DumpPattern& pattern : dumps) {
+      DumpTransfer{part, *file, writes}.dump(pattern, number++);
       if (collective) part.comm.barrier();
     }
     if (writes) file->sync();
@@ -118,8 +118,8 @@ void write_pattern(Part& part, const std::vector<Pattern>& dumps) {
   part.end_phase("close");
 }
 
-void repeat(Part& part, const Pattern& pattern) {
-  write_pattern(part, std::vector<Pattern>(static_cast<size_t>(part.options.dumps), pattern));
+void repeat(ProgramPart& part, const DumpPattern& pattern) {
+  write_pattern(part, std::vector<DumpPattern>(static_cast<size_t>(part.options.dumps), pattern));
 }
 
 // Returns three factors of the number of tasks, as equal as possible, in ascending order.
@@ -133,7 +133,7 @@ std::vector<int64_t> grid_of(int tasks) {
 
 }  // namespace
 
-void write_domains(Part& part) {
+void write_domains(ProgramPart& part) {
   const int64_t tasks = part.options.tasks;
   const int64_t blocks = part.options.points;
   const int64_t block = part.machine.block;
@@ -153,20 +153,20 @@ void write_domains(Part& part) {
   part.end_phase("close");
 }
 
-void write_contiguous(Part& part) {
+void write_contiguous(ProgramPart& part) {
   repeat(part, {TypeMap::bytes(part.options.bytes), part.comm.rank() * part.options.bytes,
                 part.options.tasks * part.options.bytes});
 }
 
 // Distributes pieces round-robin over the tasks.
-void write_strided(Part& part) {
+void write_strided(ProgramPart& part) {
   const ProgramOptions& o = part.options;
   repeat(part, {TypeMap::vector(o.bytes / o.piece, 1, o.piece * o.tasks, TypeMap::bytes(o.piece)),
                 part.comm.rank() * o.piece, o.tasks * o.bytes});
 }
 
 // Writes a three-dimensional array of ints in blocks of points^3.
-void write_coll_perf(Part& part) {
+void write_coll_perf(ProgramPart& part) {
   const int64_t n = part.options.points;
   const std::vector<int64_t> grid = grid_of(part.options.tasks);
   const int64_t rank = part.comm.rank();
@@ -178,7 +178,7 @@ void write_coll_perf(Part& part) {
 }
 
 // Writes points^3 cells of 5 doubles in diagonal multipartitioning; `tasks` must be a square.
-void write_bt(Part& part) {
+void write_bt(ProgramPart& part) {
   const int64_t n = part.options.points;
   int64_t q = 1;
   while (q * q < part.options.tasks) ++q;
@@ -202,7 +202,7 @@ void write_bt(Part& part) {
 }
 
 // Writes spectral elements of `piece` bytes, scattered over the tasks; `bytes` is the total of all tasks.
-void write_elements(Part& part) {
+void write_elements(ProgramPart& part) {
   const ProgramOptions& o = part.options;
   const int64_t count = o.bytes / o.piece;
   std::vector<int64_t> order(static_cast<size_t>(count));

@@ -17,7 +17,7 @@ namespace {
 
 using namespace sheaf::simulation;
 
-void print(const Noted& noted, const Outcome& outcome) {
+void print(const RecordedProgram& noted, const ReplayOutcome& outcome) {
   std::printf("{\"seconds\": {");
   double before = 0;
   for (size_t i = 0; i < outcome.phases.size(); ++i) {
@@ -25,7 +25,7 @@ void print(const Noted& noted, const Outcome& outcome) {
       std::printf("%s\"%s\": %.9g", i > 1 ? ", " : "", noted.phases[i].c_str(), outcome.phases[i] - before);
     before = outcome.phases[i];
   }
-  const Counts& c = outcome.counts;
+  const ReplayCounts& c = outcome.counts;
   const std::pair<const char*, int64_t> counts[] = {{"creates", c.creates},
                                                     {"opens", c.opens},
                                                     {"opens_again", c.opens_again},
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   const auto names = program_names();
   if (std::find(names.begin(), names.end(), argv[1]) == names.end()) return usage();
   try {
-    const Noted noted = run_program(argv[1], options, machine);
+    const RecordedProgram noted = run_program(argv[1], options, machine);
     print(noted, replay(noted.tape, machine));
     return 0;
   } catch (const std::exception& error) {

@@ -13,7 +13,7 @@
 
 namespace sheaf::simulation {
 
-enum class Kind : uint8_t {
+enum class SimulationStepKind : uint8_t {
   create,  // a new file, in the directory `place`
   open,    // an existing file
   close,
@@ -30,23 +30,23 @@ enum class Kind : uint8_t {
   phase,     // end of phase `place`; a barrier without cost
 };
 
-struct Step {
+struct SimulationStep {
   int64_t offset = 0;  // bytes; or messages
   int64_t length = 0;  // bytes
   int32_t file = -1;   // or the number of a group
   int32_t place = 0;   // a directory or a phase
-  Kind kind = Kind::rest;
+  SimulationStepKind kind = SimulationStepKind::rest;
 };
 
-class Tape {
+class SimulationTape {
  public:
-  explicit Tape(int tasks) : steps_(static_cast<size_t>(tasks)) {}
+  explicit SimulationTape(int tasks) : steps_(static_cast<size_t>(tasks)) {}
 
   int tasks() const { return static_cast<int>(steps_.size()); }
-  void note(int task, const Step& step) {
+  void note(int task, const SimulationStep& step) {
     if (task >= 0) steps_[static_cast<size_t>(task)].push_back(step);
   }
-  const std::vector<Step>& of(int task) const { return steps_[static_cast<size_t>(task)]; }
+  const std::vector<SimulationStep>& of(int task) const { return steps_[static_cast<size_t>(task)]; }
 
   // Returns the number of a name; a new name gets the next number.
   int32_t file(const std::string& path) { return number(files_, path); }
@@ -69,7 +69,7 @@ class Tape {
     return numbers.emplace(name, static_cast<int32_t>(numbers.size())).first->second;
   }
 
-  std::vector<std::vector<Step>> steps_;
+  std::vector<std::vector<SimulationStep>> steps_;
   Numbers files_;
   Numbers directories_;
   std::vector<int> groups_;

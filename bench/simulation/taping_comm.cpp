@@ -19,8 +19,8 @@ int64_t bytes_of(const std::vector<Outgoing>& outgoing) {
 class TapingExchange final : public Exchange {
  public:
   // `messages`: number of messages that this task receives one by one.
-  TapingExchange(std::unique_ptr<Exchange> exchange, Tape& tape, int task, int32_t group, int32_t number,
-                 int64_t messages)
+  TapingExchange(std::unique_ptr<Exchange> exchange, SimulationTape& tape, int task, int32_t group,
+                 int32_t number, int64_t messages)
       : exchange_(std::move(exchange)),
         tape_(tape),
         task_(task),
@@ -32,15 +32,17 @@ class TapingExchange final : public Exchange {
     std::vector<int64_t> received = exchange_->finish();
     int64_t bytes = 0;
     for (const int64_t one : received) bytes += one;
-    tape_.note(
-        task_,
-        {.offset = messages_, .length = bytes, .file = group_, .place = number_, .kind = Kind::finish});
+    tape_.note(task_, {.offset = messages_,
+                       .length = bytes,
+                       .file = group_,
+                       .place = number_,
+                       .kind = SimulationStepKind::finish});
     return received;
   }
 
  private:
   std::unique_ptr<Exchange> exchange_;
-  Tape& tape_;
+  SimulationTape& tape_;
   int task_;
   int32_t group_;
   int32_t number_;
@@ -49,7 +51,7 @@ class TapingExchange final : public Exchange {
 
 class TapingComm final : public Comm {
  public:
-  TapingComm(std::unique_ptr<Comm> comm, Tape& tape, int task)
+  TapingComm(std::unique_ptr<Comm> comm, SimulationTape& tape, int task)
       : comm_(std::move(comm)), tape_(tape), task_(task) {
     int64_t group = comm_->rank() == 0 ? tape_.new_group(comm_->size()) : 0;
     comm_->broadcast(std::as_writable_bytes(std::span(&group, 1)), 0);
@@ -78,7 +80,7 @@ class TapingComm final : public Comm {
   // Data sent to the root pass its port.
   Gathered gather(std::span<const std::byte> mine, int root) override {
     Gathered all = comm_->gather(mine, root);
-    exchanged(rank() == root ? std::ssize(all.bytes) : std::ssize(mine), Kind::gather);
+    exchanged(rank() == root ? std::ssize(all.bytes) : std::ssize(mine), SimulationStepKind::gather);
     return all;
   }
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
@@ -98,7 +100,7 @@ class TapingComm final : public Comm {
                        .length = bytes_of(outgoing),
                        .file = group_,
                        .place = number,
-                       .kind = Kind::begin});
+                       .kind = SimulationStepKind::begin});
     return std::make_unique<TapingExchange>(comm_->exchange(std::move(outgoing), std::move(incoming)), tape_,
                                             task_, group_, number, in);
   }
@@ -118,13 +120,15 @@ class TapingComm final : public Comm {
   int node_count() override { return comm_->node_count(); }
 
  private:
-  void meet(int64_t bytes) { tape_.note(task_, {.length = bytes, .file = group_, .kind = Kind::meet}); }
-  void exchanged(int64_t bytes, Kind kind = Kind::exchange) {
+  void meet(int64_t bytes) {
+    tape_.note(task_, {.length = bytes, .file = group_, .kind = SimulationStepKind::meet});
+  }
+  void exchanged(int64_t bytes, SimulationStepKind kind = SimulationStepKind::exchange) {
     tape_.note(task_, {.length = bytes, .file = group_, .kind = kind});
   }
 
   std::unique_ptr<Comm> comm_;
-  Tape& tape_;
+  SimulationTape& tape_;
   int task_;
   int32_t group_ = 0;
   int32_t exchanges_ = 0;
@@ -132,7 +136,7 @@ class TapingComm final : public Comm {
 
 }  // namespace
 
-std::unique_ptr<Comm> taping_comm(std::unique_ptr<Comm> comm, Tape& tape, int task) {
+std::unique_ptr<Comm> taping_comm(std::unique_ptr<Comm> comm, SimulationTape& tape, int task) {
   if (!comm) return nullptr;  // the split excludes this task
   return std::make_unique<TapingComm>(std::move(comm), tape, task);
 }

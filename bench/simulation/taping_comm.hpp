@@ -10,6 +10,6 @@
 namespace sheaf::simulation {
 
 // Collective over `comm`. `task`: the number of this task on the tape. The tape must outlive the Comm.
-std::unique_ptr<Comm> taping_comm(std::unique_ptr<Comm> comm, Tape& tape, int task);
+std::unique_ptr<Comm> taping_comm(std::unique_ptr<Comm> comm, SimulationTape& tape, int task);
 
 }  // namespace sheaf::simulation

@@ -33,13 +33,13 @@ bool is_program_data(std::span<const std::byte> data) {
 
 class TapingFile final : public ForwardingFile {
  public:
-  TapingFile(std::shared_ptr<File> file, Tape& tape, Keep keep)
+  TapingFile(std::shared_ptr<File> file, SimulationTape& tape, Keep keep)
       : ForwardingFile(std::move(file)), tape_(tape), keep_(keep), number_(tape.file(path())) {}
   ~TapingFile() override { note_close(); }
 
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     const int64_t length = std::ssize(data);
-    note(Kind::write, offset, length);
+    note(SimulationStepKind::write, offset, length);
     if (keep_ == Keep::metadata && !is_pattern(data)) return inner().write_at(data, offset);
     if (inner().status().size < offset + length) inner().resize(offset + length);
   }
@@ -51,31 +51,31 @@ class TapingFile final : public ForwardingFile {
       for (; i < pieces.size() && pieces[i].offset == end; end = pieces[i++].end())
         if (keep_ == Keep::metadata && !is_pattern(pieces[i].memory))
           inner().write_at(pieces[i].memory, pieces[i].offset);
-      note(Kind::write, begin, end - begin);
+      note(SimulationStepKind::write, begin, end - begin);
       if (inner().status().size < end) inner().resize(end);
     }
   }
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
-    note(Kind::read, offset, std::ssize(data));
+    note(SimulationStepKind::read, offset, std::ssize(data));
     if (keep_ == Keep::metadata && !is_program_data(data)) return inner().read_at(data, offset);
     return static_cast<size_t>(std::clamp<int64_t>(inner().status().size - offset, 0, std::ssize(data)));
   }
-  void sync() override { tape_.note(caller(), {.file = number_, .kind = Kind::sync}); }
+  void sync() override { tape_.note(caller(), {.file = number_, .kind = SimulationStepKind::sync}); }
   void close() override {
     note_close();
     ForwardingFile::close();
   }
 
  private:
-  void note(Kind kind, int64_t offset, int64_t length) {
-    if (length > 0 || kind == Kind::close)
+  void note(SimulationStepKind kind, int64_t offset, int64_t length) {
+    if (length > 0 || kind == SimulationStepKind::close)
       tape_.note(caller(), {.offset = offset, .length = length, .file = number_, .kind = kind});
   }
   void note_close() {
-    if (!std::exchange(closed_, true)) note(Kind::close, 0, 0);
+    if (!std::exchange(closed_, true)) note(SimulationStepKind::close, 0, 0);
   }
 
-  Tape& tape_;
+  SimulationTape& tape_;
   const Keep keep_;
   const int32_t number_;
   bool closed_ = false;
@@ -97,7 +97,7 @@ std::shared_ptr<File> TapingStore::open(const std::string& path, Access access) 
   auto file = std::make_shared<TapingFile>(memory_.open(path, access), tape_, keep_);
   tape_.note(caller(), {.file = tape_.file(path),
                         .place = tape_.directory_of(path),
-                        .kind = there ? Kind::open : Kind::create});
+                        .kind = there ? SimulationStepKind::open : SimulationStepKind::create});
   return file;
 }
 

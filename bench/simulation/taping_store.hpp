@@ -24,7 +24,7 @@ class TapingStore final : public Store {
  public:
   // `block` is the block size of the file system in bytes. Tasks see it as block size and as shared
   // granularity of hosts. The tape must outlive the store.
-  TapingStore(Tape& tape, int64_t block, Keep keep)
+  TapingStore(SimulationTape& tape, int64_t block, Keep keep)
       : tape_(tape), block_(block), keep_(keep), memory_(block) {}
 
   std::shared_ptr<File> open(const std::string& path, Access access) override;
@@ -34,7 +34,7 @@ class TapingStore final : public Store {
   FileSystemTraits traits(const std::string& path) override;
 
  private:
-  Tape& tape_;
+  SimulationTape& tape_;
   const int64_t block_;
   const Keep keep_;
   MemoryStore memory_;

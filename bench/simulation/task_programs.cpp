@@ -17,14 +17,14 @@ namespace {
 constexpr int64_t largest_call = 32 << 20;
 
 // Calls take(offset, length) for each call of one task.
-void for_each_call(const Part& part, const std::function<void(int64_t offset, int64_t length)>& take) {
+void for_each_call(const ProgramPart& part, const std::function<void(int64_t offset, int64_t length)>& take) {
   const int64_t call = std::min(part.options.call > 0 ? part.options.call : part.options.bytes, largest_call);
   for (int64_t at = 0; at < part.options.bytes; at += call) take(at, std::min(call, part.options.bytes - at));
 }
 
 // Runs transfer(). If only some tasks of a client may transfer at a time, runs the tasks in waves. `tape` is
 // a Comm that records.
-void in_turns(Part& part, Comm& tape, const std::function<void()>& transfer) {
+void in_turns(ProgramPart& part, Comm& tape, const std::function<void()>& transfer) {
   const int writers = part.options.writers;
   const int each = std::min(part.machine.tasks_per_client, part.options.tasks);
   if (writers <= 0 || writers >= each) return transfer();
@@ -36,7 +36,7 @@ void in_turns(Part& part, Comm& tape, const std::function<void()>& transfer) {
   }
 }
 
-void read_multifile(Part& part, Comm& tape, const std::string& path) {
+void read_multifile(ProgramPart& part, Comm& tape, const std::string& path) {
   const OpenMode mode = agree_on_call(tape, path, "br,checksums=off", {}, std::nullopt);
   Reader reader(part.store, tape.duplicate(), path, mode);
   part.end_phase("open for reading");
@@ -50,7 +50,7 @@ void read_multifile(Part& part, Comm& tape, const std::string& path) {
 
 }  // namespace
 
-void write_multifile(Part& part) {
+void write_multifile(ProgramPart& part) {
   const auto tape = taping_comm(part.comm.duplicate(), part.noted.tape, part.comm.rank());
   const std::string path = "d/multifile";
   part.end_phase("begin");
@@ -83,7 +83,7 @@ void write_multifile(Part& part) {
   if (part.options.data && part.options.reads) read_multifile(part, *tape, path);
 }
 
-void write_task_files(Part& part) {
+void write_task_files(ProgramPart& part) {
   const auto tape = taping_comm(part.comm.duplicate(), part.noted.tape, part.comm.rank());
   const std::string number = std::to_string(part.comm.rank());
   const std::string path = part.options.directories ? "d" + number + "/file" : "d/file." + number;
@@ -108,7 +108,7 @@ void write_task_files(Part& part) {
   part.end_phase("close after reading");
 }
 
-void write_posix_shared(Part& part) {
+void write_posix_shared(ProgramPart& part) {
   const int64_t begin = part.options.bytes * part.comm.rank();
   part.end_phase("begin");
   if (part.comm.rank() == 0) part.store.open("d/shared", Access::create)->close();
@@ -131,7 +131,7 @@ void write_posix_shared(Part& part) {
 
 // Task 0 receives the data of each other task in turn and writes them. In the read phase, task 0 reads and
 // sends them.
-void write_one_task(Part& part) {
+void write_one_task(ProgramPart& part) {
   const int tasks = part.options.tasks;
   const auto message = static_cast<int64_t>(
       1e9 * (part.machine.latency + static_cast<double>(part.options.bytes) / part.machine.port));
@@ -141,7 +141,7 @@ void write_one_task(Part& part) {
   if (first) file = part.store.open("d/one", Access::fresh);
   part.end_phase("open");
   for (int task = 0; first && task < tasks; ++task) {
-    if (task > 0) part.noted.tape.note(0, {.length = message, .kind = Kind::rest});
+    if (task > 0) part.noted.tape.note(0, {.length = message, .kind = SimulationStepKind::rest});
     for_each_call(part, [&](int64_t at, int64_t length) {
       file->write_at(program_data(length), task * part.options.bytes + at);
     });
@@ -156,7 +156,7 @@ void write_one_task(Part& part) {
     for_each_call(part, [&](int64_t at, int64_t length) {
       file->read_at(program_data(length), task * part.options.bytes + at);
     });
-    if (task > 0) part.noted.tape.note(0, {.length = message, .kind = Kind::rest});
+    if (task > 0) part.noted.tape.note(0, {.length = message, .kind = SimulationStepKind::rest});
   }
   part.end_phase("read");
   if (first) file->close();

@@ -107,19 +107,19 @@ TEST_F(CollectiveWords, CollectorsPerFileOfTheEnvironment) {
   EXPECT_EQ(write("wb"), alone);
   for (const auto& [collectors, expected] :
        {std::pair{"1", one_group}, {"2", two_groups}, {"3", three_groups}, {"0", alone}}) {
-    const Variable number("SION_COLLNUM", collectors);
+    const EnvironmentVariable number("SION_COLLNUM", collectors);
     EXPECT_EQ(write("wb"), expected) << collectors;
     check_reading();
   }
-  const Variable number("SION_COLLNUM", "3");
-  const Variable size("SION_COLLSIZE", "6");
+  const EnvironmentVariable number("SION_COLLNUM", "3");
+  const EnvironmentVariable size("SION_COLLSIZE", "6");
   EXPECT_EQ(write("wb,collective,collsize=6"), three_groups) << "the number of collectors wins";
 }
 
 TEST_F(CollectiveWords, TasksPerCollectorOfTheEnvironment) {
   for (const auto& [size, expected] :
        {std::pair{"3", two_groups}, {"2", three_groups}, {"100", one_group}, {"0", alone}}) {
-    const Variable number("SION_COLLSIZE", size);
+    const EnvironmentVariable number("SION_COLLSIZE", size);
     EXPECT_EQ(write("wb,collective,collsize=6"), expected) << size;
     check_reading();
   }
@@ -151,8 +151,8 @@ TEST_F(CollectiveWords, BothWordsForMerging) {
 
 TEST_F(CollectiveWords, WhatTheEnvironmentWantsToKnowIsPrinted) {
   const auto printed = [&](const char* level) {
-    const Variable debug("SION_COLLDEBUG", level);
-    const Variable collectors("SION_COLLNUM", "2");
+    const EnvironmentVariable debug("SION_COLLDEBUG", level);
+    const EnvironmentVariable collectors("SION_COLLNUM", "2");
     ::testing::internal::CaptureStderr();
     EXPECT_EQ(write("wb"), two_groups);
     check_reading();
@@ -180,9 +180,9 @@ TEST_F(CollectiveWords, HostsThatMayCollect) {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
   const std::string here = host.data();
-  const Variable collectors("SION_COLLNUM", "2");
+  const EnvironmentVariable collectors("SION_COLLNUM", "2");
   const auto with = [&](const char* variable, const std::string& expression) {
-    const Variable hosts(variable, expression);
+    const EnvironmentVariable hosts(variable, expression);
     return write("wb");
   };
   const char* const basic = "SION_MSA_COLLECTOR_HOSTNAME_REGEX";
@@ -195,7 +195,7 @@ TEST_F(CollectiveWords, HostsThatMayCollect) {
   EXPECT_EQ(with(extended, "^(one|other)$"), one_group);
   EXPECT_EQ(with(extended, "("), std::nullopt);
   EXPECT_TRUE(refusal.find("no regular expression") != std::string::npos) << refusal;
-  const Variable other(basic, "elsewhere");
+  const EnvironmentVariable other(basic, "elsewhere");
   EXPECT_EQ(with(extended, here), two_groups) << "the extended one wins";
 }
 

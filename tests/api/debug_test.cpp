@@ -75,12 +75,12 @@ TEST_F(Debug, LinesThatTheMaskLetsThrough) {
 }
 
 TEST_F(Debug, TheEnvironmentSwitchesItOn) {
-  const Variable base("SION_DEBUG", path("log"));
+  const EnvironmentVariable base("SION_DEBUG", path("log"));
   {
-    const Variable mask("SION_DEBUG_MASK", "2");
-    const Variable rank("SION_DEBUG_RANK", "1");
-    const Variable rank1("SION_DEBUG_RANK1", "5");
-    const Variable rank2("SION_DEBUG_RANK2", "6");
+    const EnvironmentVariable mask("SION_DEBUG_MASK", "2");
+    const EnvironmentVariable rank("SION_DEBUG_RANK", "1");
+    const EnvironmentVariable rank1("SION_DEBUG_RANK1", "5");
+    const EnvironmentVariable rank2("SION_DEBUG_RANK2", "6");
     EXPECT_EQ(_sion_debug_init(), 1);
     EXPECT_EQ(sion_dprintf(1, "masked"), 0);
     for (const int task : {1, 5, 6, -1}) EXPECT_EQ(sion_dprintfp(2, nullptr, task, "task"), 1) << task;
@@ -94,14 +94,14 @@ TEST_F(Debug, TheEnvironmentSwitchesItOn) {
 TEST_F(Debug, TheLibraryTellsOfHandlesAndErrors) {
   const std::string file = example();
   {
-    const Variable base("SION_DEBUG", path("log"));
+    const EnvironmentVariable base("SION_DEBUG", path("log"));
     _sion_debug_init();
     EXPECT_EQ(sion_close(open(file)), 1);
     EXPECT_EQ(sion_close(-1), 0);
     EXPECT_NE(log().find(": opened '" + file + "' to read\n"), std::string::npos) << log();
     EXPECT_NE(log().find(": closing\n"), std::string::npos);
     EXPECT_NE(log().find("sion_close: invalid file identifier -1\n"), std::string::npos);
-    const Variable silent("SION_DEBUG_SILENT", "1");
+    const EnvironmentVariable silent("SION_DEBUG_SILENT", "1");
     _sion_debug_init();
     const std::string before = log();
     EXPECT_EQ(sion_close(-1), 0);
@@ -124,7 +124,7 @@ TEST_F(Debug, AFilePerThreadAndLocks) {
   EXPECT_TRUE(ends_with(log(".00"), " zero\n"));
   EXPECT_TRUE(ends_with(log(".12"), " twelve\n"));
 
-  const Variable thread("SION_ERROR_MSG_THREAD", "12");
+  const EnvironmentVariable thread("SION_ERROR_MSG_THREAD", "12");
   sheaf_print_errors(1);
   ::testing::internal::CaptureStderr();
   sion_close(-1);

@@ -16,7 +16,7 @@ std::string message_of_an_error(int rank) {
 
 TEST_F(Api, BufferSizeOfTheEnvironment) {
   const auto bytes_on_disk = [&](const char* set) {
-    const Variable size("SION_BUFFERSIZE", set);
+    const EnvironmentVariable size("SION_BUFFERSIZE", set);
     const int sid = create(path(set), {10000}, 512);
     for (int i = 0; i < 10; ++i) EXPECT_EQ(sion_fwrite(content(0, 0, 99).data(), 1, 99, sid), 99u);
     const auto after = std::filesystem::file_size(path(set));
@@ -31,7 +31,7 @@ TEST_F(Api, BufferSizeOfTheEnvironment) {
 }
 
 TEST_F(Api, KeyValueModeOfTheEnvironment) {
-  const Variable keyval("SION_KEYVALUE_MODE", "inline");
+  const EnvironmentVariable keyval("SION_KEYVALUE_MODE", "inline");
   int sid = create(path("a"), {100});
   EXPECT_EQ(sion_get_keyval_mode(sid), SION_KEYVAL_INLINE);
   EXPECT_EQ(sion_close(sid), 1);
@@ -50,16 +50,16 @@ TEST_F(Api, HintsAreRequestedByTheEnvironment) {
   };
   EXPECT_EQ(hints(), 0);
   for (const char* type : {"SION_HINT_TYPE_GPFS", "SION_HINT_TYPE_LINUX"}) {
-    const Variable on("SION_HINTS", "1");
-    const Variable which(type, "1");
+    const EnvironmentVariable on("SION_HINTS", "1");
+    const EnvironmentVariable which(type, "1");
     EXPECT_EQ(hints(), 1);
   }
-  const Variable off("SION_HINTS", "0");
+  const EnvironmentVariable off("SION_HINTS", "0");
   EXPECT_EQ(hints(), 0);
 }
 
 TEST_F(Api, CacheSizeHasNoEffect) {
-  const Variable size("SION_CACHESIZE", "1");
+  const EnvironmentVariable size("SION_CACHESIZE", "1");
   const int sid = open(example());
   EXPECT_EQ(sion_bytes_avail_in_block(sid), 100);
   EXPECT_EQ(sion_close(sid), 1);
@@ -68,7 +68,7 @@ TEST_F(Api, CacheSizeHasNoEffect) {
 TEST_F(Api, MessagesOfOneRankOnly) {
   EXPECT_NE(message_of_an_error(3).find("SION_ERROR_RETURN on rank 3, rc=-1: sion_open_rank: "),
             std::string::npos);
-  const Variable rank("SION_ERROR_MSG_RANK", "3");
+  const EnvironmentVariable rank("SION_ERROR_MSG_RANK", "3");
   EXPECT_NE(message_of_an_error(3), "");
   EXPECT_EQ(message_of_an_error(4), "");
   EXPECT_NE(message_of_an_error(-1), "") << "of no rank";

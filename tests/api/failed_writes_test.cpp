@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t call_bytes = 30'000;
 constexpr int max_calls = 200;  // more data than the file system can hold
 
-class FailedWrites : public Api {
+class ApiFailedWrites : public Api {
  protected:
   void SetUp() override {
     Api::SetUp();
@@ -78,7 +78,7 @@ const char* const further_words[] = {"",
                                      ",checksums=off",
                                      ",keyval=inline"};
 
-TEST_F(FailedWrites, AtomicKeepsTheOldFileIfTheProgramDoesNotLook) {
+TEST_F(ApiFailedWrites, AtomicKeepsTheOldFileIfTheProgramDoesNotLook) {
   for (const std::string words : further_words) {
     SCOPED_TRACE(words);
     save_old();
@@ -106,7 +106,7 @@ TEST_F(FailedWrites, AtomicKeepsTheOldFileIfTheProgramDoesNotLook) {
   }
 }
 
-TEST_F(FailedWrites, ARetryMakesTheFileComplete) {
+TEST_F(ApiFailedWrites, ARetryMakesTheFileComplete) {
   for (const std::string words : further_words) {
     if (words.find("keyval") != std::string::npos) continue;
     SCOPED_TRACE(words);
@@ -135,7 +135,7 @@ TEST_F(FailedWrites, ARetryMakesTheFileComplete) {
   }
 }
 
-TEST_F(FailedWrites, SmallRecordsOfAnotherContentDoNotCount) {
+TEST_F(ApiFailedWrites, SmallRecordsOfAnotherContentDoNotCount) {
   fill(100'000);
   const int sid = create(file_, {4096}, 4096, nullptr, "wb,buffer=0");
   int64_t record = 0;
@@ -146,7 +146,7 @@ TEST_F(FailedWrites, SmallRecordsOfAnotherContentDoNotCount) {
   EXPECT_EQ(sion_close(sid), 0);
 }
 
-TEST_F(FailedWrites, AnUnclosedFileHasWhatWasAccepted) {
+TEST_F(ApiFailedWrites, AnUnclosedFileHasWhatWasAccepted) {
   fill(400'000);
   const int sid = create(file_, {100'000}, 4096, nullptr, "wb");
   int call = 0;
@@ -157,7 +157,7 @@ TEST_F(FailedWrites, AnUnclosedFileHasWhatWasAccepted) {
   EXPECT_EQ(std::ssize(data), call * call_bytes);
 }
 
-TEST_F(FailedWrites, BufferedBytesWaitForTheNextFlush) {
+TEST_F(ApiFailedWrites, BufferedBytesWaitForTheNextFlush) {
   fill(0);
   make_room();
   const int sid = create(file_, {100'000}, 4096, nullptr, "wb,buffer=64k");
@@ -172,7 +172,7 @@ TEST_F(FailedWrites, BufferedBytesWaitForTheNextFlush) {
   EXPECT_EQ(found(), data);
 }
 
-TEST_F(FailedWrites, PrintedTextAndStreamsThroughTheLibraryAreRemembered) {
+TEST_F(ApiFailedWrites, PrintedTextAndStreamsThroughTheLibraryAreRemembered) {
   for (const bool prints : {false, true})
     for (const bool buffered : {false, true})
       for (const bool repeats : {false, true}) {
@@ -210,7 +210,7 @@ TEST_F(FailedWrites, PrintedTextAndStreamsThroughTheLibraryAreRemembered) {
       }
 }
 
-TEST_F(FailedWrites, TheErrorMarkOfAStreamOfThePhysicalFileFailsTheClose) {
+TEST_F(ApiFailedWrites, TheErrorMarkOfAStreamOfThePhysicalFileFailsTheClose) {
   for (const bool flushes : {false, true}) {
     save_old();
     fill(300'000);
@@ -234,7 +234,7 @@ TEST_F(FailedWrites, TheErrorMarkOfAStreamOfThePhysicalFileFailsTheClose) {
 }
 
 // A failed flush makes stdio discard its buffer, so the close must fail.
-TEST_F(FailedWrites, BytesThatStdioCouldNotFlushFailTheClose) {
+TEST_F(ApiFailedWrites, BytesThatStdioCouldNotFlushFailTheClose) {
   save_old();
   FILE* fp = nullptr;
   const int sid = create(file_, {8'000'000}, 4096, &fp, "wb,atomic");
@@ -247,7 +247,7 @@ TEST_F(FailedWrites, BytesThatStdioCouldNotFlushFailTheClose) {
   expect_old();
 }
 
-TEST_F(FailedWrites, AProgramThatClearsTheMarkHasRepeatedItsBytes) {
+TEST_F(ApiFailedWrites, AProgramThatClearsTheMarkHasRepeatedItsBytes) {
   FILE* fp = nullptr;
   const int sid = create(file_, {8'000'000}, 4096, &fp, "wb");
   EXPECT_EQ(sion_flush(sid), 1);
@@ -264,7 +264,7 @@ TEST_F(FailedWrites, AProgramThatClearsTheMarkHasRepeatedItsBytes) {
 }
 
 // If the switch to another task fails, no bytes of the new task may get into the stream of the old one.
-TEST_F(FailedWrites, ATaskThatCouldNotBeSelectedGetsItsBytesOrTheCloseFails) {
+TEST_F(ApiFailedWrites, ATaskThatCouldNotBeSelectedGetsItsBytesOrTheCloseFails) {
   for (const bool looks : {false, true}) {
     SCOPED_TRACE(looks);
     const int sid = create(file_, {100'000, 100'000}, 4096, nullptr, "wb,buffer=64k");
@@ -289,7 +289,7 @@ TEST_F(FailedWrites, ATaskThatCouldNotBeSelectedGetsItsBytesOrTheCloseFails) {
   }
 }
 
-TEST_F(FailedWrites, BadArgumentsAreNoWrites) {
+TEST_F(ApiFailedWrites, BadArgumentsAreNoWrites) {
   const int sid = create(file_, {100'000}, 4096, nullptr, "wb");
   EXPECT_TRUE(write(sid, 0));
   EXPECT_EQ(sion_fwrite(nullptr, 1, 8, sid), 0u);

@@ -33,7 +33,7 @@ class GenericColl : public Api {
     EXPECT_EQ(sion_generic_register_get_capability_cb(aid_, capability), 1);
   }
 
-  struct Task {
+  struct GenericTask {
     PthreadEnd* end;
     int rank;
     int size;
@@ -49,7 +49,7 @@ class GenericColl : public Api {
     }
   };
 
-  static void on_tasks(int count, int files, const std::function<void(const Task&)>& body) {
+  static void on_tasks(int count, int files, const std::function<void(const GenericTask&)>& body) {
     const auto group = std::make_shared<PthreadGroup>(count);
     std::barrier meeting(count);
     on_threads(count, [&](int rank) {
@@ -61,7 +61,8 @@ class GenericColl : public Api {
   // Writes the streams of all tasks in the same number of collective calls. The amounts differ between tasks,
   // and some calls have no bytes. The program synchronizes between the calls. In every fourth call, task 1
   // writes a part of its bytes individually.
-  void write(const Task& task, const std::string& name, const char* mode, int64_t piece, int calls) const {
+  void write(const GenericTask& task, const std::string& name, const char* mode, int64_t piece,
+             int calls) const {
     const int sid = task.open(aid_, name, mode, 2 * piece + 30);
     ASSERT_GE(sid, 0) << sheaf_last_error();
     for (int call = 0; call < calls; ++call) {
@@ -74,16 +75,17 @@ class GenericColl : public Api {
     }
     EXPECT_EQ(sion_generic_parclose(sid), 1) << sheaf_last_error();
   }
-  static int64_t bytes(const Task& task, int64_t piece, int call) {
+  static int64_t bytes(const GenericTask& task, int64_t piece, int call) {
     return call % task.size == task.rank ? 0 : piece * (1 + task.rank % task.files);
   }
-  static int64_t done(const Task& task, int64_t piece, int calls) {
+  static int64_t done(const GenericTask& task, int64_t piece, int calls) {
     int64_t sum = 0;
     for (int call = 0; call < calls; ++call) sum += bytes(task, piece, call);
     return sum;
   }
 
-  void read(const Task& task, const std::string& name, const char* mode, int64_t piece, int calls) const {
+  void read(const GenericTask& task, const std::string& name, const char* mode, int64_t piece,
+            int calls) const {
     const int sid = task.open(aid_, name, mode, 0);
     ASSERT_GE(sid, 0) << sheaf_last_error();
     for (int call = 0; call < calls; ++call) {
@@ -105,7 +107,7 @@ class GenericColl : public Api {
           SCOPED_TRACE(std::to_string(tasks) + " tasks, " + std::to_string(files) + " files, " +
                        std::to_string(piece) + " bytes, " + mode);
           const std::string name = path("set");
-          on_tasks(tasks, files, [&, p = piece, c = calls](const Task& task) {
+          on_tasks(tasks, files, [&, p = piece, c = calls](const GenericTask& task) {
             write(task, name, mode, p, c);
             for (const char* const reading : {"rb", "rb,collective=2", "rb,collective=auto"})
               read(task, name, reading, p, c);
@@ -125,7 +127,7 @@ TEST_F(GenericColl, WithoutCallbacksThatMoveDataThereIsAWarning) {
   const auto warnings_of = [&](const char* writing, const char* reading) {
     ::testing::internal::CaptureStderr();
     sheaf_print_errors(1);
-    on_tasks(3, 1, [&](const Task& task) {
+    on_tasks(3, 1, [&](const GenericTask& task) {
       write(task, path("a"), writing, 100, 3);
       read(task, path("a"), reading, 100, 3);
     });
@@ -158,7 +160,7 @@ TEST_F(GenericColl, ThroughTheCallbacksThatMoveData) {
 
 TEST_F(GenericColl, OnlyCollectiveModesCallThem) {
   register_movers();
-  on_tasks(4, 1, [&](const Task& task) {
+  on_tasks(4, 1, [&](const GenericTask& task) {
     write(task, path("a"), "wb", 100, 5);
     read(task, path("a"), "rb", 100, 5);
   });
@@ -167,7 +169,7 @@ TEST_F(GenericColl, OnlyCollectiveModesCallThem) {
 
 TEST_F(GenericColl, TasksThatMayOnlySendCollectNothing) {
   register_movers(only_sender_of_odd);
-  on_tasks(4, 1, [&](const Task& task) {
+  on_tasks(4, 1, [&](const GenericTask& task) {
     const int sid = task.open(aid_, path("a"), "wb,collective,collsize=1", 64);
     ASSERT_GE(sid, 0);
     const auto data = content(task.rank, 0, 200);
@@ -179,7 +181,7 @@ TEST_F(GenericColl, TasksThatMayOnlySendCollectNothing) {
 
 TEST_F(GenericColl, TasksOfNoCapabilityMoveTheirBytesThemselves) {
   register_movers(none_of_task_2);
-  on_tasks(4, 1, [&](const Task& task) {
+  on_tasks(4, 1, [&](const GenericTask& task) {
     write(task, path("a"), "wb,collective,collsize=4", 300, 8);
     read(task, path("a"), "rb,collective=4", 300, 8);
   });
@@ -191,7 +193,7 @@ TEST_F(GenericColl, AFailingMoverIsAnErrorOfAll) {
   register_movers();
   for (const int failing : {0, 1, 3})
     for (const int64_t piece : {100, 400'000}) {
-      on_tasks(4, 1, [&](const Task& task) {
+      on_tasks(4, 1, [&](const GenericTask& task) {
         const int sid = task.open(aid_, path("a"), "wb,collective,collsize=2", piece + 900);
         ASSERT_GE(sid, 0);
         task.meeting->arrive_and_wait();

@@ -53,7 +53,7 @@ class Generic : public Api {
   }
 
   // Arguments of one task. By default, tasks are distributed round robin over the files.
-  struct Task {
+  struct TaskArguments {
     PthreadEnd* end = nullptr;
     int rank = 0;
     int size = 0;
@@ -78,16 +78,16 @@ class Generic : public Api {
     }
   };
 
-  static void on_tasks(int count, const std::function<void(Task&)>& body) {
+  static void on_tasks(int count, const std::function<void(TaskArguments&)>& body) {
     const auto group = std::make_shared<PthreadGroup>(count);
     on_threads(count, [&](int rank) {
       PthreadEnd end{group, rank};
-      Task task{&end, rank, count};
+      TaskArguments task{&end, rank, count};
       body(task);
     });
   }
 
-  void write(Task& task, const std::string& file, int files, const char* mode = "wb") {
+  void write(TaskArguments& task, const std::string& file, int files, const char* mode = "wb") {
     task.place(files);
     const int sid = task.open(aid_, file, mode);
     ASSERT_GE(sid, 0) << sheaf_last_error();
@@ -96,7 +96,7 @@ class Generic : public Api {
     EXPECT_EQ(sion_generic_parclose(sid), 1) << sheaf_last_error();
   }
 
-  void read(Task& task, const std::string& file, int files) {
+  void read(TaskArguments& task, const std::string& file, int files) {
     task.numfiles = task.filenumber = -1;
     const int sid = task.open(aid_, file, "rb");
     ASSERT_GE(sid, 0) << sheaf_last_error();
@@ -114,7 +114,7 @@ class Generic : public Api {
 TEST_F(Generic, WhatTasksWriteTheyRead) {
   for (const auto& [tasks, files] : {std::pair{1, 1}, {4, 1}, {4, 2}, {5, 3}, {3, 3}}) {
     const std::string file = path("f" + std::to_string(tasks) + std::to_string(files));
-    on_tasks(tasks, [&, n = files](Task& task) {
+    on_tasks(tasks, [&, n = files](TaskArguments& task) {
       write(task, file, n, n == 2 ? "wb,posix" : "wb");
       read(task, file, n);
       int freed = 0;
@@ -139,7 +139,7 @@ TEST_F(Generic, WhatTasksWriteTheyRead) {
 TEST_F(Generic, NamesOfFilesCanBeTheProgramsOwn) {
   EXPECT_EQ(sion_generic_register_get_multi_filename_cb(aid_, name_by_letter), 0);
   EXPECT_EQ(sion_generic_register_get_multi_filename_cb(aid_, name_by_letter), -1) << "set already";
-  on_tasks(5, [&](Task& task) {
+  on_tasks(5, [&](TaskArguments& task) {
     char* name = nullptr;
     task.newname = &name;
     task.place(3);
@@ -162,7 +162,7 @@ TEST_F(Generic, NamesOfFilesCanBeTheProgramsOwn) {
 
 TEST_F(Generic, ANameThatCannotBeMadeIsAnErrorOfAll) {
   EXPECT_EQ(sion_generic_register_get_multi_filename_cb(aid_, no_name), 0);
-  on_tasks(4, [&](Task& task) {
+  on_tasks(4, [&](TaskArguments& task) {
     task.place(2);
     EXPECT_EQ(task.open(aid_, path("set"), "wb"), -1);
   });
@@ -170,11 +170,11 @@ TEST_F(Generic, ANameThatCannotBeMadeIsAnErrorOfAll) {
 }
 
 TEST_F(Generic, AFailingCallbackIsAnErrorOfAllAndHangsNobody) {
-  on_tasks(4, [&](Task& task) { write(task, path("there"), 2); });
+  on_tasks(4, [&](TaskArguments& task) { write(task, path("there"), 2); });
   for (const char* mode : {"wb", "rb"})
     for (int failing = 0; failing < 4; failing += 3)
       for (int at = 0; at < 150; at += at < 30 ? 1 : 7)
-        on_tasks(4, [&](Task& task) {
+        on_tasks(4, [&](TaskArguments& task) {
           task.place(2);
           if (task.rank == failing) task.end->fail_at = at;
           const int sid = task.open(aid_, path(*mode == 'w' ? "written" : "there"), mode);
@@ -187,40 +187,40 @@ TEST_F(Generic, AFailingCallbackIsAnErrorOfAllAndHangsNobody) {
 }
 
 TEST_F(Generic, BadPlacementsAreRefusedByAll) {
-  const auto expect_refusal = [&](const std::function<void(Task&)>& spoil) {
-    on_tasks(4, [&](Task& task) {
+  const auto expect_refusal = [&](const std::function<void(TaskArguments&)>& spoil) {
+    on_tasks(4, [&](TaskArguments& task) {
       task.place(2);
       spoil(task);
       EXPECT_EQ(task.open(aid_, path("bad"), "wb"), -1);
     });
     EXPECT_FALSE(std::filesystem::exists(path("bad")));
   };
-  expect_refusal([](Task& t) {
+  expect_refusal([](TaskArguments& t) {
     if (t.rank == 1) t.lrank = -1;
   });
-  expect_refusal([](Task& t) {
+  expect_refusal([](TaskArguments& t) {
     if (t.rank == 1) t.lrank = 2;
   });
-  expect_refusal([](Task& t) {
+  expect_refusal([](TaskArguments& t) {
     if (t.rank == 3) t.lrank = 0;
   });
-  expect_refusal([](Task& t) {
+  expect_refusal([](TaskArguments& t) {
     if (t.rank == 3) t.lsize = 3;
   });
-  expect_refusal([](Task& t) {
+  expect_refusal([](TaskArguments& t) {
     if (t.rank == 0) t.numfiles = 3;
   });
-  expect_refusal([](Task& t) { t.numfiles = 3; });
-  expect_refusal([](Task& t) {
+  expect_refusal([](TaskArguments& t) { t.numfiles = 3; });
+  expect_refusal([](TaskArguments& t) {
     if (t.rank == 2) t.filenumber = 2;
   });
-  expect_refusal([](Task& t) {
+  expect_refusal([](TaskArguments& t) {
     if (t.rank == 2) t.filenumber = -1;
   });
-  expect_refusal([](Task& t) {
+  expect_refusal([](TaskArguments& t) {
     if (t.rank == 2) t.chunk = -1;
   });
-  on_tasks(3, [&](Task& task) {
+  on_tasks(3, [&](TaskArguments& task) {
     task.place(1);
     EXPECT_EQ(sion_generic_paropen(aid_, path("bad").c_str(), "wb", &task.chunk, &task.block, task.end,
                                    task.rank, 3, &task.filenumber, &task.numfiles,
@@ -233,7 +233,7 @@ TEST_F(Generic, BadPlacementsAreRefusedByAll) {
 
 TEST_F(Generic, BadApisAreRefused) {
   PthreadEnd end{std::make_shared<PthreadGroup>(1), 0};
-  Task task{&end, 0, 1, 0, 1, 0, 1};
+  TaskArguments task{&end, 0, 1, 0, 1, 0, 1};
   EXPECT_EQ(task.open(-1, path("bad"), "wb"), -1);
   EXPECT_EQ(task.open(aid_ + 1, path("bad"), "wb"), -1);
   EXPECT_EQ(sion_generic_create_api(nullptr), -1);

@@ -9,7 +9,7 @@
 namespace sheaf::test::keyval_vectors_test {
 namespace {
 
-struct Record {
+struct VectorRecord {
   uint64_t key;
   size_t size;
 };
@@ -26,8 +26,8 @@ class KeyvalVectors : public Api {
 
   // Returns the records of every task, parsed from lines "Task 00: [00:k=<7>,size=10] [01:...". The dump
   // prints keys as signed numbers.
-  std::map<int, std::vector<Record>> expected(const std::string& name) const {
-    std::map<int, std::vector<Record>> tasks;
+  std::map<int, std::vector<VectorRecord>> expected(const std::string& name) const {
+    std::map<int, std::vector<VectorRecord>> tasks;
     std::ifstream dump(directory / name / "siondump.txt");
     for (std::string line; std::getline(dump, line);) {
       int task;
@@ -43,7 +43,7 @@ class KeyvalVectors : public Api {
   }
 
   // Returns the value of the i-th record of a task.
-  static std::string value(const Record& record, size_t i) {
+  static std::string value(const VectorRecord& record, size_t i) {
     std::string bytes;
     for (size_t q = 0; q < record.size; ++q)
       bytes += static_cast<char>(17 * ((record.key & 255) + i) + 5 * q + q / 251);
@@ -57,7 +57,7 @@ class KeyvalVectors : public Api {
     return all;
   }
 
-  static void check_task(int sid, const std::vector<Record>& records) {
+  static void check_task(int sid, const std::vector<VectorRecord>& records) {
     std::map<uint64_t, std::string> by_key;
     uint64_t key = 0;
     size_t size = 0;

@@ -159,7 +159,7 @@ TEST_F(Api, AFailedOpenLeavesTheStreamArgumentAlone) {
   EXPECT_EQ(fp, stderr);
 }
 
-class Overrun : public Api {
+class StreamOverrun : public Api {
  protected:
   // Writes three tasks with chunks of 64 bytes. Task 1 writes 80 bytes through its stream.
   int overrun(const std::string& file) {
@@ -181,7 +181,7 @@ class Overrun : public Api {
   }
 };
 
-TEST_F(Overrun, IsReportedByTheNextCallWithTheTaskThatDidIt) {
+TEST_F(StreamOverrun, IsReportedByTheNextCallWithTheTaskThatDidIt) {
   const auto reports = [&](const std::string& text) {
     EXPECT_NE(text.find("task 1 wrote beyond its chunk of 64 bytes"), std::string::npos) << text;
     EXPECT_EQ(text.find("wrote beyond"), text.rfind("wrote beyond")) << text;
@@ -205,7 +205,7 @@ TEST_F(Overrun, IsReportedByTheNextCallWithTheTaskThatDidIt) {
   reports(said([&] { EXPECT_EQ(sion_close(sid), 1); }));
 }
 
-TEST_F(Overrun, CanBeRead) {
+TEST_F(StreamOverrun, CanBeRead) {
   int sid = overrun(path("a"));
   EXPECT_EQ(sion_get_bytes_written(sid), 80);
   EXPECT_EQ(sion_fwrite(content(1, 80, 10).data(), 1, 10, sid),
@@ -220,7 +220,7 @@ TEST_F(Overrun, CanBeRead) {
   EXPECT_EQ(sion_close(sid), 1);
 }
 
-TEST_F(Overrun, LinesBehindAChunkAreKept) {
+TEST_F(StreamOverrun, LinesBehindAChunkAreKept) {
   FILE* fp = nullptr;
   int sid = create(path("a"), {4096, 4096}, 4096, &fp);
   std::string wanted;
@@ -237,7 +237,7 @@ TEST_F(Overrun, LinesBehindAChunkAreKept) {
   EXPECT_EQ(sion_close(sid), 1);
 }
 
-TEST_F(Overrun, OverWhatATaskHasWrittenFailsTheCloseAndEveryTaskCanBeRead) {
+TEST_F(StreamOverrun, OverWhatATaskHasWrittenFailsTheCloseAndEveryTaskCanBeRead) {
   FILE* fp = nullptr;
   int sid = create(path("a"), {64, 64, 64}, 64, &fp);
   EXPECT_EQ(sion_seek(sid, 2, SION_CURRENT_BLK, SION_CURRENT_POS), 1);

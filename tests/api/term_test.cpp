@@ -15,14 +15,14 @@ namespace sheaf::test::term_test {
 namespace {
 
 // Memory that the program shares with its test.
-struct Shared {
+struct TermSharedMemory {
   std::atomic<int64_t> written;  // bytes of calls that have returned
   std::atomic<int> ready;
   std::atomic<int> handled;
   std::atomic<int64_t> seen;  // value of `written` when the handler ran
 };
 
-Shared* shared = nullptr;
+TermSharedMemory* shared = nullptr;
 struct sigaction replaced;  // action that the program's handler replaced
 
 void sleep_ms(long ms) {
@@ -39,11 +39,11 @@ class Term : public Api {
   void SetUp() override {
     Api::SetUp();
     void* const memory =
-        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    shared = new (memory) Shared{};
+        ::mmap(nullptr, sizeof(TermSharedMemory), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    shared = new (memory) TermSharedMemory{};
   }
   void TearDown() override {
-    ::munmap(shared, sizeof(Shared));
+    ::munmap(shared, sizeof(TermSharedMemory));
     Api::TearDown();
   }
 

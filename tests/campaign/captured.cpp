@@ -19,9 +19,9 @@ namespace {
 constexpr int files = 3;
 constexpr int64_t file_size = 100'000;
 
-class OpenFile {
+class CapturedFile {
  public:
-  OpenFile(int number, const std::string& ledger, const RegionFacts& facts)
+  CapturedFile(int number, const std::string& ledger, const RegionFacts& facts)
       : name_("cap." + std::to_string(number)), ledger_(ledger + "." + std::to_string(number), facts) {
     fd_ = ::open(name_.c_str(), O_RDWR | O_CREAT, 0644);
   }
@@ -85,7 +85,7 @@ int run(const std::string& turn, const std::string& directory, const std::string
   facts.text = is_undisturbed ? turn : injection.describe();
   const std::string prefix = directory + "/" + name + "/" + turn + "/set.sion";
   const std::string count = ledgers + "/" + name + ".calls";
-  Counted counted;
+  UndisturbedCounts counted;
   if (is_undisturbed) {
     failing.count(prefix);
   } else {
@@ -94,12 +94,12 @@ int run(const std::string& turn, const std::string& directory, const std::string
   }
   Random random(seed * 77 + 1);
   const bool repeats = random.chance(2);
-  std::vector<std::unique_ptr<OpenFile>> opened;
+  std::vector<std::unique_ptr<CapturedFile>> opened;
   for (int f = 0; f < files; ++f)
-    opened.push_back(
-        std::make_unique<OpenFile>(f, ledgers + "/" + name + (is_undisturbed ? ".undisturbed" : ""), facts));
+    opened.push_back(std::make_unique<CapturedFile>(
+        f, ledgers + "/" + name + (is_undisturbed ? ".undisturbed" : ""), facts));
   for (int64_t calls = 5 + random.below(20); calls > 0; --calls) {
-    OpenFile& file = *opened[static_cast<size_t>(random.below(files))];
+    CapturedFile& file = *opened[static_cast<size_t>(random.below(files))];
     file.write(random, repeats);
     if (random.chance(4)) file.sync();
   }

@@ -105,7 +105,7 @@ class FileTask {
     return MPI_File_close(&file_) == MPI_SUCCESS;
   }
 
-  void note(RegionRecord::Kind kind, int64_t position, const std::string& data) const {
+  void note(RegionRecord::EntryKind kind, int64_t position, const std::string& data) const {
     for (size_t done = 0; done < data.size();) {
       const int64_t at = position + static_cast<int64_t>(done);
       const int64_t offset =

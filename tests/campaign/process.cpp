@@ -26,24 +26,24 @@ constexpr uint64_t next_draw = 1'000'000'007;
 
 // Draws programs from `seed` until it has one that this interface can run.
 SionProgram draw_fitting_program(uint64_t seed, int members) {
-  using Open = SionProgram::Open;
+  using OpenForm = SionProgram::OpenForm;
   for (uint64_t draw = seed;; draw += next_draw) {
 #if defined(CAMPAIGN_OMP)
     const Interface all[] = {Interface::parallel, Interface::collective, Interface::keyval,
                              Interface::compressed};
     SionProgram p = draw_program(all[seed % std::size(all)], draw, members);
-    const bool fits = p.open == Open::parallel;
+    const bool fits = p.open == OpenForm::parallel;
     p.files = 1;
 #elif defined(CAMPAIGN_MPI)
     const Interface all[] = {Interface::parallel, Interface::mapped, Interface::collective,
                              Interface::merged,   Interface::keyval, Interface::compressed};
     SionProgram p = draw_program(all[seed % std::size(all)], draw, members);
-    const bool fits = p.open != Open::serial;
+    const bool fits = p.open != OpenForm::serial;
 #else
     (void)members;
     const Interface all[] = {Interface::serial, Interface::keyval, Interface::compressed};
     SionProgram p = draw_program(all[seed % std::size(all)], draw);
-    const bool fits = p.open == Open::serial;
+    const bool fits = p.open == OpenForm::serial;
 #endif
     if (!fits) continue;
     Random random(seed);
@@ -68,10 +68,10 @@ bool second_job_is_refused(const std::string& path) {
          waitpid(child, &status, 0) == child && status == 0;
 }
 
-class Case {
+class ProcessCase {
  public:
-  Case(ProcessGroup& group, const FailingCalls& failing, uint64_t seed, std::string directory,
-       std::string ledgers)
+  ProcessCase(ProcessGroup& group, const FailingCalls& failing, uint64_t seed, std::string directory,
+              std::string ledgers)
       : group_(group),
         failing_(failing),
         program_(draw_fitting_program(seed, group.members())),
@@ -95,7 +95,7 @@ class Case {
     facts.must_succeed = true;
     run_in(directory_ + "/undisturbed", ledgers_ + ".undisturbed", facts,
            [&](const std::string& prefix) { failing_.count(prefix); });
-    const Counted counted = counted_;
+    const UndisturbedCounts counted = counted_;
     facts = facts_of(program_);
     facts.text += "; " + injection_.describe();
     facts.may_die = may_die();
@@ -133,7 +133,7 @@ class Case {
       before_call = [&, when](int call) {
         if (call == when) ledger.note_second_job(second_job_is_refused(path));
       };
-    const Ended ended = run_program(group_, program_, path, accepted, before_call);
+    const ProgramResult ended = run_program(group_, program_, path, accepted, before_call);
     group_.any(false);
     if (is_first_thread_) counted_ = failing_.stop();
     ledger.note_end(ended);
@@ -145,7 +145,7 @@ class Case {
   const ProcessInjection injection_;
   const std::string directory_, ledgers_;
   bool is_first_thread_ = true, injects_ = false;
-  Counted counted_;
+  UndisturbedCounts counted_;
 };
 
 void run_cases(ProcessGroup& group, const FailingCalls& failing, bool is_first_thread, bool writes,
@@ -154,8 +154,8 @@ void run_cases(ProcessGroup& group, const FailingCalls& failing, bool is_first_t
   const uint64_t first = std::strtoull(words[2], nullptr, 10);
   const uint64_t count = std::strtoull(words[3], nullptr, 10);
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    Case one(group, failing, seed, directory + "/" + std::to_string(seed),
-             ledgers + "/" + std::to_string(seed));
+    ProcessCase one(group, failing, seed, directory + "/" + std::to_string(seed),
+                    ledgers + "/" + std::to_string(seed));
     if (writes) {
       one.write();
       continue;

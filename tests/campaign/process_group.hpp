@@ -75,7 +75,7 @@ struct Team {
   Bytes bytes{};
 };
 
-class ProcessGroup final : public Group {
+class ProcessGroup final : public ProgramGroup {
  public:
   ProcessGroup(Team& team, int thread) : team_(team), thread_(thread) {}
 
@@ -111,7 +111,7 @@ class ProcessGroup final : public Group {
   }
 
   int open(const SionProgram& p, const std::string& path) override {
-    is_mapped_ = p.open == SionProgram::Open::mapped;
+    is_mapped_ = p.open == SionProgram::OpenForm::mapped;
     const std::string mode = p.mode();
     sion_int32 block = 512;
     int rank = this->rank();

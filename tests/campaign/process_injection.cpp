@@ -79,7 +79,7 @@ void FailingCalls::count(const std::string& prefix) const {
 }
 
 void FailingCalls::inject(const ProcessInjection& injection, const std::string& prefix, int process,
-                          int processes, const Counted& counted) const {
+                          int processes, const UndisturbedCounts& counted) const {
   Random random(injection.seed * 977 + static_cast<uint64_t>(process));
   count(prefix);
   if (!plan_) return;
@@ -128,8 +128,8 @@ void FailingCalls::inject(const ProcessInjection& injection, const std::string& 
   plan_(&plan);
 }
 
-Counted FailingCalls::stop() const {
-  Counted counted;
+UndisturbedCounts FailingCalls::stop() const {
+  UndisturbedCounts counted;
   if (plan_) {
     counted.calls = counted_();
     plan_(nullptr);

@@ -47,7 +47,7 @@ struct ProcessInjection {
 ProcessInjection draw_process_injection(uint64_t seed);
 
 // Counts of the libraries in an undisturbed run of the same program.
-struct Counted {
+struct UndisturbedCounts {
   long calls = 0, allocations = 0;
 };
 
@@ -61,8 +61,8 @@ class FailingCalls {
   // Starts to inject the failure into the calls of `process`, one of `processes`. `counted` is from an
   // undisturbed run. At least one process meets the failure.
   void inject(const ProcessInjection& injection, const std::string& prefix, int process, int processes,
-              const Counted& counted) const;
-  Counted stop() const;
+              const UndisturbedCounts& counted) const;
+  UndisturbedCounts stop() const;
   void inside(bool now) const {
     if (inside_) inside_(now);
   }

@@ -14,7 +14,7 @@ namespace sheaf::test::campaign {
 
 namespace {
 
-struct RecordHead {
+struct LedgerRecordHead {
   int64_t kind = 0;
   int64_t task = 0;
   int64_t length = 0;
@@ -39,7 +39,7 @@ CaseFacts facts_in(const std::string& text) {
 }
 
 // The contents of the ledgers of all processes.
-struct Noted {
+struct LedgerContents {
   CaseFacts facts;
   std::optional<Accepted> accepted;
   std::optional<Streams> old;
@@ -48,10 +48,10 @@ struct Noted {
   bool second_job_got_in = false;
 };
 
-void read_ledger(const std::string& path, int rank, Noted& noted) {
+void read_ledger(const std::string& path, int rank, LedgerContents& noted) {
   std::ifstream in(path, std::ios::binary);
   bool pending = false, ended = false;
-  RecordHead head;
+  LedgerRecordHead head;
   while (in.read(reinterpret_cast<char*>(&head), sizeof head)) {
     std::vector<std::byte> bytes(static_cast<size_t>(head.length));
     if (!in.read(reinterpret_cast<char*>(bytes.data()), head.length)) break;
@@ -123,7 +123,7 @@ ProcessLedger::ProcessLedger(const std::string& path, const CaseFacts& facts)
 }
 
 void ProcessLedger::note(char kind, int64_t task, std::span<const std::byte> bytes) {
-  RecordHead head{.kind = kind, .task = task, .length = std::ssize(bytes)};
+  LedgerRecordHead head{.kind = kind, .task = task, .length = std::ssize(bytes)};
   const iovec parts[] = {{&head, sizeof head}, {const_cast<std::byte*>(bytes.data()), bytes.size()}};
   if (::writev(file_.get(), parts, 2) != static_cast<ssize_t>(sizeof head + bytes.size()))
     throw os_error("cannot write", "a ledger", errno);
@@ -137,8 +137,8 @@ void ProcessLedger::follow(Accepted& accepted) {
 
 namespace {
 
-Noted read_ledgers(const std::string& ledgers) {
-  Noted noted;
+LedgerContents read_ledgers(const std::string& ledgers) {
+  LedgerContents noted;
   for (int rank = 0; rank == 0 || rank < noted.facts.processes; ++rank)
     if (const auto path = ledgers + "." + std::to_string(rank); std::filesystem::exists(path))
       read_ledger(path, rank, noted);
@@ -148,7 +148,7 @@ Noted read_ledgers(const std::string& ledgers) {
 }  // namespace
 
 bool check_case(const std::string& ledgers, const std::string& multifile) {
-  const Noted noted = read_ledgers(ledgers);
+  const LedgerContents noted = read_ledgers(ledgers);
   if (noted.begun == 0) return false;
   const CaseFacts& facts = noted.facts;
   const auto told = [&](const std::string& what) { return what + "; " + facts.text; };
@@ -172,7 +172,7 @@ bool check_case(const std::string& ledgers, const std::string& multifile) {
 }
 
 bool check_image(const std::string& ledgers, const std::string& multifile) {
-  const Noted noted = read_ledgers(ledgers);
+  const LedgerContents noted = read_ledgers(ledgers);
   const CaseFacts& facts = noted.facts;
   // The image may show a moment before all processes have noted what was in the file.
   if (noted.begun < std::max(facts.processes, 1)) return false;

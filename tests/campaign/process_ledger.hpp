@@ -32,7 +32,7 @@ class ProcessLedger {
   // Records all later events of `accepted`.
   void follow(Accepted& accepted);
   void note_second_job(bool refused) { note('s', refused, {}); }
-  void note_end(const Ended& ended) { note('e', ended.opened * 2 + ended.closed, {}); }
+  void note_end(const ProgramResult& ended) { note('e', ended.opened * 2 + ended.closed, {}); }
 
  private:
   void note(char kind, int64_t task, std::span<const std::byte> bytes);

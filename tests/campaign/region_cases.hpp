@@ -61,7 +61,7 @@ class RegionRunner {
     RegionCase undisturbed = one;
     undisturbed.facts.text += "; undisturbed";
     undisturbed.facts.must_succeed = true;
-    const Counted counted =
+    const UndisturbedCounts counted =
         run_in(undisturbed, directory_ + name + "/undisturbed", ledgers_ + name + ".undisturbed",
                [&](const std::string& prefix) { failing_.count(prefix); });
     const ProcessInjection injection = draw_region_injection(seed);
@@ -76,8 +76,8 @@ class RegionRunner {
 
  private:
   template <class Begin>
-  Counted run_in(RegionCase one, const std::string& directory, const std::string& ledgers,
-                 Begin&& begin) const {
+  UndisturbedCounts run_in(RegionCase one, const std::string& directory, const std::string& ledgers,
+                           Begin&& begin) const {
     const std::string path = directory + "/multifile";
     one.facts.tasks = tasks_;
     const RegionLedger ledger(ledgers + "." + std::to_string(rank_), one.facts);
@@ -95,7 +95,7 @@ class RegionRunner {
     MPI_Barrier(MPI_COMM_WORLD);
     const bool closed = one.body(path, ledger);
     MPI_Barrier(MPI_COMM_WORLD);
-    const Counted counted = failing_.stop();
+    const UndisturbedCounts counted = failing_.stop();
     ledger.end(closed);
     return counted;
   }

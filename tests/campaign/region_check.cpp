@@ -15,13 +15,13 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-struct Event {
+struct RegionEvent {
   RegionRecord record;
   Bytes bytes;
 };
 
 struct TaskEvents {
-  std::vector<std::vector<Event>> epochs{1};  // events, divided by the syncs of all tasks
+  std::vector<std::vector<RegionEvent>> epochs{1};  // events, divided by the syncs of all tasks
   bool begun = false, ended = false, closed = false;
 };
 
@@ -72,7 +72,7 @@ Regions replay(const RegionFacts& facts, const Bytes& old, std::span<const TaskE
     if (epoch > 0) regions.commit();
     for (const TaskEvents& task : tasks) {
       if (epoch >= task.epochs.size()) continue;
-      for (const Event& event : task.epochs[epoch]) {
+      for (const RegionEvent& event : task.epochs[epoch]) {
         const auto act = event.record.kind == RegionRecord::attempted  ? &Regions::attempt
                          : event.record.kind == RegionRecord::accepted ? &Regions::accept
                                                                        : &Regions::lack;

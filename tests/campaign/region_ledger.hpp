@@ -15,7 +15,7 @@
 namespace sheaf::test::campaign {
 
 struct RegionRecord {
-  enum Kind : int64_t { head, old, attempted, accepted, lacked, committed, ended };
+  enum EntryKind : int64_t { head, old, attempted, accepted, lacked, committed, ended };
   int64_t kind = 0;
   int64_t offset = 0;  // head: number of tasks; ended: 1 if the close succeeded
   int64_t length = 0;  // bytes that follow the record
@@ -54,7 +54,7 @@ class RegionLedger {
   ~RegionLedger() { ::close(fd_); }
 
   // Records bytes at an offset.
-  void note(Record::Kind kind, int64_t offset, const void* bytes, size_t length) const {
+  void note(Record::EntryKind kind, int64_t offset, const void* bytes, size_t length) const {
     Record record{kind, offset, static_cast<int64_t>(length)};
     const iovec parts[] = {{&record, sizeof record}, {const_cast<void*>(bytes), length}};
     if (::writev(fd_, parts, 2) != static_cast<ssize_t>(sizeof record + length)) std::abort();

@@ -12,14 +12,14 @@ namespace {
 
 constexpr int64_t file_size = 12'000;
 
-struct StripedProgram {
+struct SfioProgram {
   int calls = 1, unit = 1;
   bool repeats = false;
 };
 
-StripedProgram draw(uint64_t seed) {
+SfioProgram draw(uint64_t seed) {
   Random random(seed * 911 + 7);
-  StripedProgram p;
+  SfioProgram p;
   p.calls = 2 + static_cast<int>(random.below(8));
   p.unit = 1 + static_cast<int>(random.below(500));
   p.repeats = random.chance(2);
@@ -34,7 +34,7 @@ bool any(bool mine) {
 
 class StripedTask {
  public:
-  StripedTask(const StripedProgram& p, uint64_t seed, int rank, int tasks, const RegionLedger& ledger)
+  StripedTask(const SfioProgram& p, uint64_t seed, int rank, int tasks, const RegionLedger& ledger)
       : p_(p),
         part_(file_size / tasks),
         begin_(part_ * rank),
@@ -57,13 +57,13 @@ class StripedTask {
   }
 
  private:
-  struct Block {
+  struct SfioBlock {
     int64_t offset;
     std::string text;
   };
 
-  std::vector<Block> draw_blocks(bool several) {
-    std::vector<Block> blocks;
+  std::vector<SfioBlock> draw_blocks(bool several) {
+    std::vector<SfioBlock> blocks;
     for (int64_t at = own_.below(100); at < part_ && blocks.size() < (several ? 20 : 1);
          at += 1 + own_.below(300)) {
       const int64_t length = 1 + own_.below(std::min<int64_t>(part_ - at, several ? 250 : 2000));
@@ -75,12 +75,12 @@ class StripedTask {
   }
 
   // Makes one call of the kind `how`. Returns whether the call succeeded.
-  bool once(int64_t how, const std::vector<Block>& blocks) {
-    const Block& first = blocks.front();
+  bool once(int64_t how, const std::vector<SfioBlock>& blocks) {
+    const SfioBlock& first = blocks.front();
     std::vector<int64_t> offsets;
     std::vector<const void*> buffers;
     std::vector<size_t> sizes;
-    for (const Block& b : blocks) {
+    for (const SfioBlock& b : blocks) {
       offsets.push_back(b.offset);
       buffers.push_back(b.text.data());
       sizes.push_back(b.text.size());
@@ -105,8 +105,8 @@ class StripedTask {
     }
   }
 
-  void note(RegionRecord::Kind kind, const std::vector<Block>& blocks) const {
-    for (const Block& b : blocks) ledger_.note(kind, b.offset, b.text.data(), b.text.size());
+  void note(RegionRecord::EntryKind kind, const std::vector<SfioBlock>& blocks) const {
+    for (const SfioBlock& b : blocks) ledger_.note(kind, b.offset, b.text.data(), b.text.size());
   }
 
   void write(int64_t how) {
@@ -122,7 +122,7 @@ class StripedTask {
     }
   }
 
-  const StripedProgram& p_;
+  const SfioProgram& p_;
   const int64_t part_, begin_;
   const RegionLedger& ledger_;
   Random common_, own_;
@@ -130,7 +130,7 @@ class StripedTask {
 };
 
 RegionCase make_case(uint64_t seed, int rank, int tasks) {
-  const StripedProgram p = draw(seed);
+  const SfioProgram p = draw(seed);
   return {
       .facts = {.size = file_size,
                 .unit = p.unit,

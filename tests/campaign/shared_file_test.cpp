@@ -58,9 +58,9 @@ SharedProgram draw(uint64_t seed, bool nonblocking) {
   return p;
 }
 
-class Task {
+class SharedFileTask {
  public:
-  Task(Comm& comm, Store& store, const SharedProgram& p, Regions& regions)
+  SharedFileTask(Comm& comm, Store& store, const SharedProgram& p, Regions& regions)
       : comm_(comm),
         p_(p),
         regions_(regions),
@@ -147,18 +147,18 @@ class Task {
   View view_;
 };
 
-struct SharedOutcome {
+struct SharedFileOutcome {
   bool opened = false, closed = false;
   int64_t operations = 0;
 };
 
-SharedOutcome run_program(const SharedProgram& p, const std::function<Store&(int)>& store_of,
-                          FaultyStore& counts, Regions& regions) {
-  SharedOutcome outcome;
+SharedFileOutcome run_program(const SharedProgram& p, const std::function<Store&(int)>& store_of,
+                              FaultyStore& counts, Regions& regions) {
+  SharedFileOutcome outcome;
   std::vector<int> opened(static_cast<size_t>(p.tasks)), closed(opened);
   run_fibers({.ranks = p.tasks, .stack_bytes = 128 << 10, .seed = p.seed, .ranks_per_node = p.per_host},
              [&](Comm& comm) {
-               std::optional<Task> task;
+               std::optional<SharedFileTask> task;
                if (attempt([&] { task.emplace(comm, store_of(comm.rank()), p, regions); })) return;
                opened[static_cast<size_t>(comm.rank())] = 1;
                closed[static_cast<size_t>(comm.rank())] = task->run();

@@ -8,27 +8,27 @@ namespace sheaf::test::campaign {
 
 namespace {
 
-using Answer = Accepted::Answer;
+using Reaction = Accepted::Reaction;
 
 void require_accepted(bool accepted) {
   if (!accepted) throw Error(Code::io, "the call was refused");
 }
 
 // Tells the group that this process is in a call of the library while the object exists.
-class Inside {
+class InsideCall {
  public:
-  explicit Inside(Group& group) : group_(group) { group_.inside(true); }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
-  ~Inside() { group_.inside(false); }
+  explicit InsideCall(ProgramGroup& group) : group_(group) { group_.inside(true); }
+  InsideCall(const InsideCall&) = delete;
+  InsideCall& operator=(const InsideCall&) = delete;
+  ~InsideCall() { group_.inside(false); }
 
  private:
-  Group& group_;
+  ProgramGroup& group_;
 };
 
 class Process {
  public:
-  Process(Group& group, const SionProgram& program, int sid, Accepted& ledger)
+  Process(ProgramGroup& group, const SionProgram& program, int sid, Accepted& ledger)
       : group_(group),
         program_(program),
         sid_(sid),
@@ -47,7 +47,7 @@ class Process {
       select_some_task();
       write_alone();
       if (own_.chance(8)) {
-        const Inside call(group_);
+        const InsideCall call(group_);
         sion_ensure_free_space(sid_, own_.below(program_.chunk));
       }
     }
@@ -61,12 +61,12 @@ class Process {
     if (program_.tasks_each == 1) return;
     task_ = first_task() + own_.below(program_.tasks_each);
     // The program ignores a failure, because the library refuses further calls until a selection succeeds.
-    const Inside call(group_);
+    const InsideCall call(group_);
     sion_seek(sid_, static_cast<int>(task_), SION_CURRENT_BLK, SION_CURRENT_POS);
   }
 
   bool flushes() {
-    const Inside call(group_);
+    const InsideCall call(group_);
     return sion_flush(sid_) == SION_SUCCESS;
   }
 
@@ -78,22 +78,22 @@ class Process {
   void write_alone() {
     const auto data = ledger_.next(task_, 1 + own_.below(program_.largest));
     if (!program_.keyval)
-      return ledger_.call(task_, data, program_.answer, [&](std::span<const std::byte> some) {
-        const Inside call(group_);
+      return ledger_.call(task_, data, program_.reaction, [&](std::span<const std::byte> some) {
+        const InsideCall call(group_);
         require_accepted(sion_fwrite(some.data(), 1, some.size(), sid_) == some.size());
       });
     const uint64_t head[] = {static_cast<uint64_t>(own_.below(5)), data.size()};
     const auto bytes = std::as_bytes(std::span(head));
     std::vector<std::byte> record(bytes.begin(), bytes.end());
     record.insert(record.end(), data.begin(), data.end());
-    ledger_.call(task_, record, program_.answer, [&](std::span<const std::byte>) {
-      const Inside call(group_);
+    ledger_.call(task_, record, program_.reaction, [&](std::span<const std::byte>) {
+      const InsideCall call(group_);
       require_accepted(sion_fwrite_key(data.data(), head[0], 1, data.size(), sid_) == data.size());
     });
   }
 
   bool write_with_others(std::span<const std::byte> data) {
-    const Inside call(group_);
+    const InsideCall call(group_);
     return sion_coll_fwrite(data.data(), 1, data.size(), sid_) == data.size();
   }
 
@@ -108,7 +108,7 @@ class Process {
         data.clear();
       }
       if (!group_.any(!accepted)) return;
-      if (program_.answer == Answer::ignore || tries == Accepted::max_tries) return ledger_.lack(data);
+      if (program_.reaction == Reaction::ignore || tries == Accepted::max_tries) return ledger_.lack(data);
     }
   }
 
@@ -118,7 +118,7 @@ class Process {
     bool failed = true;
     for (int tries = 1; failed && tries <= Accepted::max_tries; ++tries) {
       failed = group_.any(!write_with_others(data));
-      if (program_.answer == Answer::ignore) break;
+      if (program_.reaction == Reaction::ignore) break;
     }
     if (failed) ledger_.lack(data);
     for (int other = 0; other < program_.processes; ++other) {
@@ -131,7 +131,7 @@ class Process {
     }
   }
 
-  Group& group_;
+  ProgramGroup& group_;
   const SionProgram& program_;
   const int sid_;
   Accepted& ledger_;
@@ -162,7 +162,7 @@ const char* name_of(Interface interface) {
 }
 
 SionProgram draw_program(Interface interface, uint64_t seed, int processes) {
-  using Open = SionProgram::Open;
+  using OpenForm = SionProgram::OpenForm;
   Random random(seed * 7919 + static_cast<uint64_t>(interface));
   SionProgram p;
   p.seed = seed;
@@ -170,23 +170,23 @@ SionProgram draw_program(Interface interface, uint64_t seed, int processes) {
                  (interface == Interface::compressed && random.chance(4));
   p.merged = interface == Interface::merged;
   p.keyval = interface == Interface::keyval;
-  p.open = interface == Interface::serial   ? Open::serial
-           : interface == Interface::mapped ? Open::mapped
+  p.open = interface == Interface::serial   ? OpenForm::serial
+           : interface == Interface::mapped ? OpenForm::mapped
            : p.collective || interface == Interface::parallel
-               ? Open::parallel
-               : random.pick({Open::serial, Open::parallel, Open::mapped});
-  if (processes > 0 && p.open == Open::serial) p.open = Open::parallel;
-  p.processes = p.open == Open::serial ? 1
-                : processes > 0        ? processes
-                                       : 1 + static_cast<int>(random.below(5));
-  p.tasks_each = p.open == Open::parallel ? 1 : 1 + static_cast<int>(random.below(3));
-  if (p.open != Open::serial && !p.merged)
+               ? OpenForm::parallel
+               : random.pick({OpenForm::serial, OpenForm::parallel, OpenForm::mapped});
+  if (processes > 0 && p.open == OpenForm::serial) p.open = OpenForm::parallel;
+  p.processes = p.open == OpenForm::serial ? 1
+                : processes > 0            ? processes
+                                           : 1 + static_cast<int>(random.below(5));
+  p.tasks_each = p.open == OpenForm::parallel ? 1 : 1 + static_cast<int>(random.below(3));
+  if (p.open != OpenForm::serial && !p.merged)
     p.files = 1 + static_cast<int>(random.below(std::min(3, p.ntasks())));
   p.chunk = random.chance(3) ? 64 + random.below(200) : 300 + random.below(3000);
   p.largest = random.chance(3) ? 3 * p.chunk : random.chance(2) ? p.chunk / 2 + 1 : 40;
   p.calls = 3 + static_cast<int>(random.below(12));
-  p.answer = random.pick({Answer::ignore, Answer::repeat, Answer::repeat});
-  if (!p.keyval && !p.collective && random.chance(3)) p.answer = Answer::repeat_in_halves;
+  p.reaction = random.pick({Reaction::ignore, Reaction::repeat, Reaction::repeat});
+  if (!p.keyval && !p.collective && random.chance(3)) p.reaction = Reaction::repeat_in_halves;
 
   if (interface == Interface::compressed)
     p.words +=
@@ -233,13 +233,13 @@ std::string SionProgram::describe() const {
   out << processes << " processes, " << tasks_each << " tasks each, " << files << " files, mode \"" << mode()
       << "\", chunk " << chunk << ", " << calls << " calls of at most " << largest << " bytes"
       << (replaces ? ", over a complete file" : "")
-      << (answer == Answer::ignore ? ", failures are ignored" : ", failed calls are repeated");
+      << (reaction == Reaction::ignore ? ", failures are ignored" : ", failed calls are repeated");
   return out.str();
 }
 
-Ended run_program(Group& group, const SionProgram& program, const std::string& path, Accepted& ledger,
-                  const std::function<void(int call)>& before_call) {
-  Ended ended;
+ProgramResult run_program(ProgramGroup& group, const SionProgram& program, const std::string& path,
+                          Accepted& ledger, const std::function<void(int call)>& before_call) {
+  ProgramResult ended;
   const int sid = group.open(program, path);
   ended.opened = !group.any(sid < 0);
   if (!ended.opened) return ended;

@@ -1,5 +1,5 @@
 // sion_program: random programs over the C interface of multifiles. The tasks of a program are fibers, MPI
-// processes or OpenMP threads. A Group defines how these tasks open, close and agree.
+// processes or OpenMP threads. A ProgramGroup defines how these tasks open, close and agree.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@ enum class Interface : uint8_t { serial, parallel, mapped, collective, merged, k
 const char* name_of(Interface interface);
 
 struct SionProgram {
-  enum class Open : uint8_t { serial, parallel, mapped };
-  Open open = Open::serial;
+  enum class OpenForm : uint8_t { serial, parallel, mapped };
+  OpenForm open = OpenForm::serial;
   int processes = 1;
   int tasks_each = 1;  // tasks per process
   int files = 1;       // physical files
@@ -27,7 +27,7 @@ struct SionProgram {
   int64_t chunk = 0;    // bytes of a chunk
   int64_t largest = 0;  // maximum bytes of a call
   int calls = 0;        // calls of each process
-  Accepted::Answer answer = Accepted::Answer::ignore;
+  Accepted::Reaction reaction = Accepted::Reaction::ignore;
   uint64_t seed = 0;
 
   int ntasks() const { return processes * tasks_each; }
@@ -41,10 +41,10 @@ struct SionProgram {
 // Draws a program from `seed`. `processes` is its number of processes; if 0, the number is drawn as well.
 SionProgram draw_program(Interface interface, uint64_t seed, int processes = 0);
 
-// Collective operations of the processes of a program. Each process has its own Group.
-class Group {
+// Collective operations of the processes of a program. Each process has its own ProgramGroup.
+class ProgramGroup {
  public:
-  virtual ~Group() = default;
+  virtual ~ProgramGroup() = default;
   virtual int rank() const = 0;
   // open() and close() are collective and return the result of the C interface.
   virtual int open(const SionProgram& program, const std::string& path) = 0;
@@ -58,7 +58,7 @@ class Group {
   virtual void inside(bool /*now*/) {}
 };
 
-struct Ended {
+struct ProgramResult {
   bool opened = false;  // on all processes
   bool closed = false;  // on this process
 };
@@ -66,7 +66,7 @@ struct Ended {
 // Opens, writes, flushes and closes the multifile. Collective. `ledger` receives the bytes that the library
 // accepted from this process. For merged calls, process 0 records the bytes of all processes. Process 0 calls
 // before_call(k) before its k-th call.
-Ended run_program(Group& group, const SionProgram& program, const std::string& path, Accepted& ledger,
-                  const std::function<void(int call)>& before_call = {});
+ProgramResult run_program(ProgramGroup& group, const SionProgram& program, const std::string& path,
+                          Accepted& ledger, const std::function<void(int call)>& before_call = {});
 
 }  // namespace sheaf::test::campaign

@@ -27,7 +27,7 @@ namespace {
 const std::string multifile = "sfio:h,/a;";
 const std::string bystander = "sfio:h,/b;";
 
-class FiberGroup final : public Group {
+class FiberGroup final : public ProgramGroup {
  public:
   explicit FiberGroup(Comm& comm) : comm_(comm) {}
   int rank() const override { return comm_.rank(); }
@@ -46,11 +46,11 @@ class FiberGroup final : public Group {
   }
   int open(const SionProgram& p, const std::string& name) override {
     switch (p.open) {
-      case SionProgram::Open::serial:
+      case SionProgram::OpenForm::serial:
         return open_serially(p, name);
-      case SionProgram::Open::parallel:
+      case SionProgram::OpenForm::parallel:
         return open_in_parallel(p, name);
-      case SionProgram::Open::mapped:
+      case SionProgram::OpenForm::mapped:
         return open_mapped(p, name);
     }
     return -1;
@@ -150,7 +150,7 @@ class StoreOfRunningTask final : public ForwardingStore {
   std::vector<std::unique_ptr<HostsStore>> stores_;
 };
 
-struct Outcome {
+struct SionRunOutcome {
   Ending ending = Ending::not_closed;
   bool agreed = true;         // the close had one outcome on all processes
   bool second_wrote = false;  // the other program wrote and closed the file
@@ -180,12 +180,13 @@ void print(const std::vector<OperationRecord>& log) {
                 log[i].failed ? "  FAILED" : "");
 }
 
-Outcome run_on_fibers(const SionProgram& p, Store& store, const Injection& injection, Accepted& ledger) {
+SionRunOutcome run_on_fibers(const SionProgram& p, Store& store, const Injection& injection,
+                             Accepted& ledger) {
   FaultyStore faulty(store, injection.plan);
   const bool shows_log = variable("SHEAF_CAMPAIGN_LOG", 0) != 0;
   faulty.keep_log(shows_log);
   const Session session(faulty);
-  Outcome outcome;
+  SionRunOutcome outcome;
   std::vector<int> closed(static_cast<size_t>(p.processes), 0);
   FiberOptions options = fibers(p.processes, p.seed + 2);
   run_fibers(options, [&](Comm& comm) {
@@ -205,9 +206,9 @@ Outcome run_on_fibers(const SionProgram& p, Store& store, const Injection& injec
   return outcome;
 }
 
-class Case {
+class SionCase {
  public:
-  Case(Interface interface, uint64_t seed) : program_(draw_program(interface, seed)), seed_(seed) {}
+  SionCase(Interface interface, uint64_t seed) : program_(draw_program(interface, seed)), seed_(seed) {}
 
   std::string describe() const { return program_.describe() + "; " + injection_.describe(); }
 
@@ -235,7 +236,7 @@ class Case {
     const bool records = injection_.failure == Failure::power_lost;
     if (records)  // the tape records the content of a file at its first use
       for (const std::string& name : memory.paths()) tape.open(name, Access::write)->close();
-    const Outcome outcome =
+    const SionRunOutcome outcome =
         run_on_fibers(program_, records ? static_cast<Store&>(tape) : memory, injection_, ledger);
     require(outcome.agreed, "the close had different outcomes");
     if (!records) return check(memory, outcome, old, ledger);
@@ -251,7 +252,7 @@ class Case {
     MemoryStore memory;
     const auto old = make_old(memory);
     Accepted ledger(program_.ntasks());
-    const Outcome outcome = run_on_fibers(program_, memory, {}, ledger);
+    const SionRunOutcome outcome = run_on_fibers(program_, memory, {}, ledger);
     require(outcome.ending == Ending::closed,
             std::string("a program without failures: ") + sheaf_last_error());
     check(memory, outcome, old, ledger);
@@ -267,14 +268,14 @@ class Case {
     other->close();
     if (!program_.replaces) return std::nullopt;
     Accepted ledger(program_.ntasks());
-    const Outcome outcome = run_on_fibers(program_.before(), store, {}, ledger);
+    const SionRunOutcome outcome = run_on_fibers(program_.before(), store, {}, ledger);
     require(outcome.ending == Ending::closed, std::string("the generation before: ") + sheaf_last_error());
     Streams streams;
     for (int64_t t = 0; t < ledger.ntasks(); ++t) streams.push_back(ledger.of(t));
     return streams;
   }
 
-  void check(Store& store, const Outcome& outcome, const std::optional<Streams>& old,
+  void check(Store& store, const SionRunOutcome& outcome, const std::optional<Streams>& old,
              const Accepted& ledger) const {
     std::vector<std::byte> found(second_text.size() + 1);
     found.resize(store.open(bystander, Access::read)->read_at(found, 0));
@@ -309,7 +310,7 @@ class Case {
       ledger.stop();
       hosts.lose(victim);
     };
-    const Outcome outcome = run_on_fibers(program_, stores, injection_, ledger);
+    const SionRunOutcome outcome = run_on_fibers(program_, stores, injection_, ledger);
     HostsStore reader(hosts, last_host + 1, program_.processes);
     check(reader, outcome, old, ledger);
   }
@@ -326,7 +327,7 @@ TEST_P(Campaign, KeepsAcceptedBytes) {
   const uint64_t one = variable("SHEAF_CAMPAIGN_SEED", 0);
   const uint64_t last = one ? one : variable("SHEAF_CAMPAIGN_CASES", 150);
   for (uint64_t seed = one ? one : variable("SHEAF_CAMPAIGN_FIRST", 1); seed <= last; ++seed) {
-    Case c(GetParam(), seed);
+    SionCase c(GetParam(), seed);
     try {
       c.run();
     } catch (const std::exception& e) {

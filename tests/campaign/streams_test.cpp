@@ -19,7 +19,7 @@ using Bytes = std::vector<std::byte>;
 const std::string set_name = "dir/set";
 
 // A stream as known to its program.
-struct Known {
+struct KnownStream {
   Bytes accepted;       // bytes appended by calls that returned a count
   bool lacks = false;   // a failed call was not repeated
   bool unsure = false;  // a failed call may have removed, renamed or truncated the stream
@@ -148,7 +148,7 @@ class StreamProgram {
   void append(int host, int number) {
     const auto stream = stream_of(host, number);
     if (!stream) return;
-    Known& known = known_[name_of_stream(host, number)];
+    KnownStream& known = known_[name_of_stream(host, number)];
     known.exists = true;
     Bytes bytes(static_cast<size_t>(1 + random_.below(random_.chance(4) ? 90'000 : 700)));
     for (std::byte& b : bytes) b = static_cast<std::byte>(random_.below(256));
@@ -168,7 +168,7 @@ class StreamProgram {
   void flush(int host, int number) {
     const auto found = streams_.find(name_of_stream(host, number));
     if (found == streams_.end() || !found->second) return;
-    const Known& known = known_[found->first];
+    const KnownStream& known = known_[found->first];
     ++calls_;
     const bool failed = attempt([&] { found->second->flush(); }).has_value();
     if (!failed && known.lacks && !known.unsure && !died_)
@@ -181,7 +181,7 @@ class StreamProgram {
   const int hosts_;
   std::vector<std::shared_ptr<ContainerSet>> sets_;
   std::map<std::string, std::shared_ptr<ContainerStream>> streams_;
-  std::map<std::string, Known> known_;
+  std::map<std::string, KnownStream> known_;
   int calls_ = 0;
   bool died_ = false;
 };

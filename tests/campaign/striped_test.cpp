@@ -55,7 +55,7 @@ void write_blocks(const StripedProgram& p, StripedFile& file, int task, Regions&
 }
 
 // Returns the logical bytes of the file, read from the subfiles on the disks.
-std::vector<std::byte> logical_bytes(const Cluster& cluster, int64_t unit) {
+std::vector<std::byte> logical_bytes(const StripedCluster& cluster, int64_t unit) {
   std::vector<std::string> parts;
   for (int l = 0; l < cluster.listeners; ++l) {
     const auto paths = cluster.disks[static_cast<size_t>(l)]->paths();
@@ -73,11 +73,11 @@ std::vector<std::byte> logical_bytes(const Cluster& cluster, int64_t unit) {
 
 int64_t run_striped(const StripedProgram& p, const FaultPlan& plan, int victim, Regions& regions,
                     bool without_failures) {
-  Cluster cluster(p.tasks, p.listeners);
+  StripedCluster cluster(p.tasks, p.listeners);
   cluster.seed = p.seed;
   cluster.stores[static_cast<size_t>(victim)]->set_plan(plan);
   bool closed = false;
-  cluster.run([&](Cluster::Task& task) {
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     std::unique_ptr<StripedFile> file;
     std::vector<int64_t> token(1);
     if (task.comm.rank() == 0) {

@@ -17,7 +17,7 @@ using Steps = BarrierProtocol<Word>;
 constexpr int tasks = 3;
 constexpr uint32_t barriers = 4;
 
-struct Words {
+struct ProtocolWords {
   Word come_, barriers_;
   std::array<Word, 2> too_long_{};
   Word& arrive() { return come_; }
@@ -26,18 +26,18 @@ struct Words {
   uint32_t size() const { return tasks; }
 };
 
-struct Task {
+struct BarrierTask {
   Steps steps;
   uint32_t reads = 0;  // number of the barrier that the task is reading contributions of, + 1
   bool sleeps = false;
   bool left = false;
 };
 
-struct State {
-  Words words;
+struct BarrierState {
+  ProtocolWords words;
   std::array<std::array<uint32_t, tasks>, 2>
       slots{};  // number of the barrier that a contribution belongs to, + 1
-  std::array<Task, tasks> task{};
+  std::array<BarrierTask, tasks> task{};
   uint32_t long_one = 0;  // number of the barrier in which task 0 contributes too much, + 1
 
   bool can_go(int t) const { return !has_left(t) && !task[static_cast<size_t>(t)].sleeps; }
@@ -48,7 +48,7 @@ struct State {
   }
 
   std::string step(int t) {
-    Task& own = task[static_cast<size_t>(t)];
+    BarrierTask& own = task[static_cast<size_t>(t)];
     if (const uint32_t barrier = std::exchange(own.reads, 0U); barrier != 0) {
       for (const uint32_t found : slots[(barrier - 1) % 2])
         if (found != barrier) return "a contribution was written over";
@@ -68,7 +68,7 @@ struct State {
         own.sleeps = words.barriers_.value == number;
         return "";
       case Steps::BarrierAction::wake:
-        for (Task& other : task) other.sleeps = false;
+        for (BarrierTask& other : task) other.sleeps = false;
         return "";
       case Steps::BarrierAction::done:
         own.reads = number + 1;
@@ -81,7 +81,7 @@ struct State {
 
 TEST(BarrierProtocol, AllArriveInEveryOrder) {
   for (const uint32_t long_one : {0U, 1U, 2U, 3U}) {
-    State first;
+    BarrierState first;
     std::memset(static_cast<void*>(&first), 0, sizeof first);
     first.long_one = long_one;
     EXPECT_GT(test::explore(first, tasks), 500U);

@@ -161,14 +161,14 @@ inline void check_exchange_of(Comm& comm, int rounds, int (*count)(int from, int
   const auto length = [](int from, int to, int number) {
     return int64_t{(from * 7 + to * 3 + number * 11) % 40} * 25;
   };
-  struct Round {
+  struct ExchangeRound {
     std::vector<std::vector<std::byte>> memory;
     std::vector<std::pair<int, int>> from;
     std::unique_ptr<Exchange> exchange;
   };
-  std::vector<Round> all(static_cast<size_t>(rounds));
+  std::vector<ExchangeRound> all(static_cast<size_t>(rounds));
   for (int r = 0; r < rounds; ++r) {
-    Round& round = all[static_cast<size_t>(r)];
+    ExchangeRound& round = all[static_cast<size_t>(r)];
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
     for (int other = size - 1; other >= 0; --other)
@@ -184,7 +184,7 @@ inline void check_exchange_of(Comm& comm, int rounds, int (*count)(int from, int
       }
     round.exchange = comm.exchange(std::move(outgoing), std::move(incoming));
   }
-  for (Round& round : all) {
+  for (ExchangeRound& round : all) {
     const std::vector<int64_t> received = round.exchange->finish();
     require(received.size() == round.from.size(), "exchange: a size for every message");
     const size_t first = round.memory.size() - received.size();

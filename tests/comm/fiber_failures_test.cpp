@@ -152,7 +152,7 @@ TEST(Fibers, TheExceptionOfTheLowestRankIsThrown) {
   }
 }
 
-TEST(Fibers, MayMeetWhileExceptionsAreInFlight) {
+TEST(Fibers, MayWaitAtABarrierWhileExceptionsAreInFlight) {
   struct MeetsWhenDestroyed {
     Comm& comm;
     ~MeetsWhenDestroyed() {

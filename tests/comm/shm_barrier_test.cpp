@@ -25,10 +25,10 @@ namespace {
 
 constexpr size_t most = ShmBarrier::max_bytes;
 
-struct Free {
+struct FreeDeleter {
   void operator()(void* memory) const { std::free(memory); }
 };
-using Memory = std::unique_ptr<void, Free>;
+using Memory = std::unique_ptr<void, FreeDeleter>;
 
 // Allocates zeroed memory, followed by guard bytes that must not change.
 Memory zeroed(int tasks) {
@@ -175,7 +175,7 @@ void busy_for(std::chrono::microseconds time) {
 
 // On shared cores, an unsuccessful poll of MPI takes microseconds. A waiting task must still release its
 // core.
-TEST(ShmBarrier, ALookThatFindsNothingIsFollowedByANap) {
+TEST(ShmBarrier, ACheckThatFindsNothingIsFollowedByABackoff) {
   int calls = 0;
   std::chrono::nanoseconds waited{};
   on_barrier(2, [&](ShmBarrier& barrier) {
@@ -201,7 +201,7 @@ long sleeps_of_this_thread() {
   return usage.ru_nvcsw;
 }
 
-TEST(ShmBarrier, WhileMessagesMoveOnThereIsNoNap) {
+TEST(ShmBarrier, WhileMessagesMoveOnThereIsNoBackoff) {
   int calls = 0;
   std::atomic<bool> moved = false;
   long naps = 0;

@@ -37,7 +37,7 @@ struct board {
 };
 
 /* A group as seen by one of its tasks. */
-struct group {
+struct group_view {
   struct board* board;
   int rank;
 };
@@ -61,7 +61,7 @@ static void set_up(struct board* board, int size) {
     if (sem_init(&board->of[i].filled, 1, 0) || sem_init(&board->of[i].emptied, 1, 0)) stop("no semaphore");
 }
 
-static void meet(struct group* g) { pthread_barrier_wait(&g->board->meeting); }
+static void meet(struct group_view* g) { pthread_barrier_wait(&g->board->meeting); }
 
 static size_t bytes_of(int dtype, int nelem) {
   const size_t width = dtype == _SION_INT32 ? 4 : dtype == _SION_INT64 ? 8 : 1, bytes = width * (size_t)nelem;
@@ -71,9 +71,9 @@ static size_t bytes_of(int dtype, int nelem) {
 
 static int make_group(void** lcg, void* gcg, int grank, int gsize, int lrank, int lsize, int filenumber,
                       int numfiles) {
-  struct group *global = gcg, *made = malloc(sizeof *made);
+  struct group_view *global = gcg, *made = malloc(sizeof *made);
   if (!made || global->rank != grank || global->board->size != gsize || filenumber > numfiles) return -1;
-  *made = (struct group){&boards[1 + filenumber], lrank};
+  *made = (struct group_view){&boards[1 + filenumber], lrank};
   if (lrank == 0) set_up(made->board, lsize);
   meet(global);
   *lcg = made;
@@ -91,7 +91,7 @@ static int barrier(void* cg) {
 }
 
 static int bcastr(void* data, void* cg, int dtype, int nelem, int root) {
-  struct group* g = cg;
+  struct group_view* g = cg;
   const size_t bytes = bytes_of(dtype, nelem);
   if (g->rank == root) memcpy(g->board->of[root].data, data, bytes);
   meet(g);
@@ -101,7 +101,7 @@ static int bcastr(void* data, void* cg, int dtype, int nelem, int root) {
 }
 
 static int gatherr(void* in, void* out, void* cg, int dtype, int nelem, int root) {
-  struct group* g = cg;
+  struct group_view* g = cg;
   const size_t bytes = bytes_of(dtype, nelem);
   memcpy(g->board->of[g->rank].data, in, bytes);
   meet(g);
@@ -112,7 +112,7 @@ static int gatherr(void* in, void* out, void* cg, int dtype, int nelem, int root
 }
 
 static int scatterr(void* in, void* out, void* cg, int dtype, int nelem, int root) {
-  struct group* g = cg;
+  struct group_view* g = cg;
   const size_t bytes = bytes_of(dtype, nelem);
   for (int i = 0; g->rank == root && i < g->board->size; i++)
     memcpy(g->board->of[i].data, (char*)in + (size_t)i * bytes, bytes);
@@ -135,7 +135,7 @@ static int never_scattervr(void* received, void* sent, void* cg, int dtype, int*
 static int gather_and_execute(const void* data, sion_int64* spec, int spec_len, sion_int64 fsblksize,
                               void* lcg, int collector, int first, int last, int sid,
                               int process(const void*, sion_int64*, int)) {
-  struct group* g = lcg;
+  struct group_view* g = lcg;
   struct mailbox* mine = &g->board->of[g->rank];
   (void)spec_len, (void)fsblksize;
   if (g->rank != collector) {
@@ -158,7 +158,7 @@ static int gather_and_execute(const void* data, sion_int64* spec, int spec_len, 
 static int execute_and_scatter(void* data, sion_int64* spec, int spec_len, sion_int64 fsblksize, void* lcg,
                                int collector, int first, int last, int sid,
                                int process(void*, sion_int64*, int)) {
-  struct group* g = lcg;
+  struct group_view* g = lcg;
   struct mailbox* mine = &g->board->of[g->rank];
   (void)spec_len, (void)fsblksize;
   if (g->rank != collector) {
@@ -203,7 +203,8 @@ static int make_api(void) {
 
 /* Runs `task` in `processes` processes. Each process gets its view of the group of all processes. Returns 0
  * if all processes have returned or exited with 0. */
-static int run_processes(int processes, void task(struct group* all_tasks, void* argument), void* argument) {
+static int run_processes(int processes, void task(struct group_view* all_tasks, void* argument),
+                         void* argument) {
   if (processes < 1 || processes > MOST_TASKS) stop("1 to 16 tasks");
   boards = mmap(NULL, sizeof *boards * GROUPS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (boards == MAP_FAILED) stop("no shared memory");
@@ -212,7 +213,7 @@ static int run_processes(int processes, void task(struct group* all_tasks, void*
     const pid_t child = fork();
     if (child < 0) stop("no process");
     if (child == 0) {
-      struct group mine = {&boards[0], rank};
+      struct group_view mine = {&boards[0], rank};
       task(&mine, argument);
       fflush(NULL);
       _exit(0);

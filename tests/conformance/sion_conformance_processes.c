@@ -14,7 +14,7 @@
 
 enum { PIECE = 1000 };
 
-static void die(struct group* all) {
+static void die(struct group_view* all) {
   meet(all);
   _exit(0);
 }
@@ -37,7 +37,7 @@ static void placement(const struct script* script, int rank, int* file, int* lra
   *lsize = members[number[rank]];
 }
 
-static void write_own(struct group* all, void* argument) {
+static void write_own(struct group_view* all, void* argument) {
   struct script* script = argument;
   const int rank = all->rank, aid = make_api();
   FILE* fileptr = NULL;
@@ -61,7 +61,7 @@ static void write_own(struct group* all, void* argument) {
   sion_generic_free_api(aid);
 }
 
-static void write_mapped(struct group* all, void* argument) {
+static void write_mapped(struct group_view* all, void* argument) {
   struct script* script = argument;
   const int aid = make_api();
   int mine = 0;
@@ -106,7 +106,7 @@ struct reading {
 
 /* Writes the rest of the current task to OUT.task. With `together`, all tasks read as often as the task with
  * the most data. */
-static void store(struct group* all, int sid, int task, const struct reading* reading) {
+static void store(struct group_view* all, int sid, int task, const struct reading* reading) {
   char name[4200], data[PIECE];
   snprintf(name, sizeof name, "%s.%d", reading->out, task);
   FILE* target = fopen(name, "w");
@@ -130,7 +130,7 @@ static void store(struct group* all, int sid, int task, const struct reading* re
   fclose(target);
 }
 
-static void read_own(struct group* all, void* argument) {
+static void read_own(struct group_view* all, void* argument) {
   const struct reading* reading = argument;
   const int aid = make_api();
   sion_int64 chunk = 0;
@@ -144,7 +144,7 @@ static void read_own(struct group* all, void* argument) {
   sion_generic_free_api(aid);
 }
 
-static void read_mapped(struct group* all, void* argument) {
+static void read_mapped(struct group_view* all, void* argument) {
   const struct reading* reading = argument;
   const int aid = make_api();
   int nfiles = 0, mine = -1, *ranks = NULL, *files = NULL, *lranks = NULL;

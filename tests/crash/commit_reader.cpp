@@ -23,7 +23,7 @@ constexpr size_t pairs = 1500;
 int rank = 0;
 
 // Collects the step and the errors of all tasks that were read through one interface.
-class Found {
+class CommitReading {
  public:
   // Checks the stream of a task, which consists of numbers.
   void found(int task, const std::vector<long>& stream) {
@@ -70,7 +70,7 @@ class Found {
 };
 
 void read_serially(char* path) {
-  Found all, ranks, modern, classic;
+  CommitReading all, ranks, modern, classic;
   const int sid = sion_open(path, "rb", nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
   for (int task = 0; all.opened(sid) && task < tasks; ++task) {
     sion_seek(sid, task, 0, 0);
@@ -109,7 +109,7 @@ void read_serially(char* path) {
 }
 
 void read_with_threads(const char* path) {
-  Found all;
+  CommitReading all;
 #pragma omp parallel num_threads(tasks)
   {
     sion_int64 chunk = 0;
@@ -124,7 +124,7 @@ void read_with_threads(const char* path) {
 }
 
 void read_mapped(char* path) {
-  Found own;
+  CommitReading own;
   int files = 0, count = -1;
   sion_int32 block = 0;
   int *ranks = nullptr, *numbers = nullptr, *locals = nullptr;
@@ -143,7 +143,7 @@ void read_mapped(char* path) {
 }
 
 void read_in_parallel(const char* path) {
-  Found own, modern;
+  CommitReading own, modern;
   int files = 0, task = rank;
   sion_int64 chunk = 0;
   sion_int32 block = 0;

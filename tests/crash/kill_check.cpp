@@ -25,7 +25,8 @@ std::vector<char> read_all(int sid) {
   return bytes;
 }
 
-void compare(const std::string& file, int task, const ledger::Entry& e, const std::vector<char>& found) {
+void compare(const std::string& file, int task, const ledger::CrashLedgerEntry& e,
+             const std::vector<char>& found) {
   const auto length = static_cast<int64_t>(found.size());
   if (length < e.least)
     complain(file, task, std::to_string(length) + " bytes of at least " + std::to_string(e.least));
@@ -43,8 +44,8 @@ int main(int argc, char** argv) {
   const std::string directory = argv[1];
   const int tasks = std::atoi(argv[2]);
   const bool repaired = std::strcmp(argv[3], "repaired") == 0;
-  std::vector<std::unique_ptr<ledger::Ledger>> books;
-  for (int t = 0; t < tasks; ++t) books.push_back(std::make_unique<ledger::Ledger>(directory, t));
+  std::vector<std::unique_ptr<ledger::CrashLedger>> books;
+  for (int t = 0; t < tasks; ++t) books.push_back(std::make_unique<ledger::CrashLedger>(directory, t));
   sheaf_print_errors(0);
   int64_t newest = 0;
   for (const auto& book : books) newest = std::max(newest, book->newest());

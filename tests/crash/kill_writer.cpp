@@ -77,9 +77,9 @@ int main(int argc, char** argv) {
   const bool chunks_count = argc <= 4 && !(has("compress") && (collective || !has("compress_threads=0"))) &&
                             !(collective && has("durable"));
   std::mt19937 common(seed), own(seed * 1000 + static_cast<unsigned>(task));
-  const ledger::Ledger book(directory, task);
+  const ledger::CrashLedger book(directory, task);
   for (int64_t number = 1;; ++number) {
-    ledger::Entry entry{number, ledger::opening, 0, 0};
+    ledger::CrashLedgerEntry entry{number, ledger::opening, 0, 0};
     book.write(entry);
     int files = 1 + static_cast<int>(common() % static_cast<unsigned>(tasks));
     sion_int64 chunk = collective ? 150000 + static_cast<sion_int64>(common() % 300000)

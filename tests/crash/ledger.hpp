@@ -11,9 +11,9 @@
 
 namespace ledger {
 
-enum State : int64_t { unused = 0, opening = 1, opened = 2, closing = 3, closed = 4 };
+enum CrashLedgerState : int64_t { unused = 0, opening = 1, opened = 2, closing = 3, closed = 4 };
 
-struct Entry {
+struct CrashLedgerEntry {
   int64_t number;  // number of the multifile, from 1
   int64_t state;
   int64_t least;  // minimum bytes that readers must find
@@ -29,24 +29,24 @@ inline std::string multifile(const std::string& directory, int64_t number) {
   return directory + "/m" + std::to_string(number);
 }
 
-class Ledger {
+class CrashLedger {
  public:
-  Ledger(const std::string& directory, int task)
+  CrashLedger(const std::string& directory, int task)
       : fd_(open(name(directory, task).c_str(), O_RDWR | O_CREAT, 0666)) {}
-  ~Ledger() { close(fd_); }
-  void write(const Entry& e) const {
+  ~CrashLedger() { close(fd_); }
+  void write(const CrashLedgerEntry& e) const {
     if (pwrite(fd_, &e, sizeof e, (e.number % entries) * static_cast<int64_t>(sizeof e)) != sizeof e)
       std::perror("ledger");
   }
-  Entry read(int64_t number) const {
-    Entry e{};
+  CrashLedgerEntry read(int64_t number) const {
+    CrashLedgerEntry e{};
     if (pread(fd_, &e, sizeof e, (number % entries) * static_cast<int64_t>(sizeof e)) != sizeof e) e = {};
-    return e.number == number ? e : Entry{number, unused, 0, 0};
+    return e.number == number ? e : CrashLedgerEntry{number, unused, 0, 0};
   }
   int64_t newest() const {
     int64_t number = 0;
     for (int64_t slot = 0; slot < entries; ++slot) {
-      Entry e{};
+      CrashLedgerEntry e{};
       if (pread(fd_, &e, sizeof e, slot * static_cast<int64_t>(sizeof e)) == sizeof e && e.number > number)
         number = e.number;
     }

@@ -29,7 +29,7 @@ int open_stream(int threads, int& task) {
               &fsblksize, &task, nullptr, nullptr);
 }
 
-void put(int sid, int task, const ledger::Ledger& book, ledger::Entry& entry, int64_t bytes) {
+void put(int sid, int task, const ledger::CrashLedger& book, ledger::CrashLedgerEntry& entry, int64_t bytes) {
   std::vector<char> data(static_cast<size_t>(bytes));
   for (int64_t i = 0; i < bytes; ++i) data[static_cast<size_t>(i)] = ledger::content(1, task, entry.most + i);
   entry.most += bytes;
@@ -44,8 +44,8 @@ void run(int threads) {
   int task = 0;
   const int sid = open_stream(threads, task);
   if (sid < 0) std::abort();
-  const ledger::Ledger book(directory, task);
-  ledger::Entry entry{1, ledger::opened, 0, 0};
+  const ledger::CrashLedger book(directory, task);
+  ledger::CrashLedgerEntry entry{1, ledger::opened, 0, 0};
   for (int i = 0; i < 30; ++i) put(sid, task, book, entry, 100 + 37 * ((task + i) % 50));
 #pragma omp barrier
 #pragma omp master

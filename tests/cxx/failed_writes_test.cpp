@@ -10,7 +10,7 @@
 
 namespace {
 
-class FailedWrites : public ::testing::Test {
+class CxxFailedWrites : public ::testing::Test {
  protected:
   void SetUp() override { sheaf_print_errors(0); }
   void TearDown() override {
@@ -30,7 +30,7 @@ class FailedWrites : public ::testing::Test {
   const std::vector<double> values = std::vector<double>(20'000, 1.25);
 };
 
-TEST_F(FailedWrites, CloseThrows) {
+TEST_F(CxxFailedWrites, CloseThrows) {
   sheaf::test::LargestFile limit(50'000);
   sheaf::MultifileWriter out(path, {{.chunk_size = 1000}}, 512, "journal=off");
   EXPECT_THROW(out.write(values), sheaf::Error);
@@ -39,7 +39,7 @@ TEST_F(FailedWrites, CloseThrows) {
   EXPECT_FALSE(is_complete());
 }
 
-TEST_F(FailedWrites, TheDestructorLeavesTheFileUnclosed) {
+TEST_F(CxxFailedWrites, TheDestructorLeavesTheFileUnclosed) {
   sheaf::test::LargestFile limit(50'000);
   EXPECT_THROW(
       {
@@ -51,7 +51,7 @@ TEST_F(FailedWrites, TheDestructorLeavesTheFileUnclosed) {
   EXPECT_FALSE(is_complete());
 }
 
-TEST_F(FailedWrites, ARepeatedWriteCloses) {
+TEST_F(CxxFailedWrites, ARepeatedWriteCloses) {
   sheaf::test::LargestFile limit(50'000);
   sheaf::MultifileWriter out(path, {{.chunk_size = 1000}}, 512);
   EXPECT_THROW(out.write(values), sheaf::Error);
@@ -61,7 +61,7 @@ TEST_F(FailedWrites, ARepeatedWriteCloses) {
   EXPECT_EQ(sheaf::MultifileReader(path).rest<double>(), values);
 }
 
-TEST_F(FailedWrites, CloseOfTheClassesOfTheOriginalReturnsIt) {
+TEST_F(CxxFailedWrites, CloseOfTheClassesOfTheOriginalReturnsIt) {
   sheaf::test::LargestFile limit(50'000);
   sion_int64 chunks[] = {1000};
   int ranks[] = {0};

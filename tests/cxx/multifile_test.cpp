@@ -8,7 +8,7 @@
 
 namespace {
 
-class Multifile : public ::testing::Test {
+class CxxMultifile : public ::testing::Test {
  protected:
   void SetUp() override { sheaf_print_errors(0); }
   void TearDown() override {
@@ -19,7 +19,7 @@ class Multifile : public ::testing::Test {
       std::filesystem::path(testing::TempDir()) / ("cxx_" + std::to_string(getpid()) + ".sion");
 };
 
-TEST_F(Multifile, KeepsWhatEveryTaskWrote) {
+TEST_F(CxxMultifile, KeepsWhatEveryTaskWrote) {
   const std::vector<double> values{1.5, 2.5, -3.5};
   {
     sheaf::MultifileWriter out(path, {{.chunk_size = 100}, {.chunk_size = 50, .global_rank = 7}}, 512);
@@ -51,7 +51,7 @@ TEST_F(Multifile, KeepsWhatEveryTaskWrote) {
   EXPECT_EQ(in.get<double>(), 2.5);
 }
 
-TEST_F(Multifile, CompressesWhereTheWordsSaySo) {
+TEST_F(CxxMultifile, CompressesWhereTheWordsSaySo) {
   const std::vector<double> values(20'000, 1.25);
   for (const char* const words :
        {"compress=zstd", "compress=zstd:3,shuffle=8,frame=4k", "compress=lz4,frame=1k,compress_threads=0"}) {
@@ -74,7 +74,7 @@ TEST_F(Multifile, CompressesWhereTheWordsSaySo) {
   }
 }
 
-TEST_F(Multifile, ReadsAllBlocksOfATask) {
+TEST_F(CxxMultifile, ReadsAllBlocksOfATask) {
   std::vector<int> numbers;
   {
     sheaf::MultifileWriter out(path, {{.chunk_size = 64}}, 64);
@@ -89,7 +89,7 @@ TEST_F(Multifile, ReadsAllBlocksOfATask) {
   EXPECT_TRUE(in.rest().empty());
 }
 
-TEST_F(Multifile, GivesBackARecordThatIsCutOff) {
+TEST_F(CxxMultifile, GivesBackARecordThatIsCutOff) {
   {
     sheaf::MultifileWriter out(path, {{.chunk_size = 64}}, 64);
     out.write(std::vector<char>(11));
@@ -100,7 +100,7 @@ TEST_F(Multifile, GivesBackARecordThatIsCutOff) {
   EXPECT_THROW(in.get<int>(), sheaf::Error);
 }
 
-TEST_F(Multifile, ThrowsWhatTheLibrarySays) {
+TEST_F(CxxMultifile, ThrowsWhatTheLibrarySays) {
   try {
     sheaf::MultifileReader in("/nonexistent/file.sion");
     FAIL();
@@ -117,7 +117,7 @@ TEST_F(Multifile, ThrowsWhatTheLibrarySays) {
   EXPECT_THROW(sheaf::TaskReader(path, 1), sheaf::Error);
 }
 
-TEST_F(Multifile, MovesWithItsHandle) {
+TEST_F(CxxMultifile, MovesWithItsHandle) {
   sheaf::MultifileWriter first(path, {{.chunk_size = 10}}, 512);
   const int handle = first.handle();
   sheaf::MultifileWriter second(std::move(first));
@@ -129,7 +129,7 @@ TEST_F(Multifile, MovesWithItsHandle) {
   EXPECT_EQ(in.get<int>(), 1);
 }
 
-TEST_F(Multifile, ClosesASerialFileWhenAnExceptionPasses) {
+TEST_F(CxxMultifile, ClosesASerialFileWhenAnExceptionPasses) {
   try {
     sheaf::MultifileWriter out(path, {{.chunk_size = 10}}, 512);
     out.write(5);

@@ -14,7 +14,7 @@ std::vector<std::byte> bytes_of(const std::string& text) {
   return {data, data + text.size()};
 }
 
-struct Files {
+struct CountedMemoryFile {
   MemoryStore memory;
   FaultyStore counting{memory};
   std::shared_ptr<File> file = counting.open("a", sheaf::Access::create);
@@ -23,12 +23,12 @@ struct Files {
     const auto found = memory.contents("a");
     return {reinterpret_cast<const char*>(found.data()), found.size()};
   }
-  int64_t writes() { return counting.operations(Operation::write); }
-  int64_t reads() { return counting.operations(Operation::read); }
+  int64_t writes() { return counting.operations(StoreOperation::write); }
+  int64_t reads() { return counting.operations(StoreOperation::read); }
 };
 
 TEST(AccessList, NeighboursAreWrittenTogether) {
-  Files f;
+  CountedMemoryFile f;
   const auto a = bytes_of("abc"), b = bytes_of("def"), c = bytes_of("xy");
   write_pieces(*f.file, {{3, b}, {10, c}, {0, a}});
   EXPECT_EQ(f.text(), std::string("abcdef\0\0\0\0xy", 12));
@@ -38,14 +38,14 @@ TEST(AccessList, NeighboursAreWrittenTogether) {
 }
 
 TEST(AccessList, LaterPiecesWinWhereTheyOverlap) {
-  Files f;
+  CountedMemoryFile f;
   const auto a = bytes_of("aaaa"), b = bytes_of("bb"), c = bytes_of("c");
   write_pieces(*f.file, {{2, a}, {1, b}, {0, c}, {5, c}});
   EXPECT_EQ(f.text(), "cbbaac");
 }
 
 TEST(AccessList, ReadsOverSmallGapsOnly) {
-  Files f;
+  CountedMemoryFile f;
   f.file->write_at(bytes_of("abcdefghijklmnopqrst"), 0);
   std::vector<std::byte> a(2), b(3), c(2), d(1);
   read_pieces(*f.file, {{12, c}, {0, a}, {4, b}, {5, d}}, 2);
@@ -57,7 +57,7 @@ TEST(AccessList, ReadsOverSmallGapsOnly) {
 }
 
 TEST(AccessList, AFileThatEndsInsideAPieceIsDamaged) {
-  Files f;
+  CountedMemoryFile f;
   f.file->write_at(bytes_of("abc"), 0);
   std::vector<std::byte> a(2), b(3);
   EXPECT_THROW(read_pieces(*f.file, {{0, a}, {2, b}}, 10), Error);

@@ -124,12 +124,12 @@ TEST(Collective, RangesThatInterleaveInPairsShareRequests) {
 TEST(Collective, HostsWriteAloneWhereNoTwoTasksHaveAUnit) {
   constexpr int tasks = 6;
   constexpr int64_t unit = 128 << 10, piece = 64 << 10, far = 1 << 20;
-  struct Case {
+  struct PlacementCase {
     const char* name;
     int64_t (*at)(int64_t rank, int64_t call);
     bool alone;
   };
-  const Case cases[] = {
+  const PlacementCase cases[] = {
       {"own blocks", [](int64_t rank, int64_t call) { return rank * far + call * piece; }, true},
       {"in another order", [](int64_t rank, int64_t call) { return (5 - rank) * far + call * piece; }, false},
       {"two in a unit",
@@ -141,7 +141,7 @@ TEST(Collective, HostsWriteAloneWhereNoTwoTasksHaveAUnit) {
        [](int64_t rank, int64_t call) { return rank == 3 && call > 1 ? 2 * far + piece : rank * far; },
        false},
   };
-  for (const Case& one : cases) {
+  for (const PlacementCase& one : cases) {
     MemoryStore store;
     store.open("a", sheaf::Access::fresh);
     int64_t exchanged = 0;
@@ -185,7 +185,7 @@ class CountedBarriers final : public test::ForwardingComm {
 // A task may know that no other task writes between its extents. Then a call must need only one reduction,
 // which reports success, until a task writes elsewhere. This includes writes of whole blocks of the shared
 // granularity.
-TEST(Collective, HostsWhoseTasksKeepToTheirClaimsMeetOnceInACall) {
+TEST(Collective, HostsWhoseTasksKeepToTheirExclusiveExtentsReduceOnceInACall) {
   constexpr int64_t unit = 128 << 10, piece = 64 << 10, far = 1 << 20, calls = 5;
   MemoryStore store;
   store.open("a", sheaf::Access::fresh);

@@ -63,7 +63,7 @@ TEST(HostMap, AllTasksKnowTheRanksOfAggregators) {
 }
 
 TEST(HostMap, OfAnIoNodeShareOneSetOfAggregatorsAndMemoryEach) {
-  const test::Variable topology("SHEAF_TOPOLOGY", "ion=4");
+  const test::EnvironmentVariable topology("SHEAF_TOPOLOGY", "ion=4");
   EXPECT_EQ(owners_of({}), (Owners{0, 2, 4}));
   EXPECT_EQ(owners_of({.aggregators = 1}), (Owners{0}));
 }

@@ -72,7 +72,7 @@ class KeptWindowPool : public ::testing::Test {
 
   template <class Body>
   void on_tasks(Body body, uint64_t seed = 1) {
-    test::Watch watch;
+    test::CommWatch watch;
     watch.ranks_per_node = tasks;
     watch.keeps_memory = true;
     run_fibers({.ranks = tasks, .stack_bytes = 512 << 10, .seed = seed, .ranks_per_node = tasks},

@@ -23,14 +23,15 @@ TEST(NonCoherentFile, PublishesWhatItWroteWhenItIsClosedAndTellsIfThatFails) {
     for (const bool fails : {false, true}) {
       FaultPlan plan;
       plan.fail_at = fails ? 0 : -1;
-      plan.kind = Operation::sync;
+      plan.kind = StoreOperation::sync;
       store.set_plan(plan);
-      const int64_t synced = store.operations(Operation::sync), closed = store.operations(Operation::close);
+      const int64_t synced = store.operations(StoreOperation::sync),
+                    closed = store.operations(StoreOperation::close);
       NonCoherentFile file(store.open("file", Access::write), LockScope::global, false);
       if (writes) file.write_at(bytes, 0);
       EXPECT_EQ(attempt([&] { file.close(); }).has_value(), writes && fails);
-      EXPECT_EQ(store.operations(Operation::sync) - synced, writes);
-      EXPECT_EQ(store.operations(Operation::close) - closed, 1);
+      EXPECT_EQ(store.operations(StoreOperation::sync) - synced, writes);
+      EXPECT_EQ(store.operations(StoreOperation::close) - closed, 1);
     }
 }
 

@@ -18,15 +18,15 @@ using layout::TypeMap;
 constexpr int tasks = 4;
 constexpr int64_t window = 4 << 10;
 
-struct Counts {
+struct ScatteringFault {
   int64_t fails_at = -1;
 };
 
 // A file that yields in every write, so that other tasks run during a request.
 class ScatteringFile final : public ForwardingFile {
  public:
-  ScatteringFile(std::shared_ptr<File> file, Counts& counts)
-      : ForwardingFile(std::move(file)), counts_(counts) {}
+  ScatteringFile(std::shared_ptr<File> file, ScatteringFault& fault)
+      : ForwardingFile(std::move(file)), fault_(fault) {}
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     for (int i = 0; i < 10; ++i) yield();
     check(offset, std::ssize(data));
@@ -41,11 +41,11 @@ class ScatteringFile final : public ForwardingFile {
 
  private:
   void check(int64_t offset, int64_t length) const {
-    if (offset <= counts_.fails_at && counts_.fails_at < offset + length)
+    if (offset <= fault_.fails_at && fault_.fails_at < offset + length)
       throw Error(Code::io, "no, says the test");
   }
 
-  Counts& counts_;
+  ScatteringFault& fault_;
 };
 
 // Writes blocks of `unit` bytes that are distributed round robin over the tasks. With `holes`, one block of
@@ -77,10 +77,10 @@ TEST(ScatteredWindows, WriteNothingElse) {
         MemoryStore store;
         const std::vector<std::byte> before(static_cast<size_t>(row * units + 100), std::byte{99});
         store.open("a", sheaf::Access::fresh)->write_at(before, 0);
-        Counts counts;
+        ScatteringFault fault;
         run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .seed = seed, .ranks_per_node = tasks},
                    [&](Comm& comm) {
-                     ScatteringFile file(store.open("a", sheaf::Access::write), counts);
+                     ScatteringFile file(store.open("a", sheaf::Access::write), fault);
                      write_units(comm, file, unit, units, holes, 2);
                    });
         const std::vector<std::byte> bytes = store.contents("a");
@@ -98,11 +98,11 @@ TEST(ScatteredWindows, WriteNothingElse) {
 TEST(ScatteredWindows, OneThatFailsFailsOnAllTasks) {
   MemoryStore store;
   store.open("a", sheaf::Access::fresh);
-  Counts counts;
-  counts.fails_at = 100'000;
+  ScatteringFault fault;
+  fault.fails_at = 100'000;
   int failed = 0;
   run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .seed = 3, .ranks_per_node = tasks}, [&](Comm& comm) {
-    ScatteringFile file(store.open("a", sheaf::Access::write), counts);
+    ScatteringFile file(store.open("a", sheaf::Access::write), fault);
     try {
       write_units(comm, file, 1000, 100, false, 1);
     } catch (const Error& error) {
@@ -110,7 +110,7 @@ TEST(ScatteredWindows, OneThatFailsFailsOnAllTasks) {
       ++failed;
     }
     comm.barrier();
-    if (comm.rank() == 0) counts.fails_at = -1;
+    if (comm.rank() == 0) fault.fails_at = -1;
     comm.barrier();
     write_units(comm, file, 1000, 100, false, 1);
   });

@@ -32,7 +32,7 @@ TEST(IoNodes, TheFirstLineThatFitsCounts) {
   EXPECT_EQ(io_node_of("x", ""), "");
 }
 
-class Tables : public ::testing::Test {
+class TopologyTables : public ::testing::Test {
  protected:
   std::string file(const std::string& text) {
     const std::string name = directory_ / "table";
@@ -44,7 +44,7 @@ class Tables : public ::testing::Test {
   testing::TemporaryDirectory directory_;
 };
 
-TEST_F(Tables, AreReadFromFilesAndPrograms) {
+TEST_F(TopologyTables, AreReadFromFilesAndPrograms) {
   const std::string text = "a b\n";
   EXPECT_EQ(read_text_source("file:" + file(text)), text);
   EXPECT_EQ(read_text_source("cmd:cat " + file(text)), text);
@@ -63,17 +63,18 @@ void expect_group(int wanted) {
   EXPECT_EQ(right, 6);
 }
 
-TEST_F(Tables, WithoutOneTheTasksOfANodeAreTogether) { expect_group(2); }
+TEST_F(TopologyTables, WithoutOneTheTasksOfANodeAreTogether) { expect_group(2); }
 
-TEST_F(Tables, HostsOfOneIoNodeAreTogether) {
-  const test::Variable topology("SHEAF_TOPOLOGY", "file:" + file("other x\n" + host_name() + " y\n"));
+TEST_F(TopologyTables, HostsOfOneIoNodeAreTogether) {
+  const test::EnvironmentVariable topology("SHEAF_TOPOLOGY",
+                                           "file:" + file("other x\n" + host_name() + " y\n"));
   expect_group(6);
 }
 
-TEST_F(Tables, AHostThatIsNotInTheTableIsAnErrorOnAllTasks) {
+TEST_F(TopologyTables, AHostThatIsNotInTheTableIsAnErrorOnAllTasks) {
   for (const std::string& word :
        {"file:" + file("somebody-else x\n"), std::string("file:/nonexistent"), std::string("cmd:exit 1")}) {
-    const test::Variable topology("SHEAF_TOPOLOGY", word);
+    const test::EnvironmentVariable topology("SHEAF_TOPOLOGY", word);
     std::atomic<int> refused = 0;
     run_fibers(tasks(4), [&](Comm& comm) {
       refused += test::code_of([&] { exchange::split_by_io_node(comm); }) != Code::ok;
@@ -82,9 +83,9 @@ TEST_F(Tables, AHostThatIsNotInTheTableIsAnErrorOnAllTasks) {
   }
 }
 
-TEST_F(Tables, GiveEveryIoNodeAPhysicalFile) {
+TEST_F(TopologyTables, GiveEveryIoNodeAPhysicalFile) {
   for (const bool table : {false, true}) {
-    std::optional<test::Variable> topology;
+    std::optional<test::EnvironmentVariable> topology;
     if (table) topology.emplace("SHEAF_TOPOLOGY", "file:" + file("* one\n"));
     MemoryStore store;
     run_fibers(tasks(6), [&](Comm& comm) {

@@ -19,7 +19,7 @@ constexpr int max_slots = 4;
 constexpr uint64_t begin_at =
     12;  // first number that earlier calls left unused; a multiple of every number of slots
 
-struct Program {
+struct WindowProgram {
   int windows = 4;
   int slots = 2;
   int tokens = 1;  // 0: task 0 is an aggregator and writes or reads all windows
@@ -28,18 +28,18 @@ struct Program {
 };
 
 // A slot as seen by the tasks that use it.
-struct Memory {
+struct SlotMemory {
   uint8_t window = 0;  // number of the window in the call, + 1; 0: the slot is unused
   uint8_t parts = 0;   // bit mask of the tasks that have put or taken their part
   uint8_t copying = 0;
   uint8_t moving = 0;  // bit mask of the tasks that transfer the window to or from the file
 };
 
-struct Model {
-  const Program* program;
+struct WindowModel {
+  const WindowProgram* program;
   std::array<Word, max_slots> states{}, arrivals{};
   std::array<Word, 2> tokens_{};
-  std::array<Memory, max_slots> memory{};
+  std::array<SlotMemory, max_slots> memory{};
   std::array<uint8_t, max_windows> transferred{};
 
   // The interface that the steps in exchange/window_protocol require.
@@ -65,7 +65,7 @@ struct Model {
   }
 
   std::string use(int task, uint64_t number, bool transfers, bool begins) {
-    Memory& own = memory[slot(number)];
+    SlotMemory& own = memory[slot(number)];
     const auto window = static_cast<uint8_t>(number - begin_at + 1);
     const bool fills =
         transfers != program->writes;  // fills the slot: a task when writing, the file when reading
@@ -98,22 +98,22 @@ struct Using {
 };
 
 // The steps of an aggregator for one window.
-enum class Phase : uint8_t { own, await_free, await_full, move, moved, done };
+enum class AggregatorStage : uint8_t { own, await_free, await_full, move, moved, done };
 
-struct Task {
+struct WindowTask {
   PackProtocol<Word> puts{0};
   UnpackProtocol<Word> takes{0};
   AggregatorProtocol<Word> aggregator;
   uint64_t window = begin_at;  // next window of the aggregator
   Using uses;
   int64_t sleeps_on = -1;  // index of the word from the first word of the model, or -1
-  Phase phase = Phase::own;
+  AggregatorStage stage = AggregatorStage::own;
   bool left = false;
 };
 
-struct State {
-  Model model;
-  std::array<Task, tasks> task{};
+struct WindowModelState {
+  WindowModel model;
+  std::array<WindowTask, tasks> task{};
 
   bool can_go(int t) const {
     return !task[static_cast<size_t>(t)].left && task[static_cast<size_t>(t)].sleeps_on < 0;
@@ -124,7 +124,7 @@ struct State {
   Word& word_at(int64_t place) { return model.states.data()[place]; }
 
   std::string step(int t) {
-    Task& own = task[static_cast<size_t>(t)];
+    WindowTask& own = task[static_cast<size_t>(t)];
     if (const Using used = std::exchange(own.uses, {}); used.what != 0)
       if (auto wrong = model.use(t, used.number, used.what == 2, false); !wrong.empty()) return wrong;
     const Action<Word> act = model.has_aggregators() && t == 0 ? keep(own) : go(t, own, model.end());
@@ -136,7 +136,7 @@ struct State {
         if (act.word->value == act.value) own.sleeps_on = place_of(act.word);
         return "";
       case ActionKind::wake:
-        for (Task& other : task)
+        for (WindowTask& other : task)
           if (other.sleeps_on == place_of(act.word)) other.sleeps_on = -1;
         return "";
       case ActionKind::copy:
@@ -148,7 +148,7 @@ struct State {
     }
   }
 
-  Action<Word> go(int t, Task& own, uint64_t until) {
+  Action<Word> go(int t, WindowTask& own, uint64_t until) {
     const auto next_own = [&](uint64_t number) { return model.next_own(t, number); };
     return model.program->writes ? own.puts.step(model, next_own, until)
                                  : own.takes.step(model, next_own, until, 1);
@@ -156,33 +156,33 @@ struct State {
 
   // When writing, the aggregator puts its own parts up to the window and then writes the window when it is
   // full. When reading, it reads the window first.
-  Action<Word> keep(Task& own) {
+  Action<Word> keep(WindowTask& own) {
     if (own.window == model.end())
       return model.program->writes ? Action<Word>{ActionKind::done} : go(0, own, model.end());
-    const auto then = [&](Action<Word> act, Phase next) {
+    const auto then = [&](Action<Word> act, AggregatorStage next) {
       if (act.what != ActionKind::done) return act;
-      own.phase = next;
+      own.stage = next;
       return Action<Word>{};
     };
-    switch (own.phase) {
-      case Phase::own:
+    switch (own.stage) {
+      case AggregatorStage::own:
         // The aggregator reads two windows before it takes its own parts of the first one.
-        if (model.program->writes) return then(go(0, own, own.window + 1), Phase::await_free);
-        if (own.window < begin_at + 2) return then({ActionKind::done}, Phase::await_free);
-        return then(go(0, own, own.window - 1), Phase::await_free);
-      case Phase::await_free:
+        if (model.program->writes) return then(go(0, own, own.window + 1), AggregatorStage::await_free);
+        if (own.window < begin_at + 2) return then({ActionKind::done}, AggregatorStage::await_free);
+        return then(go(0, own, own.window - 1), AggregatorStage::await_free);
+      case AggregatorStage::await_free:
         return then(own.aggregator.await_free(model, own.window),
-                    model.program->writes ? Phase::await_full : Phase::move);
-      case Phase::await_full:
-        return then(own.aggregator.await_full(model, own.window), Phase::move);
-      case Phase::move:
-        own.phase = Phase::moved;
+                    model.program->writes ? AggregatorStage::await_full : AggregatorStage::move);
+      case AggregatorStage::await_full:
+        return then(own.aggregator.await_full(model, own.window), AggregatorStage::move);
+      case AggregatorStage::move:
+        own.stage = AggregatorStage::moved;
         return {ActionKind::transfer, nullptr, 0, own.window};
       default: {
         const auto act = model.program->writes ? own.aggregator.empty(model, own.window)
                                                : own.aggregator.offer(model, own.window);
         if (act.what != ActionKind::done) return act;
-        own.phase = Phase::own;
+        own.stage = AggregatorStage::own;
         ++own.window;
         return {};
       }
@@ -193,7 +193,7 @@ struct State {
     std::string out = "; words";
     for (const Word* word = model.states.data(); word != model.tokens_.data() + model.tokens_.size(); ++word)
       out += " " + std::to_string(word->value);
-    for (const Task& one : task)
+    for (const WindowTask& one : task)
       out +=
           "; " +
           (one.left ? "left"
@@ -215,14 +215,14 @@ struct State {
   }
 };
 
-State begin_of(const Program& program) {
-  State first;
+WindowModelState begin_of(const WindowProgram& program) {
+  WindowModelState first;
   std::memset(static_cast<void*>(&first), 0, sizeof first);
   first.model.program = &program;
   for (uint64_t number = begin_at; number < begin_at + static_cast<uint64_t>(program.slots); ++number)
     first.model.states[first.model.slot(number)].value = first.model.free_for(number);
   for (int t = 0; t < tasks; ++t) {
-    Task& task = first.task[static_cast<size_t>(t)];
+    WindowTask& task = first.task[static_cast<size_t>(t)];
     const uint64_t own = first.model.next_own(t, begin_at);
     task.puts = PackProtocol<Word>(own);
     task.takes = UnpackProtocol<Word>(own);
@@ -232,16 +232,17 @@ State begin_of(const Program& program) {
   return first;
 }
 
-size_t explore(const Program& program) { return test::explore(begin_of(program), tasks); }
+size_t explore(const WindowProgram& program) { return test::explore(begin_of(program), tasks); }
 
 constexpr std::array<uint8_t, max_windows> all_have_all{7, 7, 7, 7, 7, 7};
 constexpr std::array<uint8_t, max_windows> mixed{3, 7, 4, 5, 6, 1};
 constexpr std::array<uint8_t, max_windows> last_alone{7, 4, 3, 4, 7, 4};
 
 TEST(WindowSteps, WritingGoesThroughInEveryOrder) {
-  for (const Program& program : {Program{.windows = 3, .slots = 2, .tokens = 1, .parts = all_have_all},
-                                 {.windows = 4, .slots = 2, .tokens = 1, .parts = mixed},
-                                 {.windows = 3, .slots = 2, .tokens = 2, .parts = last_alone}})
+  for (const WindowProgram& program :
+       {WindowProgram{.windows = 3, .slots = 2, .tokens = 1, .parts = all_have_all},
+        {.windows = 4, .slots = 2, .tokens = 1, .parts = mixed},
+        {.windows = 3, .slots = 2, .tokens = 2, .parts = last_alone}})
     EXPECT_GT(explore(program), 1000U);
 }
 
@@ -255,8 +256,8 @@ TEST(WindowSteps, ReadingGoesThroughInEveryOrder) {
 // All tasks have parts of all windows, so they all arrive at the first window. While the first task reads it,
 // the second task must read the second window. The third task must find no free I/O token and sleep.
 TEST(WindowSteps, WhoWaitsForAWindowReadsTheNext) {
-  const Program program{.windows = 4, .slots = 4, .tokens = 2, .writes = false, .parts = all_have_all};
-  State state = begin_of(program);
+  const WindowProgram program{.windows = 4, .slots = 4, .tokens = 2, .writes = false, .parts = all_have_all};
+  WindowModelState state = begin_of(program);
   std::array<uint64_t, tasks> reads{};
   for (int task = 0; task < tasks; ++task)
     while (state.can_go(task) && state.task[static_cast<size_t>(task)].uses.what == 0) {

@@ -20,7 +20,7 @@ FrameHead head_at(int32_t block, int64_t offset, uint32_t plain, uint32_t stored
 }
 
 // A stored stream that consists of heads only.
-struct Stream {
+struct FrameStream {
   FrameTable table;
   int64_t size = 0;
   bool add(int32_t block, int64_t offset, uint32_t plain) {
@@ -64,7 +64,7 @@ TEST(FrameTable, OfNothingHasOneEmptyBlock) {
 }
 
 TEST(FrameTable, FramesFollowEachOtherOrBeginTheNextBlock) {
-  Stream s;
+  FrameStream s;
   EXPECT_TRUE(s.add(0, 0, 100));
   EXPECT_TRUE(s.add(0, 100, 50));
   EXPECT_TRUE(s.add(1, 0, 0));
@@ -75,13 +75,13 @@ TEST(FrameTable, FramesFollowEachOtherOrBeginTheNextBlock) {
   EXPECT_EQ(s.table.find({0, 100}), 1u);
   EXPECT_EQ(s.table.find({2, 0}), 3u);
   for (const auto& [block, offset] : {PlainPlace{2, 71}, {4, 0}, {3, 1}, {1, 5}}) {
-    Stream copy = s;
+    FrameStream copy = s;
     EXPECT_FALSE(copy.add(block, offset, 10)) << block << " " << offset;
   }
 }
 
 TEST(FrameTable, AFrameThatBeginsEarlierReplacesWhatWasThere) {
-  Stream s;
+  FrameStream s;
   s.add(0, 0, 100);
   s.add(0, 100, 50);
   s.add(1, 0, 70);
@@ -95,7 +95,7 @@ TEST(FrameTable, AFrameThatBeginsEarlierReplacesWhatWasThere) {
 }
 
 TEST(FrameIndex, ComesBackAsItWas) {
-  Stream s;
+  FrameStream s;
   for (int i = 0; i < 100; ++i) s.add(i / 10, i % 10 * 1000, 1000);
   const auto bytes = s.table.encode_index(s.size);
   ASSERT_TRUE(bytes);
@@ -106,7 +106,7 @@ TEST(FrameIndex, ComesBackAsItWas) {
 }
 
 TEST(FrameIndex, NoFlippedBitIsTakenForOne) {
-  Stream s;
+  FrameStream s;
   for (int i = 0; i < 3; ++i) s.add(0, i * 1000, 1000);
   const auto bytes = *s.table.encode_index(s.size);
   for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
@@ -117,7 +117,7 @@ TEST(FrameIndex, NoFlippedBitIsTakenForOne) {
 }
 
 TEST(FrameIndex, FramesBehindItselfAreRefused) {
-  Stream s;
+  FrameStream s;
   s.add(0, 0, 1000);
   const auto bytes = *s.table.encode_index(s.size);
   EXPECT_FALSE(decode_index(bytes, s.size - 1));

@@ -18,11 +18,11 @@ constexpr int64_t slot_of_test = 7;
 using Bytes = std::array<std::byte, journal_slot_size>;
 
 // A slot to which `records` records were written one after another.
-struct Written {
+struct WrittenSlot {
   Bytes bytes{};
   std::optional<JournalRecord> last;
 
-  explicit Written(int records) {
+  explicit WrittenSlot(int records) {
     for (int i = 0; i < records; ++i) write(journal_record_size);
   }
   // Writes the first `length` bytes of the next record.
@@ -36,9 +36,9 @@ struct Written {
 };
 
 TEST(JournalSlot, HoldsTheNewestRecordAndTheOneBefore) {
-  EXPECT_FALSE(Written(0).examine().record);
+  EXPECT_FALSE(WrittenSlot(0).examine().record);
   for (int records = 1; records < 6; ++records) {
-    const ExaminedSlot found = Written(records).examine();
+    const ExaminedSlot found = WrittenSlot(records).examine();
     EXPECT_EQ(found.state, JournalSlotState::sound);
     ASSERT_TRUE(found.record);
     EXPECT_EQ(found.record->bytes, 1000 * records);
@@ -51,7 +51,7 @@ TEST(JournalSlot, TornByAWriteThatEndedEarlyIsSound) {
   for (int records = 0; records < 5; ++records)
     for (int64_t length = 0; length <= journal_record_size - 8; ++length) {
       SCOPED_TRACE(std::to_string(length) + " bytes of record " + std::to_string(records + 1));
-      Written slot(records);
+      WrittenSlot slot(records);
       slot.write(length);
       const ExaminedSlot found = slot.examine();
       EXPECT_EQ(found.state, JournalSlotState::sound);
@@ -63,7 +63,7 @@ TEST(JournalSlot, IsCorrectedWhereOneBitIsWrong) {
   for (int records = 1; records < 5; ++records)
     for (int64_t bit = 0; bit < 8 * journal_slot_size; ++bit) {
       SCOPED_TRACE("bit " + std::to_string(bit) + " after record " + std::to_string(records));
-      Written slot(records);
+      WrittenSlot slot(records);
       slot.bytes[static_cast<size_t>(bit / 8)] ^= std::byte{static_cast<unsigned char>(1U << (bit % 8))};
       const ExaminedSlot found = slot.examine();
       EXPECT_EQ(found.state, JournalSlotState::corrected);
@@ -82,7 +82,7 @@ TEST(JournalSlot, SaysSoWhereItsNewestRecordIsDestroyed) {
         for (int64_t at = 0; at + length <= journal_slot_size; ++at) {
           SCOPED_TRACE(std::to_string(length) + " bytes at " + std::to_string(at) + " after record " +
                        std::to_string(records));
-          Written slot(records);
+          WrittenSlot slot(records);
           const Bytes before = slot.bytes;
           const auto changed =
               std::span(slot.bytes).subspan(static_cast<size_t>(at), static_cast<size_t>(length));
@@ -101,7 +101,7 @@ TEST(JournalSlot, SaysSoWhereItsNewestRecordIsDestroyed) {
 // Readers must not report damage then.
 TEST(JournalSlot, IsSoundWhereALossOfPowerTookARecordAndLeftALaterOne) {
   for (int records = 2; records < 6; ++records) {
-    Written slot(records);
+    WrittenSlot slot(records);
     const auto older = static_cast<size_t>(half_offset(slot.last->sequence + 1));
     std::ranges::fill(std::span(slot.bytes).subspan(older, journal_record_size), std::byte{});
     EXPECT_EQ(slot.examine().state, JournalSlotState::sound);

@@ -16,7 +16,7 @@ namespace sheaf::fuzz {
 namespace {
 
 // The field that a byte of a physical file belongs to.
-struct Place {
+struct ByteField {
   std::string field;
   bool is_data = false;
 };
@@ -31,7 +31,7 @@ struct Map {
                                            .first<static_cast<size_t>(format::pointer_size)>(),
                                        header.metadata_order)) {}
 
-  Place place_of(int64_t at) const {
+  ByteField place_of(int64_t at) const {
     const int64_t n = header.ntasks;
     if (at < 36) {
       constexpr const char* words[] = {"magic",      "byte order", "library", "patch",      "version",
@@ -51,29 +51,29 @@ struct Map {
 };
 
 // All information about a multifile that one way of reading returns.
-struct Found {
+struct ReadingResult {
   bool failed = false;
-  Contents contents;
-  bool operator==(const Found& other) const {
+  ReadContents contents;
+  bool operator==(const ReadingResult& other) const {
     return failed == other.failed && contents.ntasks == other.contents.ntasks &&
            contents.tasks == other.contents.tasks;
   }
 };
 
-Found found(const Outcome& outcome) {
+ReadingResult found(const ReadOutcome& outcome) {
   return {outcome.error.has_value() || !outcome.contents.failures.empty(), outcome.contents};
 }
 
 constexpr const char* ways[] = {"serial", "single", "parallel", "mapped"};
 
-std::array<Found, 4> read_every_way(MemoryStore& store, int64_t ntasks) {
+std::array<ReadingResult, 4> read_every_way(MemoryStore& store, int64_t ntasks) {
   const ReadSettings settings{2, 64 << 10};
   return {found(read_serially(store, settings)), found(read_by_task(store, ntasks, settings)),
           found(read_in_parallel(store, ntasks, settings)), found(read_mapped(store, settings))};
 }
 
 // Returns whether exactly one byte of the data of one task differs, and no other value does.
-bool differ_in_one_byte(const Contents& a, const Contents& b) {
+bool differ_in_one_byte(const ReadContents& a, const ReadContents& b) {
   int64_t different = 0;
   if (a.ntasks != b.ntasks || a.tasks.size() != b.tasks.size()) return false;
   for (const auto& [task, old] : a.tasks) {
@@ -85,7 +85,7 @@ bool differ_in_one_byte(const Contents& a, const Contents& b) {
   return different == 1;
 }
 
-struct Tally {
+struct FlipCounts {
   int64_t detected = 0;  // an error in every way of reading
   int64_t partly = 0;    // an error in some ways, no effect in the others
   int64_t no_effect = 0;
@@ -106,8 +106,8 @@ class Flips : public ::testing::Test {
       ntasks = read_serially(store, {}).contents.ntasks;
     }
     const auto before = read_every_way(store, ntasks);
-    for (const Found& f : before) ASSERT_FALSE(f.failed);
-    Tally tally;
+    for (const ReadingResult& f : before) ASSERT_FALSE(f.failed);
+    FlipCounts counts;
     for (const std::string& path : paths) {
       const Bytes contents = store.contents(path);
       const Map map(contents);
@@ -116,7 +116,7 @@ class Flips : public ::testing::Test {
         flipped[static_cast<size_t>(bit / 8)] ^= static_cast<std::byte>(1 << bit % 8);
         store.set_contents(path, flipped);
         try {
-          judge(before, ntasks, map.place_of(bit / 8), unprotected, tally);
+          judge(before, ntasks, map.place_of(bit / 8), unprotected, counts);
         } catch (const Contradiction& c) {
           ADD_FAILURE() << c.what;
         }
@@ -124,11 +124,11 @@ class Flips : public ::testing::Test {
       }
       store.set_contents(path, contents);
     }
-    report(name, tally);
+    report(name, counts);
   }
 
-  void judge(const std::array<Found, 4>& before, int64_t ntasks, const Place& place,
-             const std::set<std::string>& unprotected, Tally& tally) {
+  void judge(const std::array<ReadingResult, 4>& before, int64_t ntasks, const ByteField& place,
+             const std::set<std::string>& unprotected, FlipCounts& counts) {
     const MemoryBound bound(MemoryBound::for_files(4096));
     const auto after = read_every_way(store, ntasks);
     int failed = 0, changed = 0;
@@ -149,16 +149,16 @@ class Flips : public ::testing::Test {
       }
     }
     if (changed > 0) {
-      ++(place.is_data ? tally.in_data : tally.changed[place.field]);
+      ++(place.is_data ? counts.in_data : counts.changed[place.field]);
     } else {
-      ++(failed == 0 ? tally.no_effect : failed == 4 ? tally.detected : tally.partly);
+      ++(failed == 0 ? counts.no_effect : failed == 4 ? counts.detected : counts.partly);
     }
     WorkProgress progress;
     const bool sound = verify(store, "m", true, progress).ok();
     ASSERT_TRUE(!sound || !after[0].failed) << "verify likes what cannot be read";
   }
 
-  void report(const std::string& name, const Tally& t) {
+  void report(const std::string& name, const FlipCounts& t) {
     std::string fields;
     for (const auto& [field, bits] : t.changed) {
       fields += (fields.empty() ? "" : ", ") + field + " " + std::to_string(bits);

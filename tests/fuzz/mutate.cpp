@@ -159,7 +159,7 @@ class Mutation {
 
   PackedFiles& files_;
   std::minstd_rand random_;
-  PackedFile* file_ = nullptr;
+  PackedInputFile* file_ = nullptr;
   format::Header header_;
   format::Pointer pointer_;
 };

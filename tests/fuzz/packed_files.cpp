@@ -23,7 +23,7 @@ Bytes take(std::span<const std::byte>& rest, size_t count) {
 
 }  // namespace
 
-std::byte* PackedFile::find(int64_t offset, int64_t count) {
+std::byte* PackedInputFile::find(int64_t offset, int64_t count) {
   if (offset < 0 || count < 0 || offset > size() - count) return nullptr;
   if (offset + count <= std::ssize(head)) return head.data() + offset;
   if (offset < tail_at || offset - tail_at + count > std::ssize(tail)) return nullptr;
@@ -37,15 +37,15 @@ int64_t PackedFiles::buffer_bytes() const {
 
 int64_t PackedFiles::bytes() const {
   int64_t sum = 0;
-  for (const PackedFile& f : files) sum += std::ssize(f.head) + std::ssize(f.tail);
+  for (const PackedInputFile& f : files) sum += std::ssize(f.head) + std::ssize(f.tail);
   return sum;
 }
 
 bool PackedFiles::holes_hold_metadata(int64_t most) const {
   const int64_t there = 64 * bytes() + most;
-  for (const PackedFile& file : files) {
+  for (const PackedInputFile& file : files) {
     if (file.tail.empty()) continue;
-    PackedFile f = file;
+    PackedInputFile f = file;
     format::Header h;
     try {
       h = format::decode_header(std::span(f.head).first(std::min<size_t>(f.head.size(), format::fixed_size)),
@@ -78,7 +78,7 @@ PackedFiles unpack(std::span<const std::byte> bytes) {
     return packed;
   }
   std::span<const std::byte> rest = table.subspan(table_bytes);
-  for (PackedFile& f : packed.files) {
+  for (PackedInputFile& f : packed.files) {
     f.head = take(rest, load<uint32_t>(table.data(), ByteOrder::little));
     f.tail = take(rest, load<uint32_t>(table.data() + 4, ByteOrder::little));
     f.tail_at = load<int64_t>(table.data() + 8, ByteOrder::little) & (largest_offset - 1);
@@ -95,12 +95,12 @@ Bytes pack(const PackedFiles& packed) {
     sheaf::store<T>(stored, value, ByteOrder::little);
     bytes.insert(bytes.end(), stored, stored + sizeof(T));
   };
-  for (const PackedFile& f : packed.files) {
+  for (const PackedInputFile& f : packed.files) {
     add(static_cast<uint32_t>(f.head.size()));
     add(static_cast<uint32_t>(f.tail.size()));
     add(f.tail_at);
   }
-  for (const PackedFile& f : packed.files) {
+  for (const PackedInputFile& f : packed.files) {
     bytes.insert(bytes.end(), f.head.begin(), f.head.end());
     bytes.insert(bytes.end(), f.tail.begin(), f.tail.end());
   }
@@ -109,7 +109,7 @@ Bytes pack(const PackedFiles& packed) {
 
 void put_files(MemoryStore& store, const PackedFiles& packed) {
   for (size_t k = 0; k < packed.files.size(); ++k) {
-    const PackedFile& f = packed.files[k];
+    const PackedInputFile& f = packed.files[k];
     const std::string name = format::physical_name("m", static_cast<int32_t>(k));
     store.set_contents(name, f.head);
     if (!f.tail.empty()) store.open(name, Access::write)->write_at(f.tail, f.tail_at);
@@ -118,7 +118,7 @@ void put_files(MemoryStore& store, const PackedFiles& packed) {
 
 SpanStore files_to_read(const PackedFiles& packed) {
   std::vector<std::shared_ptr<SpanFile>> all;
-  for (const PackedFile& f : packed.files) {
+  for (const PackedInputFile& f : packed.files) {
     const auto number = static_cast<int32_t>(all.size());
     all.push_back(std::make_shared<SpanFile>(format::physical_name("m", number)));
     all.back()->set(f.head, f.tail, f.tail_at);
@@ -126,7 +126,7 @@ SpanStore files_to_read(const PackedFiles& packed) {
   return SpanStore(std::move(all));
 }
 
-PackedFile with_hole(Bytes contents) {
+PackedInputFile with_hole(Bytes contents) {
   constexpr int64_t behind_header = format::fixed_size;
   int64_t best = 0, length = 0;
   for (int64_t at = behind_header, begin = at; at < std::ssize(contents); ++at) {

@@ -18,7 +18,7 @@ namespace sheaf::fuzz {
 
 using Bytes = std::vector<std::byte>;
 
-struct PackedFile {
+struct PackedInputFile {
   Bytes head;
   Bytes tail;
   int64_t tail_at = 0;  // >= head.size()
@@ -30,7 +30,7 @@ struct PackedFile {
 
 struct PackedFiles {
   uint8_t options = 0;
-  std::vector<PackedFile> files;
+  std::vector<PackedInputFile> files;
 
   int processes() const { return 1 + options % 4; }
   int64_t buffer_bytes() const;                                                 // for the streams
@@ -53,6 +53,6 @@ SpanStore files_to_read(const PackedFiles& files);
 // Packs all files "m", "m.000001", ... of `store`. The longest sequence of zeros of each file becomes its
 // hole.
 PackedFiles take_files(const MemoryStore& store, uint8_t options);
-PackedFile with_hole(Bytes contents);
+PackedInputFile with_hole(Bytes contents);
 
 }  // namespace sheaf::fuzz

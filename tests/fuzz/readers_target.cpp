@@ -12,11 +12,11 @@ void fuzz_readers(std::span<const std::byte> input) {
   SpanStore store = files_to_read(files);
   const ReadSettings settings{files.processes(), files.buffer_bytes()};
 
-  const Outcome serial = read_serially(store, settings);
+  const ReadOutcome serial = read_serially(store, settings);
   const int64_t ntasks = serial.error ? 4 : serial.contents.ntasks;
-  const Outcome single = read_by_task(store, ntasks, settings);
-  const Outcome parallel = read_in_parallel(store, files.option(0) ? 0 : ntasks, settings);
-  const Outcome mapped = read_mapped(store, settings);
+  const ReadOutcome single = read_by_task(store, ntasks, settings);
+  const ReadOutcome parallel = read_in_parallel(store, files.option(0) ? 0 : ntasks, settings);
+  const ReadOutcome mapped = read_mapped(store, settings);
   if (!serial.error) {
     require(single.contents.tasks.size() == serial.contents.tasks.size(),
             "single tasks that the serial reader has");

@@ -12,7 +12,7 @@ namespace sheaf::fuzz {
 
 namespace {
 
-void note_task(Contents& contents, int64_t task, int64_t globalrank,
+void note_task(ReadContents& contents, int64_t task, int64_t globalrank,
                const std::function<TaskContents()>& read) {
   TaskContents found;
   const auto problem = attempt([&] { found = read(); });
@@ -26,9 +26,9 @@ void note_task(Contents& contents, int64_t task, int64_t globalrank,
 
 // Runs `body` on all processes and returns their common outcome. The processes must agree on the outcome of
 // the open. If the open fails, `body` returns the error.
-Outcome on_processes(Store& inner, int processes, const std::function<Outcome(Comm&, Store&)>& body) {
+ReadOutcome on_processes(Store& inner, int processes, const std::function<ReadOutcome(Comm&, Store&)>& body) {
   SharedHandles store(inner);
-  std::vector<Outcome> outcomes(static_cast<size_t>(processes));
+  std::vector<ReadOutcome> outcomes(static_cast<size_t>(processes));
   FiberOptions options;
   options.ranks = processes;
   options.stack_bytes = 128 << 10;
@@ -38,8 +38,8 @@ Outcome on_processes(Store& inner, int processes, const std::function<Outcome(Co
     outcome = processes == 1 ? body(*self_comm(), store) : body(comm, store);
   });
   require(store.open_files() == 0, "all files are closed");
-  Outcome all = outcomes.front();
-  for (Outcome& o : outcomes) {
+  ReadOutcome all = outcomes.front();
+  for (ReadOutcome& o : outcomes) {
     if (o.error.has_value() != all.error.has_value())
       throw Contradiction{std::string("processes disagree about the open: ") +
                           (o.error ? o : all).error->what()};
@@ -87,8 +87,8 @@ TaskContents read_task(ReadStream& stream) {
   return found;
 }
 
-Outcome read_serially(Store& store, const ReadSettings& settings) {
-  Outcome outcome;
+ReadOutcome read_serially(Store& store, const ReadSettings& settings) {
+  ReadOutcome outcome;
   outcome.error = attempt([&] {
     Reader reader(store, "m", mode_of("r", settings));
     outcome.contents.ntasks = reader.ntasks();
@@ -101,8 +101,8 @@ Outcome read_serially(Store& store, const ReadSettings& settings) {
   return outcome;
 }
 
-Outcome read_by_task(Store& store, int64_t ntasks, const ReadSettings& settings) {
-  Outcome outcome;
+ReadOutcome read_by_task(Store& store, int64_t ntasks, const ReadSettings& settings) {
+  ReadOutcome outcome;
   for (int64_t t = 0; t <= std::min(ntasks, max_tasks - 1); ++t) {
     const auto problem = attempt([&] {
       Reader reader(store, "m", t, mode_of("r", settings));
@@ -115,10 +115,10 @@ Outcome read_by_task(Store& store, int64_t ntasks, const ReadSettings& settings)
   return outcome;
 }
 
-Outcome read_in_parallel(Store& store, int64_t ntasks, const ReadSettings& settings) {
+ReadOutcome read_in_parallel(Store& store, int64_t ntasks, const ReadSettings& settings) {
   const int processes = ntasks > 0 && ntasks <= max_tasks ? static_cast<int>(ntasks) : settings.processes;
   return on_processes(store, processes, [&](Comm& comm, Store& shared) {
-    Outcome outcome;
+    ReadOutcome outcome;
     std::optional<Reader> reader;
     outcome.error = attempt([&] { reader.emplace(shared, comm.duplicate(), "m", mode_of("r", settings)); });
     if (!reader) return outcome;
@@ -129,9 +129,9 @@ Outcome read_in_parallel(Store& store, int64_t ntasks, const ReadSettings& setti
   });
 }
 
-Outcome read_mapped(Store& store, const ReadSettings& settings) {
+ReadOutcome read_mapped(Store& store, const ReadSettings& settings) {
   return on_processes(store, settings.processes, [&](Comm& comm, Store& shared) {
-    Outcome outcome;
+    ReadOutcome outcome;
     std::optional<Reader> reader;
     outcome.error = attempt([&] {
       reader.emplace(shared, comm.duplicate(), MappedReadRequest{"m", true}, mode_of("r", settings));
@@ -148,7 +148,7 @@ Outcome read_mapped(Store& store, const ReadSettings& settings) {
   });
 }
 
-void require_same(const Contents& a, const Contents& b, const std::string& way) {
+void require_same(const ReadContents& a, const ReadContents& b, const std::string& way) {
   require(a.ntasks == b.ntasks, way + ": number of tasks");
   for (const auto& [task, contents] : a.tasks) {
     const auto other = b.tasks.find(task);

@@ -24,7 +24,7 @@ struct TaskContents {
   bool operator==(const TaskContents&) const = default;
 };
 
-struct Contents {
+struct ReadContents {
   int64_t ntasks = 0;
   std::map<int64_t, TaskContents> tasks;  // readable ones among those examined
   std::map<int64_t, Code> failures;       // errors of single tasks after a successful open
@@ -36,22 +36,22 @@ struct ReadSettings {
 };
 
 // The contents, or the error of the open.
-struct Outcome {
+struct ReadOutcome {
   std::optional<Error> error;
-  Contents contents;
+  ReadContents contents;
 };
 
 // Each of these functions opens "m" in `store` and reads it in another way.
-Outcome read_serially(Store& store, const ReadSettings& settings);
-Outcome read_by_task(Store& store, int64_t ntasks,
-                     const ReadSettings& settings);  // tasks 0..ntasks, one too many
-Outcome read_in_parallel(Store& store, int64_t ntasks,
-                         const ReadSettings& settings);  // ntasks > 0: number of processes
-Outcome read_mapped(Store& store, const ReadSettings& settings);
+ReadOutcome read_serially(Store& store, const ReadSettings& settings);
+ReadOutcome read_by_task(Store& store, int64_t ntasks,
+                         const ReadSettings& settings);  // tasks 0..ntasks, one too many
+ReadOutcome read_in_parallel(Store& store, int64_t ntasks,
+                             const ReadSettings& settings);  // ntasks > 0: number of processes
+ReadOutcome read_mapped(Store& store, const ReadSettings& settings);
 
 // Throws a Contradiction if a task that is in both `a` and `b` has different contents. The message names
 // `way`.
-void require_same(const Contents& a, const Contents& b, const std::string& way);
+void require_same(const ReadContents& a, const ReadContents& b, const std::string& way);
 
 // Reads a task's stream. `stream` must be at its beginning.
 TaskContents read_task(ReadStream& stream);

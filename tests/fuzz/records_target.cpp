@@ -17,7 +17,7 @@ namespace {
 constexpr size_t head_bytes = 16;
 constexpr size_t max_stream = 2 << 10;
 
-struct Found {
+struct FoundRecord {
   uint64_t key;
   int64_t length;
   int64_t position;
@@ -25,8 +25,8 @@ struct Found {
 
 struct RecordStream {
   Bytes bytes;
-  std::vector<Found> records;  // complete records
-  bool damaged = false;        // there is damage after the records
+  std::vector<FoundRecord> records;  // complete records
+  bool damaged = false;              // there is damage after the records
   ByteOrder order = native_order;
   std::vector<int64_t> sizes;
   int64_t chunk = 1;
@@ -71,7 +71,7 @@ void parse(RecordStream& s) {
   if (s.sizes.empty()) s.sizes.push_back(0);
 }
 
-std::span<const std::byte> value_of(const RecordStream& s, const Found& r) {
+std::span<const std::byte> value_of(const RecordStream& s, const FoundRecord& r) {
   return std::span(s.bytes).subspan(static_cast<size_t>(r.position), static_cast<size_t>(r.length));
 }
 
@@ -99,9 +99,9 @@ void ask(const RecordStream& s, ReadStream& stream, Recipe& recipe) {
   Bytes value;
   for (int questions = recipe.byte() % 8; questions > 0 && !s.records.empty(); --questions) {
     const uint8_t which = recipe.byte();
-    const Found& r = s.records[which % s.records.size()];
+    const FoundRecord& r = s.records[which % s.records.size()];
     const auto before = std::ranges::count(
-        s.records.begin(), s.records.begin() + which % std::ssize(s.records), r.key, &Found::key);
+        s.records.begin(), s.records.begin() + which % std::ssize(s.records), r.key, &FoundRecord::key);
     const int64_t offset = recipe.byte();
     const bool there = index.seek_record(r.key, before, offset);
     require(there == (offset < r.length), "seek to a byte of a record");
@@ -114,7 +114,7 @@ void ask(const RecordStream& s, ReadStream& stream, Recipe& recipe) {
   }
   const auto problem = attempt([&] { index.scan_all(); });
   require(problem.has_value() == s.damaged, "all records are known, or the damage is");
-  for (const Found& r : s.records) {
+  for (const FoundRecord& r : s.records) {
     const auto known = index.statistics(r.key);
     require(known && known->records > 0 && known->bytes >= r.length, "statistics");
   }

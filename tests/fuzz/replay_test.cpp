@@ -21,7 +21,7 @@ Bytes contents_of(const fs::path& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-class Replay : public ::testing::TestWithParam<Target> {
+class FuzzReplay : public ::testing::TestWithParam<FuzzTarget> {
  protected:
   // Runs the target on all inputs in a directory. Returns their number.
   int replay(const fs::path& directory) {
@@ -40,12 +40,12 @@ class Replay : public ::testing::TestWithParam<Target> {
   }
 };
 
-TEST_P(Replay, OfTheCorpus) { EXPECT_GT(replay(fs::path(SHEAF_FUZZ_CORPUS) / GetParam().corpus), 0); }
+TEST_P(FuzzReplay, OfTheCorpus) { EXPECT_GT(replay(fs::path(SHEAF_FUZZ_CORPUS) / GetParam().corpus), 0); }
 
 // Findings are stored below the name of the target that found them.
-TEST_P(Replay, OfWhatWasFound) { replay(fs::path(SHEAF_FUZZ_FINDINGS) / GetParam().name); }
+TEST_P(FuzzReplay, OfWhatWasFound) { replay(fs::path(SHEAF_FUZZ_FINDINGS) / GetParam().name); }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Replay, ::testing::ValuesIn(targets),
+INSTANTIATE_TEST_SUITE_P(Targets, FuzzReplay, ::testing::ValuesIn(targets),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(PackedFiles, AreUnpackedAsTheyWerePacked) {
@@ -70,7 +70,7 @@ TEST(PackedFiles, AreUnpackedAsTheyWerePacked) {
 // Returns a file of 2^62 bytes with two tasks. Nearly all of the file is a hole. The chunks of task 0 are
 // empty, but each of its blocks claims all following bytes, so that its stream would have more than 2^63
 // bytes.
-PackedFile overlapping_exabytes() {
+PackedInputFile overlapping_exabytes() {
   constexpr int64_t blocks = 8;
   constexpr int64_t chunk = int64_t{1} << 59;
   format::Header h;
@@ -84,7 +84,7 @@ PackedFile overlapping_exabytes() {
     const auto bytes = std::as_bytes(std::span(from));
     to.insert(to.end(), bytes.begin(), bytes.end());
   };
-  PackedFile f;
+  PackedInputFile f;
   append(f.head, format::encode(h));
   append(f.head, meta1);
   append(f.head, format::encode(p, native_order));
@@ -98,12 +98,12 @@ TEST(PackedFiles, BlocksThatAddUpToMoreThanANumberHoldsAreDamage) {
   files.files = {overlapping_exabytes()};
   MemoryStore store;
   put_files(store, files);
-  for (const Outcome& outcome : {read_serially(store, {}), read_by_task(store, 2, {}),
-                                 read_in_parallel(store, 2, {}), read_mapped(store, {})}) {
+  for (const ReadOutcome& outcome : {read_serially(store, {}), read_by_task(store, 2, {}),
+                                     read_in_parallel(store, 2, {}), read_mapped(store, {})}) {
     ASSERT_TRUE(outcome.error);
     EXPECT_EQ(outcome.error->code(), Code::damaged) << outcome.error->what();
   }
-  for (const Target& target : targets) EXPECT_NO_THROW(target.run(pack(files))) << target.name;
+  for (const FuzzTarget& target : targets) EXPECT_NO_THROW(target.run(pack(files))) << target.name;
 }
 
 }  // namespace

@@ -13,14 +13,14 @@ namespace {
 using format::footer_size;
 using format::section_entry_size;
 
-bool has_extension(PackedFile& f) {
+bool has_extension(PackedInputFile& f) {
   const std::byte* const at = f.find(format::extension_offset, format::extension_size);
   return at && std::memcmp(at, "\x89Sheaf\r\n", 8) == 0;
 }
 
-Bytes& last_part(PackedFile& f) { return f.tail.empty() ? f.head : f.tail; }
+Bytes& last_part(PackedInputFile& f) { return f.tail.empty() ? f.head : f.tail; }
 
-std::byte* find_footer(PackedFile& f) {
+std::byte* find_footer(PackedInputFile& f) {
   Bytes& end = last_part(f);
   if (end.size() < footer_size) return nullptr;
   std::byte* const footer = end.data() + end.size() - footer_size;
@@ -36,7 +36,7 @@ void put(std::byte* at, T value) {
   store<T>(at, value, ByteOrder::little);
 }
 
-std::optional<uint64_t> hash_of_parts(PackedFile& f,
+std::optional<uint64_t> hash_of_parts(PackedInputFile& f,
                                       std::initializer_list<std::pair<int64_t, int64_t>> parts) {
   format::Hash hash;
   for (const auto& [offset, length] : parts) {
@@ -53,7 +53,7 @@ void put_if(std::byte* at, const std::optional<uint64_t>& hash) {
 
 // Corrects only the hashes of the first group and of the first part of the mapping, because no seed has more
 // tasks.
-void reseal_sections(PackedFile& f, const format::Header& h, const format::Pointer& p,
+void reseal_sections(PackedInputFile& f, const format::Header& h, const format::Pointer& p,
                      std::span<std::byte> table) {
   const int64_t n = h.ntasks;
   if (n > format::group_tasks || p.maxblocks < 0 || p.maxblocks > 1 << 16 || p.varheader < 0 ||
@@ -76,7 +76,8 @@ void reseal_sections(PackedFile& f, const format::Header& h, const format::Point
   }
 }
 
-void reseal_trailer(PackedFile& f, const format::Header& h, const format::Pointer& p, std::byte* footer) {
+void reseal_trailer(PackedInputFile& f, const format::Header& h, const format::Pointer& p,
+                    std::byte* footer) {
   const auto sections = get<uint32_t>(footer + 8);
   const auto bytes = static_cast<size_t>(section_entry_size) * sections;
   if (sections > format::max_sections || last_part(f).size() < bytes + footer_size) return;
@@ -95,7 +96,7 @@ void reseal_trailer(PackedFile& f, const format::Header& h, const format::Pointe
 
 }  // namespace
 
-void reseal(PackedFile& f) {
+void reseal(PackedInputFile& f) {
   std::byte* const fixed = f.find(0, format::fixed_size);
   if (!fixed || !has_extension(f)) return;
   put<uint64_t>(fixed + format::fixed_size - 8, format::hash_of({fixed, format::fixed_size - 8}));
@@ -114,7 +115,7 @@ void reseal(PackedFile& f) {
   reseal_trailer(f, h, p, footer);
 }
 
-void strip(PackedFile& f) {
+void strip(PackedInputFile& f) {
   if (!has_extension(f)) return;
   *f.find(format::extension_offset, 1) = std::byte{};
   std::memcpy(f.find(0, 4), "sion", 4);

@@ -91,9 +91,9 @@ void save_files(const fs::path& directory, const std::string& name, const Memory
 
 // Returns a physical file in which all tables except the block counts are in a hole, so a few bytes claim
 // large tables. If `behind` > 0, the hole also contains a mapping of `behind` bytes.
-fuzz::PackedFile claims(format::Header h, const format::Pointer& p, std::span<const int64_t> counts,
-                        int64_t behind = 0) {
-  fuzz::PackedFile f;
+fuzz::PackedInputFile claims(format::Header h, const format::Pointer& p, std::span<const int64_t> counts,
+                             int64_t behind = 0) {
+  fuzz::PackedInputFile f;
   h.fsblksize = 1;
   h.set_name("m");
   const auto append = [](Bytes& bytes, const auto& from) {
@@ -119,7 +119,7 @@ fuzz::PackedFile claims(format::Header h, const format::Pointer& p, std::span<co
 }
 
 void save_claims(const fs::path& to) {
-  const auto one = [&](const std::string& name, std::vector<fuzz::PackedFile> files) {
+  const auto one = [&](const std::string& name, std::vector<fuzz::PackedInputFile> files) {
     fuzz::PackedFiles packed;
     packed.files = std::move(files);
     save(to / "files" / name, fuzz::pack(packed));

@@ -60,7 +60,7 @@ void decode_a_slot(Recipe recipe, bool made) {
           "a record is encoded as it was decoded");
 }
 
-struct Journal {
+struct FuzzedJournal {
   format::Header header;
   format::Extension extension;
   uint64_t seed;
@@ -68,7 +68,7 @@ struct Journal {
   std::shared_ptr<SpanFile> file = std::make_shared<SpanFile>(format::journal_name("m"));
   SpanStore store{{file}};
 
-  Journal() {
+  FuzzedJournal() {
     header.ntasks = slot_tasks;
     header.fsblksize = 64;
     extension.identity.fill(std::byte{5});
@@ -80,7 +80,7 @@ struct Journal {
   }
 };
 
-void read_a_journal(Journal& journal, Recipe recipe, bool cut) {
+void read_a_journal(FuzzedJournal& journal, Recipe recipe, bool cut) {
   journal.bytes.resize(format::journal_header_size);
   const Slots slots = put_records(recipe.rest(), journal.seed, journal.bytes);
   // Removes zeros at the end of the journal. They are no records, so readers must find the same data without
@@ -111,7 +111,7 @@ void read_a_journal(Journal& journal, Recipe recipe, bool cut) {
 }  // namespace
 
 void fuzz_slots(std::span<const std::byte> input) {
-  static Journal journal;
+  static FuzzedJournal journal;
   Recipe recipe(input);
   const uint8_t kind = recipe.byte();
   const bool sound = kind & 0x80;

@@ -31,12 +31,12 @@ void fuzz_metadata(std::span<const std::byte> input);   // packed files: the met
 void fuzz_readers(std::span<const std::byte> input);    // packed files: every way of reading
 void fuzz_tools(std::span<const std::byte> input);  // packed files: verify, dump, info, split, defrag, append
 
-struct Target {
+struct FuzzTarget {
   const char* name;
   const char* corpus;  // directory below tests/fuzz/corpus
   void (*run)(std::span<const std::byte>);
 };
-inline constexpr Target targets[] = {
+inline constexpr FuzzTarget targets[] = {
     {"header", "header", fuzz_header},
     {"trailer", "trailer", fuzz_trailer},
     {"mapping", "mapping", fuzz_mapping},

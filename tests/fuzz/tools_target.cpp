@@ -60,7 +60,7 @@ void print_everything(const Multifile& m) {
   cli::print_info(m, true);
 }
 
-void split_all(MemoryStore& store, const Multifile& m, const Contents& contents) {
+void split_all(MemoryStore& store, const Multifile& m, const ReadContents& contents) {
   SplitRequest request;
   request.prefix = "task-";
   WorkProgress progress;
@@ -76,7 +76,7 @@ void split_all(MemoryStore& store, const Multifile& m, const Contents& contents)
   }
 }
 
-void defragment(MemoryStore& inner, const Multifile& m, const Contents& contents,
+void defragment(MemoryStore& inner, const Multifile& m, const ReadContents& contents,
                 const ReadSettings& settings, bool sound) {
   // Uses the name that the readers open.
   WorkProgress progress;
@@ -88,7 +88,7 @@ void defragment(MemoryStore& inner, const Multifile& m, const Contents& contents
   MemoryStore store;
   store.set_contents("m", inner.contents("defragmented"));
   require(verify(store, "m", true, progress).ok(), "a defragmented multifile is sound");
-  const Outcome again = read_serially(store, settings);
+  const ReadOutcome again = read_serially(store, settings);
   require(!again.error && again.contents.tasks.size() >= contents.tasks.size(),
           "a defragmented multifile is readable");
   require_same(contents, again.contents, "defragmented");
@@ -96,11 +96,11 @@ void defragment(MemoryStore& inner, const Multifile& m, const Contents& contents
 
 // Appends to the multifile and compares the result with `contents`. `sound` states that the multifile has no
 // errors and that no two tasks share bytes.
-void append(MemoryStore& inner, const PackedFiles& files, const Contents& contents,
+void append(MemoryStore& inner, const PackedFiles& files, const ReadContents& contents,
             const ReadSettings& settings, bool sound) {
   const auto image = [&] {
     std::vector<Bytes> all;
-    if (std::ranges::all_of(files.files, [](const PackedFile& f) { return f.size() < max_data; }))
+    if (std::ranges::all_of(files.files, [](const PackedInputFile& f) { return f.size() < max_data; }))
       for (const std::string& path : inner.paths()) all.push_back(inner.contents(path));
     return all;
   };
@@ -135,7 +135,7 @@ void append(MemoryStore& inner, const PackedFiles& files, const Contents& conten
   require(closed == 0 || closed == settings.processes, "processes agree about the close");
   if (opened == 0) return require(image() == before, "an append that cannot begin changes nothing");
   if (!sound || closed == 0) return;
-  const Outcome again = read_serially(inner, settings);
+  const ReadOutcome again = read_serially(inner, settings);
   require(!again.error, "readable after appending");
   for (const auto& [task, old] : contents.tasks) {
     const auto found = again.contents.tasks.find(task);
@@ -159,7 +159,7 @@ void fuzz_tools(std::span<const std::byte> input) {
   MemoryStore store;
   put_files(store, files);
   const ReadSettings settings{files.processes(), files.buffer_bytes()};
-  const Outcome serial = read_serially(store, settings);
+  const ReadOutcome serial = read_serially(store, settings);
   WorkProgress progress;
 
   std::optional<Multifile> m;

@@ -80,7 +80,7 @@ TEST(Regions, OnlyTheLastChunkOfARunGrows) {
 
 // Without enlarged chunks, all bytes outside of boundary blocks must be in blocks of the shared granularity
 // that have bytes of one run only. The boundary blocks must be minimal.
-TEST(BoundaryMap, PartsBesideEdgesAreWholeUnitsOfOneRun) {
+TEST(BoundaryMap, PartsBesideBoundaryBlocksAreWholeUnitsOfOneRun) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 300; ++i) {
     const std::vector<TaskRun> runs = random_runs(random, true);
@@ -124,7 +124,7 @@ TEST(BoundaryMap, PartsBesideEdgesAreWholeUnitsOfOneRun) {
   }
 }
 
-TEST(BoundaryMap, HeadersAndGapsAreNoEdges) {
+TEST(BoundaryMap, HeadersAndGapsAreNoBoundaryBlocks) {
   EXPECT_FALSE(BoundaryMap().part_at(12345).is_boundary);
   const BoundaryMap map(4096, 8192, 10'000, {{9000, 9100, 0, 7}, {9000, 9100, 0, 7}});
   EXPECT_FALSE(map.part_at(0).is_boundary);

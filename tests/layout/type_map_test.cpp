@@ -13,7 +13,7 @@ namespace sheaf::layout::type_map_test {
 namespace {
 
 // A datatype as the plain list of its bytes.
-struct Model {
+struct TypeMapModel {
   std::vector<int64_t> bytes;
   int64_t lower = 0;
   int64_t upper = 0;
@@ -22,10 +22,10 @@ struct Model {
 
 struct Both {
   TypeMap map;
-  Model model;
+  TypeMapModel model;
 };
 
-void place(Model& to, const Model& type, int64_t count, int64_t at, bool& first) {
+void place(TypeMapModel& to, const TypeMapModel& type, int64_t count, int64_t at, bool& first) {
   for (int64_t i = 0; i < count; ++i) {
     const int64_t shift = at + i * type.extent();
     for (const int64_t byte : type.bytes) to.bytes.push_back(byte + shift);
@@ -44,9 +44,9 @@ std::vector<int64_t> visited(const TypeMap& map, int64_t base, int64_t from, int
   return bytes;
 }
 
-class Types {
+class RandomTypes {
  public:
-  explicit Types(uint32_t seed) : random_(seed) {}
+  explicit RandomTypes(uint32_t seed) : random_(seed) {}
 
   int64_t number(int64_t from, int64_t to) {
     return std::uniform_int_distribution<int64_t>(from, to)(random_);
@@ -201,7 +201,7 @@ class Types {
   std::mt19937 random_;
 };
 
-std::vector<int64_t> repeated(const Model& model, int64_t instances) {
+std::vector<int64_t> repeated(const TypeMapModel& model, int64_t instances) {
   std::vector<int64_t> all;
   for (int64_t i = 0; i < instances; ++i)
     for (const int64_t byte : model.bytes) all.push_back(byte + i * model.extent());
@@ -211,7 +211,7 @@ std::vector<int64_t> repeated(const Model& model, int64_t instances) {
 TEST(TypeMap, CoversTheBytesOfTheDatatype) {
   for (uint32_t seed = 0; seed < 6000; ++seed) {
     SCOPED_TRACE(seed);
-    Types types(seed);
+    RandomTypes types(seed);
     const auto [map, model] = types.any(static_cast<int>(types.number(0, 4)), false);
     ASSERT_EQ(map.size(), std::ssize(model.bytes));
     ASSERT_EQ(map.lower_bound(), model.lower);
@@ -234,7 +234,7 @@ TEST(TypeMap, KnowsWhetherItNeverGoesBack) {
   int ordered = 0, overlapping = 0, interleaved = 0;
   for (uint32_t seed = 0; seed < 6000; ++seed) {
     SCOPED_TRACE(seed);
-    Types types(seed);
+    RandomTypes types(seed);
     const auto [map, model] = types.any(static_cast<int>(types.number(0, 3)), types.number(0, 3) != 0);
     const auto all = repeated(model, 3);
     const bool rises = std::ranges::adjacent_find(all, std::greater_equal<int64_t>()) == all.end() &&

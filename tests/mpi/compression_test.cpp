@@ -15,7 +15,7 @@ constexpr const char* ways[] = {"wb,compress=zstd,frame=1k", "wb,compress=lz4,sh
 void streams_in_one_file_and_in_several() {
   for (const char* way : ways)
     for (const int files : {1, size}) {
-      Open open;
+      ParallelOpenCall open;
       open.mode = way;
       open.files = files;
       write_all(open);
@@ -28,7 +28,7 @@ void collective_calls() {
     for (const int64_t bytes : {40, 5000, 200000}) {
       const std::string mode = std::string(way) + ",collective,collsize=2";
       const auto data = content(me, 0, 5 * bytes);
-      Open open;
+      ParallelOpenCall open;
       open.mode = mode.c_str();
       open.chunk = 2 * bytes;
       int sid = open();
@@ -38,7 +38,7 @@ void collective_calls() {
                     static_cast<size_t>(bytes),
                 "coll_fwrite");
       sheaf::test::close(sid);
-      Open reading;
+      ParallelOpenCall reading;
       reading.mode = "rb,collective";
       sid = reading();
       require(sid >= 0, "open for collective reading");
@@ -52,7 +52,7 @@ void collective_calls() {
 
 void a_program_that_uses_its_stream() {
   FILE* stream = nullptr;
-  Open open;
+  ParallelOpenCall open;
   open.mode = ways[0];
   open.fileptr = &stream;
   int sid = open();
@@ -62,7 +62,7 @@ void a_program_that_uses_its_stream() {
   require(std::fwrite(&data[300], 1, 500, stream) == 500, "fwrite of the program");
   require(sion_fwrite(&data[800], 1, 200, sid) == 200, "fwrite of the library again");
   sheaf::test::close(sid);
-  Open reading;
+  ParallelOpenCall reading;
   reading.mode = "rb";
   reading.fileptr = &stream;
   sid = reading();
@@ -74,19 +74,19 @@ void a_program_that_uses_its_stream() {
 }
 
 void appending() {
-  Open open;
+  ParallelOpenCall open;
   open.mode = ways[1];
   const auto data = content(me, 0, 3000);
   int sid = open();
   require(sion_fwrite(data.data(), 1, 1700, sid) == 1700, "first part");
   sheaf::test::close(sid);
-  Open more;
+  ParallelOpenCall more;
   more.mode = "ab,append";
   sid = more();
   require(sid >= 0, "open to append");
   require(sion_fwrite(&data[1700], 1, 1300, sid) == 1300, "second part");
   sheaf::test::close(sid);
-  Open reading;
+  ParallelOpenCall reading;
   reading.mode = "rb";
   sid = reading();
   std::vector<std::byte> found(3001);
@@ -104,7 +104,7 @@ void appending() {
 
 // Flips a bit in the head of the first frame of the last task's stream.
 void damage() {
-  Open open;
+  ParallelOpenCall open;
   open.mode = "wb,compress=zstd,frame=1k,checksums=off";
   open.chunk = 4096;
   open.block = 4096;
@@ -120,7 +120,7 @@ void damage() {
     file.put('\x7f');
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  Open reading;
+  ParallelOpenCall reading;
   reading.mode = "rb";
   const int read = reading();
   require(read >= 0, "the index tells where the frames are");

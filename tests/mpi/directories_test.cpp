@@ -15,8 +15,8 @@ constexpr sion_int64 bytes = 3000;
 
 // The directory in which the multifiles are opened, and this task's own directory, which has files with all
 // names that the library uses.
-struct Places : TwoDirectories {
-  Places() : TwoDirectories(path("")) {
+struct PlantedDirectories : TwoDirectories {
+  PlantedDirectories() : TwoDirectories(path("")) {
     MPI_Barrier(MPI_COMM_WORLD);
     own = directory + "/own" + std::to_string(me);
     std::filesystem::create_directories(own);
@@ -49,7 +49,7 @@ struct Places : TwoDirectories {
 };
 
 int open_a(const char* mode, int files) {
-  Open open;
+  ParallelOpenCall open;
   open.file = "a";
   open.mode = mode;
   open.files = files;
@@ -75,7 +75,7 @@ void expect_content(int sid, bool together = false) {
 }
 
 void writing_and_reading() {
-  const Places places;
+  const PlantedDirectories places;
   const bool sets = size > 1;
   for (const std::string mode :
        {"wb", "wb,durable", "wb,atomic", "wb,journal=off", "wb,iotasks=1", "wb,compress=lz4",
@@ -111,7 +111,7 @@ void writing_and_reading() {
 }
 
 void streams_of_programs_and_duplicates() {
-  const Places places;
+  const PlantedDirectories places;
   for (const std::string mode : {"wb", "wb,collective,collsize=2"}) {
     places.go_here();
     const int sid = open_a(mode.c_str(), 1);
@@ -144,7 +144,7 @@ void streams_of_programs_and_duplicates() {
 }
 
 void appending() {
-  const Places places;
+  const PlantedDirectories places;
   places.go_here();
   int sid = open_a("wb", 1);
   put(sid, 0, 500);
@@ -166,7 +166,7 @@ void appending() {
 }
 
 void mapped() {
-  const Places places;
+  const PlantedDirectories places;
   const auto open = [](const char* mode, FILE** stream) {
     int files = 1;
     int count = 1;
@@ -210,11 +210,11 @@ void mapped() {
 // The close makes buddy copies. An open must read a copy if the file is lost.
 void buddies() {
   if (size < 2) return;
-  const Places places;
+  const PlantedDirectories places;
   MPI_Comm half;
   MPI_Comm_split(MPI_COMM_WORLD, me < size / 2, me, &half);
   const auto open = [&](const char* mode) {
-    Open call;
+    ParallelOpenCall call;
     call.file = "a";
     call.mode = mode;
     call.files = -1;

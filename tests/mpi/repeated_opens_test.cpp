@@ -23,7 +23,7 @@ void require_none_made(const char* what, Use open_and_close) {
 }
 
 void multifile(const std::string& file, const char* mode, int files) {
-  Open open;
+  ParallelOpenCall open;
   open.file = file;
   open.mode = mode;
   open.files = files;

@@ -15,7 +15,7 @@ constexpr int many = 11;
 std::string numbered(int i) { return path("a") + std::to_string(i); }
 
 int open_one(const std::string& file, const char* mode, MPI_Comm comm, sion_int64 chunk = 100) {
-  Open open;
+  ParallelOpenCall open;
   open.file = file;
   open.mode = mode;
   open.global = comm;
@@ -137,7 +137,7 @@ void communicators_beside_each_other() {
   int rank = -1;
   MPI_Comm_rank(half, &rank);
   for (int round = 0; round < 10; ++round) {
-    Open of_half;
+    ParallelOpenCall of_half;
     of_half.file = path(me % 2 ? "odd" : "even");
     of_half.global = half;
     const int one = of_half();
@@ -156,7 +156,7 @@ void a_bad_topology_is_an_error_on_all() {
   for (const int bad : {0, size}) {  // on rank 0, which determines the result, or on all ranks
     if (bad == size || me == bad) setenv("SHEAF_TOPOLOGY", "node=many", 1);
     for (const char* mode : {"wb,files=node", "wb,files=auto"}) {
-      Open open;
+      ParallelOpenCall open;
       open.mode = mode;
       require(open() == -1 && std::strstr(sheaf_last_error(), "SHEAF_TOPOLOGY"), "a bad SHEAF_TOPOLOGY");
       require(!exists(open.file), "no file");
@@ -164,7 +164,7 @@ void a_bad_topology_is_an_error_on_all() {
     unsetenv("SHEAF_TOPOLOGY");
   }
   if (me != 0) setenv("SHEAF_TOPOLOGY", "node=many", 1);
-  Open open;
+  ParallelOpenCall open;
   open.mode = "wb,files=node";
   write_all(open);
   unsetenv("SHEAF_TOPOLOGY");

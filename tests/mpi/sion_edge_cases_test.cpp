@@ -11,7 +11,7 @@ void a_local_communicator_beyond_the_global_one() {
     MPI_Comm part;
     MPI_Comm_split(MPI_COMM_WORLD, me == outside, 0, &part);
     if (me != outside) {
-      Open open;
+      ParallelOpenCall open;
       open.files = 0;
       open.global = part;
       open.local = MPI_COMM_WORLD;
@@ -27,7 +27,7 @@ void local_communicators_that_overlap() {
   MPI_Comm_split(MPI_COMM_WORLD, me / 2, 0, &even);
   MPI_Comm_split(MPI_COMM_WORLD, (me + 1) / 2, 0, &odd);
   for (const int other : {0, 1, size - 1}) {
-    Open open;
+    ParallelOpenCall open;
     open.files = 0;
     open.local = me == other ? odd : even;
     MPI_Group mine, same;
@@ -50,7 +50,7 @@ void local_communicators_that_overlap() {
 void chunk_sizes_that_are_all_0() {
   for (const int files : {1, size}) {
     for (const int block : {0, -1, 64}) {
-      Open open;
+      ParallelOpenCall open;
       open.files = files;
       open.chunk = 0;
       open.block = block;
@@ -60,7 +60,7 @@ void chunk_sizes_that_are_all_0() {
       require(sion_ensure_free_space(sid, 1) == 0 && sion_ensure_free_space(sid, 0) == 1, "no space");
       require(sion_fwrite("x", 1, 0, sid) == 0 && sion_get_bytes_written(sid) == 0, "nothing is written");
       close(sid);
-      Open again;
+      ParallelOpenCall again;
       again.mode = "rb";
       sid = again();
       char byte;
@@ -71,7 +71,7 @@ void chunk_sizes_that_are_all_0() {
   }
 }
 
-struct Mapped {
+struct MappedMultifile {
   std::string file = path("mapped");
   int files = 1;
   int block = 64;
@@ -79,7 +79,7 @@ struct Mapped {
   std::vector<sion_int64> chunks;
 
   // Gives each process two tasks. Each file has consecutive tasks.
-  explicit Mapped(int nfiles, sion_int64 chunk) : files(nfiles) {
+  explicit MappedMultifile(int nfiles, sion_int64 chunk) : files(nfiles) {
     const int each = 2 * size / files;
     for (int t = 2 * me; t < 2 * me + 2; ++t) {
       const int number = std::min(t / each, files - 1);
@@ -100,7 +100,7 @@ struct Mapped {
 
 void mapped_chunk_sizes_that_are_all_0() {
   for (const int block : {0, -1, 64}) {
-    Mapped m(std::min(size, 2), 0);
+    MappedMultifile m(std::min(size, 2), 0);
     m.block = block;
     int sid = m.open("wb");
     require(sid >= 0 && m.block > 0, "mapped open with nothing but empty chunks");
@@ -132,14 +132,14 @@ void check_many(int sid, int task, int blocks) {
 void many_blocks_of_the_last_task() {
   const auto blocks_of = [](int task) { return task == size - 1 ? many : task % 3; };
   for (const int files : {1, size}) {
-    Open open;
+    ParallelOpenCall open;
     open.files = files;
     open.chunk = open.block = 1;
     int sid = open();
     const auto data = content(me, 0, blocks_of(me));
     for (const std::byte& byte : data) require(sion_fwrite(&byte, 1, 1, sid) == 1, "a byte per chunk");
     close(sid);
-    Open again;
+    ParallelOpenCall again;
     again.mode = "rb";
     sid = again();
     check_many(sid, me, blocks_of(me));
@@ -157,7 +157,7 @@ void many_blocks_of_the_last_task() {
 void many_blocks_of_a_mapped_task() {
   const auto blocks_of = [](int task) { return task == 2 * size - 1 ? many : task % 3; };
   for (const int files : {1, size}) {
-    Mapped m(files, 1);
+    MappedMultifile m(files, 1);
     m.block = 1;
     int sid = m.open("wb");
     for (const int t : m.ranks) {
@@ -191,7 +191,7 @@ void names_up_to_the_limit() {
   for (const size_t length : {1015u, 1016u, 1017u, 1023u, 1024u})
     for (const int files : {1, size}) {
       if (files == 1 && size > 1 && length < 1023) continue;
-      Open open;
+      ParallelOpenCall open;
       open.file = path_of_length(length);
       open.files = files;
       const bool fits = length <= (files == 1 ? 1023u : 1016u);
@@ -201,7 +201,7 @@ void names_up_to_the_limit() {
       write_stream(sid, me);
       close(sid);
       read_back(open.file);
-      Mapped m(1, 100);
+      MappedMultifile m(1, 100);
       m.file = open.file;
       const int mapped = m.open("wb");
       require(mapped >= 0 && sion_parclose_mapped_mpi(mapped) == 1, "mapped");
@@ -212,7 +212,7 @@ void a_file_that_one_task_cannot_read() {
   for (const bool directory_instead : {false, true})
     for (const int files : {size, (size + 1) / 2}) {
       fresh_directory();
-      Open set;
+      ParallelOpenCall set;
       set.files = files;
       write_all(set);
       MPI_Barrier(MPI_COMM_WORLD);
@@ -222,10 +222,10 @@ void a_file_that_one_task_cannot_read() {
         if (directory_instead) std::filesystem::create_directory(lost);
       }
       MPI_Barrier(MPI_COMM_WORLD);
-      Open again;
+      ParallelOpenCall again;
       again.mode = "rb";
       require(again() == -1, "a file that the last task cannot read");
-      Mapped m(files, 100);
+      MappedMultifile m(files, 100);
       m.file = set.file;
       m.ranks = {me};
       require(m.open("rb") == -1, "mapped, every process its own task");
@@ -241,7 +241,7 @@ void a_file_that_one_task_cannot_read() {
 
 void empty_records_at_the_end() {
   for (const sion_int64 chunk : {16, 24, 40, 1000}) {
-    Open open;
+    ParallelOpenCall open;
     open.mode = "wb,keyval";
     open.block = 8;
     open.chunk = chunk;

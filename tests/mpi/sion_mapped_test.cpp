@@ -43,7 +43,7 @@ int place_lrank(int task) {
 sion_int64 length_of(int task) { return 40 + 61 * task; }
 
 // The arguments of an open call.
-struct Open {
+struct MappedOpenCall {
   std::string file = directory + "/m";
   const char* mode = "wb";
   int nfiles = files;
@@ -56,10 +56,10 @@ struct Open {
   FILE* stream = nullptr;
   bool wants_stream = false;
 
-  Open() = default;
-  Open(const Open&) = delete;
-  Open& operator=(const Open&) = delete;
-  ~Open() {
+  MappedOpenCall() = default;
+  MappedOpenCall(const MappedOpenCall&) = delete;
+  MappedOpenCall& operator=(const MappedOpenCall&) = delete;
+  ~MappedOpenCall() {
     std::free(ranks);
     std::free(chunks);
     std::free(numbers);
@@ -87,7 +87,7 @@ void close(int sid) { require(sion_parclose_mapped_mpi(sid) == 1, "parclose"); }
 
 // Every process writes the tasks t with t % size == me. It writes a piece of each of its tasks in turn.
 void write_all(const char* mode, bool with_stream) {
-  Open open;
+  MappedOpenCall open;
   open.mode = mode;
   open.wants_stream = with_stream;
   for (int t = tasks; t-- > 0;)
@@ -145,7 +145,7 @@ void check_task(int sid, int task, bool with_stream) {
 }
 
 void read_automatically(const char* mode, bool with_stream) {
-  Open open;
+  MappedOpenCall open;
   open.mode = mode;
   open.count = -1;
   open.nfiles = -5;
@@ -177,7 +177,7 @@ void read_automatically(const char* mode, bool with_stream) {
 }
 
 void read_lists() {
-  Open open;
+  MappedOpenCall open;
   open.mode = "rb";
   for (int k = 0; k < me % 4; ++k) open.add((3 * me + 2 * k) % tasks);  // overlapping; none on process 0
   const int sid = open();
@@ -214,7 +214,7 @@ void write_and_read() {
 void bad_arguments_on_one_rank() {
   const int last = size - 1;
   for (int what = 0; what < 9; ++what) {
-    Open open;
+    MappedOpenCall open;
     open.nfiles = files;
     for (int t = 0; t < tasks; ++t)
       if (t % size == me) open.add(t);
@@ -235,7 +235,7 @@ void bad_arguments_on_one_rank() {
     if (sid >= 0) close(sid);
     if (open.count < 0) open.count = 0;
   }
-  Open null;
+  MappedOpenCall null;
   require(sion_paropen_mapped_mpi(null.file.data(), "wb", nullptr, MPI_COMM_WORLD, &null.count, &null.ranks,
                                   &null.chunks, &null.numbers, &null.lranks, &null.block, nullptr) == -1,
           "numFiles NULL");
@@ -243,7 +243,7 @@ void bad_arguments_on_one_rank() {
 }
 
 void the_other_closes_refuse() {
-  Open open;
+  MappedOpenCall open;
   open.mode = "rb";
   open.count = -1;
   const int sid = open();
@@ -256,7 +256,7 @@ void the_other_closes_refuse() {
 void duplicates() {
   files = 3;
   write_all("wb", false);
-  Open open;
+  MappedOpenCall open;
   open.mode = "rb";
   open.count = -1;
   const int sid = open();
@@ -341,7 +341,7 @@ void append() {
     require(sion_parclose_mpi(sid) == 1, "close");
     done += 50;
   }
-  Open open;
+  MappedOpenCall open;
   open.file = plain;
   open.mode = "append";
   open.nfiles = -1;

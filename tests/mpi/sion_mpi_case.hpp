@@ -34,7 +34,7 @@ inline void require(bool holds, const std::string& what) {
 inline std::string path(const char* name) { return directory + "/" + name; }
 
 // The arguments of an open call, with common defaults.
-struct Open {
+struct ParallelOpenCall {
   std::string file = path("a");
   const char* mode = "wb";
   int files = 1;
@@ -47,9 +47,9 @@ struct Open {
   FILE** fileptr = nullptr;
   char** newname = nullptr;
 
-  Open() = default;
-  Open(const Open&) = delete;
-  Open& operator=(const Open&) = delete;
+  ParallelOpenCall() = default;
+  ParallelOpenCall(const ParallelOpenCall&) = delete;
+  ParallelOpenCall& operator=(const ParallelOpenCall&) = delete;
   int operator()() {
     return sion_paropen_mpi(file.c_str(), mode, &files, global, local_given, &chunk, &block, &rank, fileptr,
                             newname);
@@ -77,7 +77,7 @@ inline void close(int sid) { require(sion_parclose_mpi(sid) == 1, "parclose"); }
 
 // Reads the multifile in parallel. Returns the number of files.
 inline int read_back(const std::string& file, const char* mode = "rb") {
-  Open open;
+  ParallelOpenCall open;
   open.file = file;
   open.mode = mode;
   open.chunk = -5;
@@ -89,7 +89,7 @@ inline int read_back(const std::string& file, const char* mode = "rb") {
   return open.files;
 }
 
-inline void write_all(Open& open) {
+inline void write_all(ParallelOpenCall& open) {
   const int sid = open();
   require(sid >= 0, "open for writing");
   require(open.rank == me, "global rank");
@@ -113,13 +113,13 @@ inline void fresh_directory() {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-struct Named {
+struct NamedTest {
   const char* name;
   void (*test)();
 };
 
 // Runs all tests, each in an empty directory. Returns the exit code of main().
-inline int run_all(int argc, char** argv, std::initializer_list<Named> tests) {
+inline int run_all(int argc, char** argv, std::initializer_list<NamedTest> tests) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -128,7 +128,7 @@ inline int run_all(int argc, char** argv, std::initializer_list<Named> tests) {
   MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
   directory = name;
   sheaf_print_errors(0);
-  for (const Named& t : tests) {
+  for (const NamedTest& t : tests) {
     doing = t.name;
     fresh_directory();
     t.test();

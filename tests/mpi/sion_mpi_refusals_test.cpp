@@ -12,7 +12,8 @@ namespace {
 
 // Opens a file with arguments that `change` makes invalid on one rank. All ranks must get -1, the old file
 // must keep its bytes, and no other file may appear.
-void refused(const char* what, const std::function<void(Open&)>& change, const char* mode = "wb") {
+void refused(const char* what, const std::function<void(ParallelOpenCall&)>& change,
+             const char* mode = "wb") {
   for (const int bad : {0, size - 1}) {
     fresh_directory();
     if (me == 0) {
@@ -23,7 +24,7 @@ void refused(const char* what, const std::function<void(Open&)>& change, const c
     MPI_Barrier(MPI_COMM_WORLD);
     FILE* fp = stderr;
     char* name = nullptr;
-    Open open;
+    ParallelOpenCall open;
     open.mode = mode;
     open.fileptr = &fp;
     open.newname = &name;
@@ -46,19 +47,19 @@ void refused(const char* what, const std::function<void(Open&)>& change, const c
 
 void bad_arguments_on_one_rank() {
   static const char* no_name = nullptr;
-  refused("no lComm", [](Open& o) { o.local_given = nullptr; });
-  refused("negative chunk", [](Open& o) { o.chunk = -1; });
-  refused("huge chunk", [](Open& o) { o.chunk = LLONG_MAX; });
-  refused("no direction", [](Open& o) { o.mode = "posix"; });
-  refused("no mode", [](Open& o) { o.mode = no_name; });
-  refused("impossible word", [](Open& o) { o.mode = "wb,keyval=hash"; });
-  refused("too many files", [](Open& o) { o.files = size + 1; });
+  refused("no lComm", [](ParallelOpenCall& o) { o.local_given = nullptr; });
+  refused("negative chunk", [](ParallelOpenCall& o) { o.chunk = -1; });
+  refused("huge chunk", [](ParallelOpenCall& o) { o.chunk = LLONG_MAX; });
+  refused("no direction", [](ParallelOpenCall& o) { o.mode = "posix"; });
+  refused("no mode", [](ParallelOpenCall& o) { o.mode = no_name; });
+  refused("impossible word", [](ParallelOpenCall& o) { o.mode = "wb,keyval=hash"; });
+  refused("too many files", [](ParallelOpenCall& o) { o.files = size + 1; });
   if (size == 1) return;
-  refused("another name", [](Open& o) { o.file = path("b"); });
-  refused("another mode", [](Open& o) { o.mode = "wb,posix"; });
-  refused("reading", [](Open& o) { o.mode = "rb"; });
-  refused("another number of files", [](Open& o) { o.files = 2; });
-  refused("another block size", [](Open& o) { o.block = 128; });
+  refused("another name", [](ParallelOpenCall& o) { o.file = path("b"); });
+  refused("another mode", [](ParallelOpenCall& o) { o.mode = "wb,posix"; });
+  refused("reading", [](ParallelOpenCall& o) { o.mode = "rb"; });
+  refused("another number of files", [](ParallelOpenCall& o) { o.files = 2; });
+  refused("another block size", [](ParallelOpenCall& o) { o.block = 128; });
 }
 
 void null_pointers_on_one_rank() {
@@ -81,7 +82,7 @@ void null_pointers_on_one_rank() {
 void a_local_communicator_on_some_ranks_only() {
   if (size == 1) return;
   fresh_directory();
-  Open open;
+  ParallelOpenCall open;
   open.files = -1;
   if (me != size - 1) open.local = MPI_COMM_WORLD;
   require(open() == -1 && !exists(open.file), "MPI_COMM_NULL on one rank only");
@@ -89,17 +90,17 @@ void a_local_communicator_on_some_ranks_only() {
 
 void bad_files() {
   fresh_directory();
-  Open missing;
+  ParallelOpenCall missing;
   missing.mode = "rb";
   require(missing() == -1, "missing file");
-  Open below;
+  ParallelOpenCall below;
   below.file = path("no/such/directory");
   require(below() == -1, "missing directory");
-  Open place;
+  ParallelOpenCall place;
   place.file = directory;
   require(place() == -1, "a directory");
   // No process has the other end of the pipe open, so an ordinary open would wait.
-  Open pipe;
+  ParallelOpenCall pipe;
   pipe.file = path("pipe");
   if (me == 0) require(mkfifo(pipe.file.c_str(), 0666) == 0, "mkfifo");
   MPI_Barrier(MPI_COMM_WORLD);
@@ -107,7 +108,7 @@ void bad_files() {
     pipe.mode = mode;
     require(pipe() == -1, std::string("a pipe: ") + mode);
   }
-  Open set;
+  ParallelOpenCall set;
   set.files = size;
   write_all(set);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -115,19 +116,19 @@ void bad_files() {
   MPI_Barrier(MPI_COMM_WORLD);
   set.mode = "rb";
   require(set() == -1, "missing physical file");
-  Open other;
+  ParallelOpenCall other;
   if (size > 1) {
     other.global = MPI_COMM_SELF;
     if (me == 0) write_all(other);
     MPI_Barrier(MPI_COMM_WORLD);
-    Open wrong;
+    ParallelOpenCall wrong;
     wrong.mode = "rb";
     require(wrong() == -1, "another number of tasks");
   }
-  Open unclosed;
+  ParallelOpenCall unclosed;
   unclosed.mode = "wb,journal=off";
   const int sid = unclosed();
-  Open early;
+  ParallelOpenCall early;
   early.mode = "rb";
   require(early() == -1, "unclosed");
   close(sid);

@@ -8,7 +8,7 @@ void any_number_of_files() {
   for (int files = 1; files <= size; ++files)
     for (const char* mode : {"wb", "wb,posix", "wb,buffer=0", "wb,durable"}) {
       char* name = nullptr;
-      Open open;
+      ParallelOpenCall open;
       open.files = files;
       open.mode = mode;
       open.newname = &name;
@@ -23,7 +23,7 @@ void any_number_of_files() {
 
 void groups_in_reversed_order() {
   for (const int groups : {1, 2, 3}) {
-    Open open;
+    ParallelOpenCall open;
     open.files = -groups % 2;  // 0 or -1: both mean "by groups"
     MPI_Comm_split(MPI_COMM_WORLD, me % groups, -me, &open.local);
     write_all(open);
@@ -45,7 +45,7 @@ void groups_in_reversed_order() {
 }
 
 void no_local_communicator_is_one_group() {
-  Open open;
+  ParallelOpenCall open;
   open.files = -1;
   write_all(open);
   require(open.files == 1 && read_back(open.file) == 1, "one file");
@@ -78,7 +78,7 @@ void the_deprecated_forms() {
 
 void streams_of_the_program() {
   FILE* fp = nullptr;
-  Open open;
+  ParallelOpenCall open;
   open.fileptr = &fp;
   open.chunk = 1000;
   int sid = open();
@@ -92,7 +92,7 @@ void streams_of_the_program() {
   require(sion_is_serial_opened(sid) == 0, "parallel handle");
   require(sion_close(sid) == 0, "sion_close refuses a parallel handle");
   close(sid);
-  Open again;
+  ParallelOpenCall again;
   again.mode = "rb";
   again.fileptr = &fp;
   sid = again();
@@ -105,18 +105,18 @@ void streams_of_the_program() {
 
 void words_that_choose_the_files() {
   setenv("SHEAF_TOPOLOGY", "node=2", 1);
-  Open node;
+  ParallelOpenCall node;
   node.mode = "wb,files=node";
   write_all(node);
   require(node.files == (size + 1) / 2, "files=node");
   read_back(node.file);
-  Open fixed;
+  ParallelOpenCall fixed;
   fixed.mode = "wb,files=1";
   fixed.files = size;
   write_all(fixed);
   require(fixed.files == 1, "files=1 instead of the argument");
   read_back(fixed.file);
-  Open automatic;
+  ParallelOpenCall automatic;
   automatic.mode = "wb,files=auto";
   write_all(automatic);
   require(automatic.files >= 1 && automatic.files <= size, "files=auto");
@@ -128,7 +128,7 @@ void flags_of_the_environment_count_on_rank_0() {
   if (me == 0) setenv("SHEAF_FLAGS", "files=1,posix", 1);
   if (me != 0) setenv("SHEAF_FLAGS", "files=99", 1);
   FILE* fp = stderr;
-  Open open;
+  ParallelOpenCall open;
   open.files = size;
   open.fileptr = &fp;
   const int sid = open();
@@ -140,7 +140,7 @@ void flags_of_the_environment_count_on_rank_0() {
 }
 
 void new_chunk_sizes() {
-  Open open;
+  ParallelOpenCall open;
   open.files = (size + 1) / 2;
   int sid = open();
   require(sion_parreinit_mpi(sid, 500 + me) == 1, "reinit");
@@ -148,7 +148,7 @@ void new_chunk_sizes() {
   require(sion_parreinit_mpi(sid, 10) == 0, "reinit after a write");
   close(sid);
   require(sion_parreinit_mpi(sid, 10) == -1 && sion_parreinit_mpi(-1, 10) == -1, "reinit of nothing");
-  Open again;
+  ParallelOpenCall again;
   again.mode = "rb";
   sid = again();
   require(again.chunk == (500 + me + 63) / 64 * 64, "new chunk size");
@@ -158,7 +158,7 @@ void new_chunk_sizes() {
 }
 
 void communicators_that_the_program_frees() {
-  Open open;
+  ParallelOpenCall open;
   open.files = 0;
   MPI_Comm_dup(MPI_COMM_WORLD, &open.global);
   MPI_Comm_split(MPI_COMM_WORLD, me / 2, 0, &open.local);
@@ -173,7 +173,7 @@ void communicators_that_the_program_frees() {
 void part_of_the_world() {
   MPI_Comm half;
   MPI_Comm_split(MPI_COMM_WORLD, me % 2, -me, &half);
-  Open open;
+  ParallelOpenCall open;
   open.file = path(me % 2 ? "odd" : "even");
   open.global = half;
   int sid = open();
@@ -182,7 +182,7 @@ void part_of_the_world() {
   require(sid >= 0 && open.rank == rank, "open in half of the world");
   write_stream(sid, rank);
   close(sid);
-  Open again;
+  ParallelOpenCall again;
   again.file = open.file;
   again.mode = "rb";
   again.global = half;
@@ -195,7 +195,7 @@ void part_of_the_world() {
 void transactions() {
   for (const char* step : {"1", "2", "100", "x"}) {
     setenv("SION_SERBLOCKSIZE", step, 1);
-    Open open;
+    ParallelOpenCall open;
     open.files = size;
     const int sid = open();
     require(sion_startof_transaction_mpi(sid) == 1, "start");
@@ -209,7 +209,7 @@ void transactions() {
 }
 
 void file_check() {
-  Open open;
+  ParallelOpenCall open;
   write_all(open);
   auto* args = sion_file_check_par_args_init_mpi("rb", MPI_COMM_WORLD, 1, MPI_COMM_WORLD);
   require(args != nullptr, "arguments");

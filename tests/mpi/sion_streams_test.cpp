@@ -15,7 +15,7 @@ std::string lines(int task, int count) {
 
 // Returns the contents of each task's stream, read with the library.
 std::string found_in(const char* mode = "rb") {
-  Open reading;
+  ParallelOpenCall reading;
   reading.mode = mode;
   const int sid = reading();
   require(sid >= 0, "open for reading");
@@ -31,7 +31,7 @@ void streams_through_the_library() {
         "wb,fileptr=stream,durable,checksums=off"})
     for (const int files : {1, size}) {
       const std::string text = lines(me, 200);
-      Open open;
+      ParallelOpenCall open;
       FILE* stream = nullptr;
       open.mode = way;
       open.files = files;
@@ -49,7 +49,7 @@ void streams_through_the_library() {
       sheaf::test::close(sid);
       require(found_in() == text, "what was printed");
 
-      Open reading;
+      ParallelOpenCall reading;
       reading.mode = "rb,fileptr=stream";
       reading.fileptr = &stream;
       const int read = reading();
@@ -73,7 +73,7 @@ void lines_behind_the_chunk() {
   for (const char* way : {"wb", "wb,checksums=off", "wb,collective,collsize=2"})
     for (const int files : {1, size}) {
       const std::string text = lines(me, 300);
-      Open open;
+      ParallelOpenCall open;
       FILE* stream = nullptr;
       open.mode = way;
       open.files = files;
@@ -97,7 +97,7 @@ void lines_behind_the_chunk() {
 
 void lines_where_nobody_else_writes() {
   const std::string text = me == size / 2 ? lines(me, 300) : "";
-  Open open;
+  ParallelOpenCall open;
   FILE* stream = nullptr;
   open.chunk = 1024;
   open.fileptr = &stream;
@@ -109,7 +109,7 @@ void lines_where_nobody_else_writes() {
 }
 
 void lines_over_those_of_a_neighbour() {
-  Open open;
+  ParallelOpenCall open;
   FILE* stream = nullptr;
   open.chunk = 1024;
   open.fileptr = &stream;

@@ -32,9 +32,9 @@ void require(bool holds, const std::string& what) {
 }
 
 // Counters shared by all ranks.
-class Shared {
+class SharedWriterCounters {
  public:
-  Shared() {
+  SharedWriterCounters() {
     const std::string name = directory + "/counters";
     const auto file = posix_store().open(name, Access::create);
     file->resize(sizeof(test::WritersAtWork));
@@ -43,9 +43,9 @@ class Shared {
     require(at != MAP_FAILED, "mmap");
     at_ = static_cast<test::WritersAtWork*>(at);
   }
-  ~Shared() { munmap(at_, sizeof(test::WritersAtWork)); }
-  Shared(const Shared&) = delete;
-  Shared& operator=(const Shared&) = delete;
+  ~SharedWriterCounters() { munmap(at_, sizeof(test::WritersAtWork)); }
+  SharedWriterCounters(const SharedWriterCounters&) = delete;
+  SharedWriterCounters& operator=(const SharedWriterCounters&) = delete;
   test::WritersAtWork& count() { return *at_; }
 
  private:
@@ -74,7 +74,7 @@ void check_bytes(const std::string& path, int pieces) {
 
 // Writes a multifile. Returns the maximum number of processes that were in a write at the same time.
 int max_at_work(const std::string& mode) {
-  Shared shared;
+  SharedWriterCounters shared;
   MPI_Barrier(MPI_COMM_WORLD);
   if (me == 0) shared.count().most = 0;
   MPI_Barrier(MPI_COMM_WORLD);

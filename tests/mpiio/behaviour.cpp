@@ -20,14 +20,14 @@ void check(int code) {
   throw std::runtime_error(text.substr(0, static_cast<size_t>(length)));
 }
 
-class File {
+class ScopedMpiFile {
  public:
-  File(MPI_Comm comm, const std::string& path, int mode) {
+  ScopedMpiFile(MPI_Comm comm, const std::string& path, int mode) {
     check(MPI_File_open(comm, path.c_str(), mode, MPI_INFO_NULL, &file_));
   }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() { MPI_File_close(&file_); }
+  ScopedMpiFile(const ScopedMpiFile&) = delete;
+  ScopedMpiFile& operator=(const ScopedMpiFile&) = delete;
+  ~ScopedMpiFile() { MPI_File_close(&file_); }
 
   template <class T>
   void write_all(const std::vector<T>& data, MPI_Datatype type, MPI_Offset at) {
@@ -56,11 +56,11 @@ int main(int argc, char** argv) {
   try {
     bool refused = false;
     try {
-      File missing(MPI_COMM_WORLD, std::string(argv[1]) + "/missing", MPI_MODE_RDONLY);
+      ScopedMpiFile missing(MPI_COMM_WORLD, std::string(argv[1]) + "/missing", MPI_MODE_RDONLY);
     } catch (const std::runtime_error&) {
       refused = true;
     }
-    File file(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE);
+    ScopedMpiFile file(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE);
     std::vector<std::complex<double>> mine(1000);
     for (size_t i = 0; i < mine.size(); ++i) mine[i] = {static_cast<double>(rank), static_cast<double>(i)};
     const auto bytes = static_cast<MPI_Offset>(mine.size() * sizeof mine[0]);

@@ -57,20 +57,20 @@ inline MPI_Datatype elementary(Random& random) {
   return committed(type);
 }
 
-struct Block {
+struct UnitBlock {
   int at = 0;  // units
   int length = 0;
 };
 
 // Creates a type of `blocks` with one of the constructors of MPI.
-inline MPI_Datatype from_blocks(Random& random, const std::vector<Block>& blocks, MPI_Datatype unit) {
+inline MPI_Datatype from_blocks(Random& random, const std::vector<UnitBlock>& blocks, MPI_Datatype unit) {
   const auto width = static_cast<MPI_Aint>(size_of(unit));
   const int n = static_cast<int>(blocks.size());
   std::vector<int> lengths;
   std::vector<int> places;
   std::vector<MPI_Aint> bytes;
   std::vector<MPI_Datatype> types;
-  for (const Block& block : blocks) {
+  for (const UnitBlock& block : blocks) {
     lengths.push_back(block.length);
     places.push_back(block.at);
     bytes.push_back(block.at * width);
@@ -89,14 +89,14 @@ inline MPI_Datatype from_blocks(Random& random, const std::vector<Block>& blocks
       break;
     case 3: {
       places.clear();
-      for (const Block& block : blocks)
+      for (const UnitBlock& block : blocks)
         for (int i = 0; i < block.length; ++i) places.push_back(block.at + i);
       MPI_Type_create_indexed_block(static_cast<int>(places.size()), 1, places.data(), unit, &result);
       break;
     }
     default: {
       bytes.clear();
-      for (const Block& block : blocks)
+      for (const UnitBlock& block : blocks)
         for (int i = 0; i < block.length; ++i) bytes.push_back((block.at + i) * width);
       MPI_Type_create_hindexed_block(static_cast<int>(bytes.size()), 1, bytes.data(), unit, &result);
     }
@@ -115,7 +115,7 @@ inline MPI_Datatype dealt(Random& shared, Random& own, int rank, int tasks, MPI_
     for (int i = 0; i < length && u < period; ++i) owner[static_cast<size_t>(u++)] = who;
   }
   for (int t = 0; t < tasks; ++t) owner[static_cast<size_t>(t)] = t;  // every task has a unit
-  std::vector<Block> mine;
+  std::vector<UnitBlock> mine;
   for (int u = 0; u < period; ++u) {
     if (owner[static_cast<size_t>(u)] != rank) continue;
     if (!mine.empty() && mine.back().at + mine.back().length == u)
@@ -213,19 +213,19 @@ inline MPI_Datatype file_type(Random& shared, Random& own, int rank, int tasks, 
 
 // Memory of a transfer of about `units` units. It consists of instances of a type with blocks in any order,
 // some at negative displacements.
-struct Memory {
+struct TransferMemory {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   int count = 0;
   std::vector<unsigned char> bytes;
   unsigned char* address = nullptr;
 
-  Memory(Random& random, int units, MPI_Datatype unit) {
+  TransferMemory(Random& random, int units, MPI_Datatype unit) {
     const auto width = static_cast<MPI_Aint>(size_of(unit));
     if (pick(random, 0, 2) == 0) {
       MPI_Type_dup(unit, &type);
       count = units;
     } else {
-      std::vector<Block> blocks;
+      std::vector<UnitBlock> blocks;
       int at = pick(random, -3, 3);
       int held = 0;
       for (int i = pick(random, 1, 5); i > 0; --i) {
@@ -245,8 +245,8 @@ struct Memory {
     bytes.assign(static_cast<size_t>((count + 1) * extent + 8 * width), 0xEE);
     address = bytes.data() + 4 * width;
   }
-  Memory(const Memory&) = delete;
-  ~Memory() { MPI_Type_free(&type); }
+  TransferMemory(const TransferMemory&) = delete;
+  ~TransferMemory() { MPI_Type_free(&type); }
 };
 
 }  // namespace cases

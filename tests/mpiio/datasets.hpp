@@ -96,12 +96,12 @@ inline Slab some_slab(Random& random, const Dims& low, const Dims& high, int wid
 
 // Distribution of an array to tasks along one dimension. Each task has one range, or every tasks-th group of
 // `turn` indices.
-struct Deal {
+struct ArrayDistribution {
   size_t along = 0;
   uint64_t turn = 0;             // 0: ranges
   std::vector<uint64_t> limits;  // limits of the ranges, one more than tasks
 
-  Deal(Random& random, const Dims& dims, int tasks) {
+  ArrayDistribution(Random& random, const Dims& dims, int tasks) {
     along = static_cast<size_t>(pick(random, 0, static_cast<int>(dims.size()) - 1));
     if (one_in(random, 2))
       along = static_cast<size_t>(std::max_element(dims.begin(), dims.end()) - dims.begin());
@@ -148,7 +148,7 @@ inline int some_value(uint64_t number, uint64_t operation, uint64_t index) {
 }
 
 // Expected contents of an array.
-struct Contents {
+struct ArrayContents {
   static constexpr int unknown = -1000;
   Dims dims;
   std::vector<int> values;
@@ -167,16 +167,16 @@ struct Contents {
   }
 };
 
-struct Group {
+struct TaskGroup {
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0;
   int size = 1;
 };
 
 // One case, run by all tasks of a group.
-class Case {
+class DatasetCase {
  public:
-  Case(uint64_t seed, uint64_t number, const Group& group, std::string path, std::string program)
+  DatasetCase(uint64_t seed, uint64_t number, const TaskGroup& group, std::string path, std::string program)
       : random(seed * 1000003 + number),
         number_(number),
         group_(group),
@@ -189,7 +189,7 @@ class Case {
  protected:
   Random random;  // has the same state on all tasks
   uint64_t number_;
-  Group group_;
+  TaskGroup group_;
   std::string path_;
   std::string shape;  // for the message
 
@@ -215,7 +215,7 @@ class Case {
   }
 
   void same(int expected, int found, const Dims& dims, uint64_t index, const std::string& what) {
-    if (expected == found || expected == Contents::unknown) return;
+    if (expected == found || expected == ArrayContents::unknown) return;
     wrong(what + ": element " + text(place_of(dims, index)) + ": expected " + std::to_string(expected) +
           ", found " + std::to_string(found));
   }
@@ -266,7 +266,7 @@ int run_all(int argc, char** argv, const char* name) {
       if (rank >= begin && rank < begin + size) group = groups;
       begin += size;
     }
-    Group mine;
+    TaskGroup mine;
     const uint64_t own = number + static_cast<uint64_t>(group);
     MPI_Comm_split(MPI_COMM_WORLD, group, rank, &mine.comm);
     MPI_Comm_rank(mine.comm, &mine.rank);

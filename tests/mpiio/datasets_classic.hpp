@@ -15,7 +15,7 @@ namespace datasets {
 
 class ClassicFile {
  public:
-  struct Variable {
+  struct ClassicVariable {
     std::string name;
     std::vector<uint64_t> dims;  // without the record dimension
     bool record = false;
@@ -36,14 +36,14 @@ class ClassicFile {
 
   uint64_t records() const { return records_; }
 
-  const Variable& variable(const std::string& name) const {
-    for (const Variable& one : variables_)
+  const ClassicVariable& variable(const std::string& name) const {
+    for (const ClassicVariable& one : variables_)
       if (one.name == name) return one;
     throw std::runtime_error("no variable " + name);
   }
 
   // Returns element `index` of a fixed variable or of record `record`, in the order of the dimensions.
-  int value(const Variable& of, uint64_t record, uint64_t index) const {
+  int value(const ClassicVariable& of, uint64_t record, uint64_t index) const {
     const size_t width = width_of(of.type);
     const uint64_t at = of.begin + (of.record ? record * record_size_ : 0) + index * width;
     if (at + width > bytes_.size()) throw std::runtime_error("the file ends before " + of.name);
@@ -66,7 +66,7 @@ class ClassicFile {
   std::string bytes_;
   int version_ = 1;
   uint64_t at_ = 0, records_ = 0, record_size_ = 0;
-  std::vector<Variable> variables_;
+  std::vector<ClassicVariable> variables_;
   std::vector<uint64_t> dims_;
 
   // Returns the bytes of an element: NC_BYTE, CHAR, SHORT, INT, FLOAT, DOUBLE, UBYTE, USHORT, UINT, INT64,
@@ -118,7 +118,7 @@ class ClassicFile {
     }
     skip_attributes();
     for (uint64_t n = list(); n > 0; --n) {
-      Variable one;
+      ClassicVariable one;
       one.name = name();
       for (uint64_t d = length(); d > 0; --d) {
         const uint64_t dim = dims_.at(length());
@@ -140,7 +140,7 @@ class ClassicFile {
   void lay_out_records() {
     int with_records = 0;
     uint64_t last = 0;
-    for (const Variable& one : variables_) {
+    for (const ClassicVariable& one : variables_) {
       if (!one.record) continue;
       last = width_of(one.type);
       for (const uint64_t dim : one.dims) last *= dim;

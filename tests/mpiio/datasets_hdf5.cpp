@@ -9,7 +9,7 @@ using namespace datasets;
 
 struct Dataset {
   std::string name;
-  Contents contents;
+  ArrayContents contents;
   Dims chunk;  // empty: contiguous
   bool extends = false;
   bool filtered = false;
@@ -19,9 +19,9 @@ struct Dataset {
   hid_t id = -1;
 };
 
-class Hdf5Case : public Case {
+class Hdf5Case : public DatasetCase {
  public:
-  using Case::Case;
+  using DatasetCase::DatasetCase;
 
   void run() {
     const bool made_alone = one_in(random, 6);
@@ -71,7 +71,7 @@ class Hdf5Case : public Case {
     // HDF5 converts only in independent transfers, which do not support filters.
     one.in_file = !one.filtered && one_in(random, 4) ? one.type.other : one.type.native;
     const int fill = pick(random, 0, 3);
-    one.fill = fill == 0 ? Contents::unknown : fill == 1 ? 0 : pick(random, 1, 99);
+    one.fill = fill == 0 ? ArrayContents::unknown : fill == 1 ? 0 : pick(random, 1, 99);
     one.contents.resize(one.contents.dims, one.fill);
     sets_.push_back(std::move(one));
   }
@@ -91,9 +91,9 @@ class Hdf5Case : public Case {
     const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
     if (!one.chunk.empty()) H5Pset_chunk(properties, static_cast<int>(one.chunk.size()), as_hsize(one.chunk));
     if (one.fill > 0) H5Pset_fill_value(properties, H5T_NATIVE_INT, &one.fill);
-    H5Pset_fill_time(properties, one.fill == Contents::unknown ? H5D_FILL_TIME_NEVER
-                                 : one.fill == 0               ? H5D_FILL_TIME_ALLOC
-                                                               : H5D_FILL_TIME_IFSET);
+    H5Pset_fill_time(properties, one.fill == ArrayContents::unknown ? H5D_FILL_TIME_NEVER
+                                 : one.fill == 0                    ? H5D_FILL_TIME_ALLOC
+                                                                    : H5D_FILL_TIME_IFSET);
     H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
     if (one.filtered && shuffle) H5Pset_shuffle(properties);
     if (one.filtered && (deflate || !shuffle)) H5Pset_deflate(properties, 3);
@@ -209,16 +209,16 @@ class Hdf5Case : public Case {
   void write(Dataset& one) {
     const Dims& dims = one.contents.dims;
     const bool together = one.filtered || one_in(random, 2);
-    const Kind kind = one_in(random, 5) ? Kind::points : Kind::slabs;
-    const Deal deal(random, dims, group_.size);
+    const SelectionKind kind = one_in(random, 5) ? SelectionKind::points : SelectionKind::slabs;
+    const ArrayDistribution distribution(random, dims, group_.size);
     const hid_t properties = transfer(together);
     for (int task = 0; task < group_.size; ++task) {
       Random own = of_task(operation_, task);
-      const Selection selection = some_selection(own, kind, dims, one.chunk, deal, task, group_.size);
+      const Selection selection = some_selection(own, kind, dims, one.chunk, distribution, task, group_.size);
       for (const uint64_t index : selection.elements)
         one.contents.values[index] = some_value(number_, operation_, index);
       if (task != group_.rank || (!together && selection.elements.empty())) continue;
-      Memory memory(own, selection.elements.size(), one.type.size);
+      DataspaceMemory memory(own, selection.elements.size(), one.type.size);
       for (size_t i = 0; i < selection.elements.size(); ++i)
         put(one.type, &memory.bytes[memory.at(i) * one.type.size],
             some_value(number_, operation_, selection.elements[i]));
@@ -238,8 +238,8 @@ class Hdf5Case : public Case {
     const bool together = (one.filtered && writable_) || one_in(random, 2);
     const hid_t properties = transfer(together);
     Random own = of_task(operation_ + 1000, group_.rank);
-    const Kind kind = one_in(own, 5) ? Kind::points : Kind::slabs;
-    const Deal alone(own, dims, 1);
+    const SelectionKind kind = one_in(own, 5) ? SelectionKind::points : SelectionKind::slabs;
+    const ArrayDistribution alone(own, dims, 1);
     ++operation_;
     const Selection selection = some_selection(own, kind, dims, one.chunk, alone, 0, 1);
     if (together || !selection.elements.empty())
@@ -250,7 +250,7 @@ class Hdf5Case : public Case {
 
   void read(Dataset& one, const Selection& selection, hid_t properties, const std::string& how) {
     Random own = of_task(operation_ + 2000, group_.rank);
-    Memory memory(own, selection.elements.size(), one.type.size);
+    DataspaceMemory memory(own, selection.elements.size(), one.type.size);
     const std::vector<char> before = memory.bytes;
     worked(H5Dread(one.id, one.type.memory, memory.space, selection.space, properties, memory.bytes.data()),
            "H5Dread");

@@ -143,21 +143,23 @@ inline bool spreads(const Selection& selection, const Dims& dims, const Dims& ch
 
 // Returns one slab, or several joined ones, between `low` and `high`. If the tasks take turns, the first slab
 // is one of the task's turns.
-inline Selection some_slabs(Random& random, const Dims& dims, const Deal& deal, int task, int tasks) {
+inline Selection some_slabs(Random& random, const Dims& dims, const ArrayDistribution& distribution, int task,
+                            int tasks) {
   Selection result(dims);
   std::vector<char> taken(volume(dims), 0);
   Dims low;
   Dims high;
-  deal.box(dims, task, &low, &high);
+  distribution.box(dims, task, &low, &high);
   for (size_t d = 0; d < dims.size(); ++d)
     if (low[d] == high[d]) return result.none(), std::move(result);
-  const int several = deal.turn == 0 && one_in(random, 3) ? pick(random, 2, 4) : 1;
+  const int several = distribution.turn == 0 && one_in(random, 3) ? pick(random, 2, 4) : 1;
   for (int s = 0; s < several; ++s) {
     // XOR is omitted: HDF5 1.10.8 describes its results to MPI as overlapping if they are joined once more.
     static constexpr H5S_seloper_t ways[] = {H5S_SELECT_OR, H5S_SELECT_OR, H5S_SELECT_NOTB, H5S_SELECT_AND};
     const H5S_seloper_t how = s == 0 ? H5S_SELECT_SET : ways[pick(random, 0, 3)];
     Slab slab = some_slab(random, low, high, 5);
-    if (deal.turn > 0 && !deal.take_turns(dims, task, tasks, &slab)) return result.none(), std::move(result);
+    if (distribution.turn > 0 && !distribution.take_turns(dims, task, tasks, &slab))
+      return result.none(), std::move(result);
     if (several > 1)
       slab.count.assign(dims.size(), 1);  // HDF5 1.10.8 fails more often when it joins rows of blocks
     H5Sselect_hyperslab(result.space, how, as_hsize(slab.start), as_hsize(slab.stride), as_hsize(slab.count),
@@ -187,24 +189,24 @@ inline Selection some_points(Random& random, const Dims& dims, int task, int tas
   return result;
 }
 
-enum class Kind { slabs, points };
+enum class SelectionKind { slabs, points };
 
 // `chunk` is the chunk of the dataset, or empty if the dataset has none.
-inline Selection some_selection(Random& random, Kind kind, const Dims& dims, const Dims& chunk,
-                                const Deal& deal, int task, int tasks) {
-  if (kind == Kind::points) return some_points(random, dims, task, tasks);
-  Selection result = some_slabs(random, dims, deal, task, tasks);
+inline Selection some_selection(Random& random, SelectionKind kind, const Dims& dims, const Dims& chunk,
+                                const ArrayDistribution& distribution, int task, int tasks) {
+  if (kind == SelectionKind::points) return some_points(random, dims, task, tasks);
+  Selection result = some_slabs(random, dims, distribution, task, tasks);
   if (one_in(random, 10) || !understood(result, dims) || !spreads(result, dims, chunk)) result.none();
   return result;
 }
 
 // Memory of a transfer of `elements` elements: a row, every third one of a row, or a column of a table.
-struct Memory {
+struct DataspaceMemory {
   hid_t space = -1;
   std::vector<char> bytes;
   size_t first = 0, step = 1;  // positions of the elements, in elements
 
-  Memory(Random& random, size_t elements, size_t size) {
+  DataspaceMemory(Random& random, size_t elements, size_t size) {
     const int kind = pick(random, 0, 2);
     const hsize_t n = elements;
     if (kind == 0) {
@@ -229,8 +231,8 @@ struct Memory {
     if (n == 0) H5Sselect_none(space);
     bytes.assign((first + step * (elements + 1) + 4) * size, 0x55);
   }
-  Memory(const Memory&) = delete;
-  ~Memory() { H5Sclose(space); }
+  DataspaceMemory(const DataspaceMemory&) = delete;
+  ~DataspaceMemory() { H5Sclose(space); }
   size_t at(size_t element) const { return first + step * element; }
 };
 

@@ -9,18 +9,18 @@ namespace {
 
 using namespace datasets;
 
-struct Variable {
+struct PnetcdfVariable {
   std::string name;
-  Contents contents;  // for a record variable: the maximum number of records
+  ArrayContents contents;  // for a record variable: the maximum number of records
   bool record = false;
   int type = NC_INT;
-  int fill = Contents::unknown;
+  int fill = ArrayContents::unknown;
   int id = -1;
 };
 
-class PnetcdfCase : public Case {
+class PnetcdfCase : public DatasetCase {
  public:
-  using Case::Case;
+  using DatasetCase::DatasetCase;
 
   void run() {
     static constexpr int formats[] = {0, NC_64BIT_OFFSET, NC_64BIT_DATA};
@@ -42,7 +42,7 @@ class PnetcdfCase : public Case {
   }
 
  private:
-  std::vector<Variable> variables_;
+  std::vector<PnetcdfVariable> variables_;
   int file_ = -1;
   int format_ = 0;
   int record_dimension_ = -1;
@@ -56,7 +56,7 @@ class PnetcdfCase : public Case {
 
   void define() {
     static constexpr int types[] = {NC_BYTE, NC_SHORT, NC_INT, NC_FLOAT, NC_DOUBLE, NC_UINT, NC_INT64};
-    Variable one;
+    PnetcdfVariable one;
     one.name = "v" + std::to_string(variables_.size());
     one.record = one_in(random, 2);
     // PnetCDF 1.12.3 computes wrong positions for records with one element, under every MPI-IO.
@@ -71,7 +71,7 @@ class PnetcdfCase : public Case {
     variables_.push_back(std::move(one));
   }
 
-  void add(Variable& one) {
+  void add(PnetcdfVariable& one) {
     std::vector<int> dims;
     for (size_t d = 0; d < one.contents.dims.size(); ++d) {
       if (d == 0 && one.record) {
@@ -86,7 +86,7 @@ class PnetcdfCase : public Case {
     done(
         ncmpi_def_var(file_, one.name.c_str(), one.type, static_cast<int>(dims.size()), dims.data(), &one.id),
         "ncmpi_def_var");
-    if (one.fill == Contents::unknown) return;
+    if (one.fill == ArrayContents::unknown) return;
     char value[8];
     switch (one.type) {
       case NC_BYTE:
@@ -131,7 +131,7 @@ class PnetcdfCase : public Case {
     done(ncmpi_create(group_.comm, path_.c_str(), NC_CLOBBER | format_, info, &file_), "ncmpi_create");
     if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     done(ncmpi_def_dim(file_, "records", NC_UNLIMITED, &record_dimension_), "ncmpi_def_dim");
-    for (Variable& one : variables_) add(one);
+    for (PnetcdfVariable& one : variables_) add(one);
     done(ncmpi_enddef(file_), "ncmpi_enddef");
     synchronise();  // publishes the fill values before other tasks write there
   }
@@ -141,7 +141,7 @@ class PnetcdfCase : public Case {
     done(ncmpi_open(group_.comm, path_.c_str(), one_in(random, 2) ? NC_NOWRITE : NC_WRITE, info, &file_),
          "ncmpi_open");
     if (info != MPI_INFO_NULL) MPI_Info_free(&info);
-    for (Variable& one : variables_)
+    for (PnetcdfVariable& one : variables_)
       done(ncmpi_inq_varid(file_, one.name.c_str(), &one.id), "ncmpi_inq_varid");
   }
 
@@ -178,30 +178,31 @@ class PnetcdfCase : public Case {
   }
 
   // Returns the number of one variable, or of several for nonblocking calls.
-  std::vector<int> choose(Mode mode) {
+  std::vector<int> choose(CallMode mode) {
     std::vector<int> chosen;
     for (int v = 0; v < static_cast<int>(variables_.size()); ++v)
-      if (mode >= Mode::later && one_in(random, 2)) chosen.push_back(v);
+      if (mode >= CallMode::later && one_in(random, 2)) chosen.push_back(v);
     if (chosen.empty()) chosen.push_back(pick(random, 0, static_cast<int>(variables_.size()) - 1));
     std::shuffle(chosen.begin(), chosen.end(), random);
     return chosen;
   }
 
   void write() {
-    const Mode mode = static_cast<Mode>(pick(random, 0, 3));
-    const bool waits_alone = mode >= Mode::later && one_in(random, 4);
-    std::vector<Part> mine;
+    const CallMode mode = static_cast<CallMode>(pick(random, 0, 3));
+    const bool waits_alone = mode >= CallMode::later && one_in(random, 4);
+    std::vector<VariablePart> mine;
     for (const int v : choose(mode)) {
-      Variable& one = variables_[static_cast<size_t>(v)];
+      PnetcdfVariable& one = variables_[static_cast<size_t>(v)];
       const Dims& dims = one.contents.dims;
-      Deal deal(random, dims, group_.size);
+      ArrayDistribution distribution(random, dims, group_.size);
       const bool varn = one_in(random, 4);
-      deal.turn = varn ? 0 : std::min<uint64_t>(deal.turn, 1);
+      distribution.turn = varn ? 0 : std::min<uint64_t>(distribution.turn, 1);
       for (int task = 0; task < group_.size; ++task) {
         Random own = of_task(operation_ * 10 + static_cast<uint64_t>(v), task);
         Dims low, high;
-        deal.box(dims, task, &low, &high);
-        Part part = some_part(own, v, dims, low, high, deal, task, group_.size, varn, one.record);
+        distribution.box(dims, task, &low, &high);
+        VariablePart part =
+            some_part(own, v, dims, low, high, distribution, task, group_.size, varn, one.record);
         for (const uint64_t index : part.elements) {
           one.contents.values[index] = some_value(number_, operation_, index);
           if (one.record) records_ = std::max(records_, place_of(dims, index)[0] + 1);
@@ -212,11 +213,11 @@ class PnetcdfCase : public Case {
           part.release();
       }
     }
-    for (Part& part : mine)
+    for (VariablePart& part : mine)
       for (size_t i = 0; i < part.elements.size(); ++i)
         part.memory[part.places[i]] = some_value(number_, operation_, part.elements[i]);
     carry_out(mine, mode, waits_alone, true);
-    for (Part& part : mine) {
+    for (VariablePart& part : mine) {
       for (size_t i = 0; i < part.elements.size(); ++i) {
         if (part.memory[part.places[i]] != some_value(number_, operation_, part.elements[i]))
           wrong("writing " + part.name() + " " + name_of(mode) + " has changed the program's memory");
@@ -228,46 +229,47 @@ class PnetcdfCase : public Case {
 
   // Reads elements. Several tasks may read the same ones.
   void read() {
-    const Mode mode = static_cast<Mode>(pick(random, 0, 2));
-    const bool waits_alone = mode >= Mode::later && one_in(random, 4);
-    std::vector<Part> mine;
+    const CallMode mode = static_cast<CallMode>(pick(random, 0, 2));
+    const bool waits_alone = mode >= CallMode::later && one_in(random, 4);
+    std::vector<VariablePart> mine;
     ++operation_;
     for (const int v : choose(mode)) {
-      const Variable& one = variables_[static_cast<size_t>(v)];
+      const PnetcdfVariable& one = variables_[static_cast<size_t>(v)];
       const Dims& dims = one.contents.dims;
       Random own = of_task(operation_ * 10 + static_cast<uint64_t>(v), group_.rank);
       Dims low(dims.size(), 0), high = dims;
       if (one.record) high[0] = std::min(high[0], records_);
-      Deal alone(own, dims, 1);
+      ArrayDistribution alone(own, dims, 1);
       alone.turn = 0;
       mine.push_back(some_part(own, v, dims, low, high, alone, 0, 1, one_in(random, 4), one.record));
     }
     carry_out(mine, mode, waits_alone, false);
-    for (Part& part : mine) compare(part, mode);
+    for (VariablePart& part : mine) compare(part, mode);
     MPI_Barrier(group_.comm);  // prevents writes to data that other tasks still read
   }
 
-  void compare(Part& part, Mode mode) {
-    const Variable& one = variables_[static_cast<size_t>(part.variable)];
+  void compare(VariablePart& part, CallMode mode) {
+    const PnetcdfVariable& one = variables_[static_cast<size_t>(part.variable)];
     const std::string what = "reading " + one.name + " by " + part.name() + " " + name_of(mode);
     for (size_t i = 0; i < part.elements.size(); ++i) {
       int& found = part.memory[part.places[i]];
       same(one.contents.values[part.elements[i]], found, one.contents.dims, part.elements[i], what);
-      found = Part::nothing;
+      found = VariablePart::nothing;
     }
     for (const int left : part.memory)
-      if (left != Part::nothing) wrong(what + ": memory beside the elements has changed");
+      if (left != VariablePart::nothing) wrong(what + ": memory beside the elements has changed");
     part.release();
   }
 
-  void carry_out(std::vector<Part>& parts, Mode mode, bool waits_alone, bool writes) {
+  void carry_out(std::vector<VariablePart>& parts, CallMode mode, bool waits_alone, bool writes) {
     std::vector<int> requests(parts.size(), NC_REQ_NULL), states(parts.size(), NC_NOERR);
-    const bool alone = mode == Mode::alone || waits_alone;
-    if (mode == Mode::buffered) done(ncmpi_buffer_attach(file_, buffer_room(parts)), "ncmpi_buffer_attach");
+    const bool alone = mode == CallMode::alone || waits_alone;
+    if (mode == CallMode::buffered)
+      done(ncmpi_buffer_attach(file_, buffer_room(parts)), "ncmpi_buffer_attach");
     if (alone) done(ncmpi_begin_indep_data(file_), "ncmpi_begin_indep_data");
     for (size_t i = 0; i < parts.size(); ++i) {
-      Part& part = parts[i];
-      if (mode == Mode::alone && part.elements.empty()) continue;
+      VariablePart& part = parts[i];
+      if (mode == CallMode::alone && part.elements.empty()) continue;
       const int id = variables_[static_cast<size_t>(part.variable)].id;
       const int code =
           writes ? put(file_, id, part, mode, &requests[i]) : get(file_, id, part, mode, &requests[i]);
@@ -276,29 +278,29 @@ class PnetcdfCase : public Case {
       done(code, std::string(writes ? "writing " : "reading ") + part.name() + " " + name_of(mode));
     }
     const int n = static_cast<int>(parts.size());
-    if (mode >= Mode::later) {
+    if (mode >= CallMode::later) {
       const auto wait = alone ? ncmpi_wait : ncmpi_wait_all;
       const int code = wait(file_, n, requests.data(), states.data());
       if (writes || code != NC_ERANGE) done(code, alone ? "ncmpi_wait" : "ncmpi_wait_all");
     }
     // PnetCDF 1.12.3 may report the error of one request for another one.
     const bool strange =
-        std::any_of(parts.begin(), parts.end(), [&](const Part& one) { return has_unknown(one); });
+        std::any_of(parts.begin(), parts.end(), [&](const VariablePart& one) { return has_unknown(one); });
     for (const int state : states)
       if (writes || state != NC_ERANGE || !strange) done(state, "a nonblocking call");
     if (alone) done(ncmpi_end_indep_data(file_), "ncmpi_end_indep_data");
-    if (mode == Mode::buffered) done(ncmpi_buffer_detach(file_), "ncmpi_buffer_detach");
+    if (mode == CallMode::buffered) done(ncmpi_buffer_detach(file_), "ncmpi_buffer_detach");
   }
 
-  bool has_unknown(const Part& part) const {
-    const Contents& contents = variables_[static_cast<size_t>(part.variable)].contents;
+  bool has_unknown(const VariablePart& part) const {
+    const ArrayContents& contents = variables_[static_cast<size_t>(part.variable)].contents;
     return std::any_of(part.elements.begin(), part.elements.end(),
-                       [&](uint64_t i) { return contents.values[i] == Contents::unknown; });
+                       [&](uint64_t i) { return contents.values[i] == ArrayContents::unknown; });
   }
 
-  static MPI_Offset buffer_room(const std::vector<Part>& parts) {
+  static MPI_Offset buffer_room(const std::vector<VariablePart>& parts) {
     MPI_Offset room = 64;
-    for (const Part& part : parts) room += static_cast<MPI_Offset>(part.elements.size()) * 8 + 64;
+    for (const VariablePart& part : parts) room += static_cast<MPI_Offset>(part.elements.size()) * 8 + 64;
     return room;
   }
 
@@ -309,11 +311,11 @@ class PnetcdfCase : public Case {
       if (!redefined_ && file.records() != records_)
         wrong("the file says " + std::to_string(file.records()) + " records, expected " +
               std::to_string(records_));
-      for (const Variable& one : variables_) {
-        const ClassicFile::Variable& found = file.variable(one.name);
+      for (const PnetcdfVariable& one : variables_) {
+        const ClassicFile::ClassicVariable& found = file.variable(one.name);
         const uint64_t in_record = one.record ? volume(one.contents.dims) / one.contents.dims[0] : 1;
         for (uint64_t i = 0; i < one.contents.values.size(); ++i) {
-          if (one.contents.values[i] == Contents::unknown) continue;
+          if (one.contents.values[i] == ArrayContents::unknown) continue;
           const int value =
               one.record ? file.value(found, i / in_record, i % in_record) : file.value(found, 0, i);
           same(one.contents.values[i], value, one.contents.dims, i, one.name + " in the file");

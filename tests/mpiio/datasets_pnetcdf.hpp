@@ -9,9 +9,9 @@ namespace datasets {
 
 using Offsets = std::vector<MPI_Offset>;
 
-enum class Mode { together, alone, later, buffered };  // _all, independent, i..., b...
+enum class CallMode { together, alone, later, buffered };  // _all, independent, i..., b...
 enum class Form { vara, vars, varm, varn, flexible };
-inline const char* name_of(Mode mode) {
+inline const char* name_of(CallMode mode) {
   static const char* const names[] = {"together", "alone", "nonblocking", "buffered"};
   return names[static_cast<int>(mode)];
 }
@@ -20,9 +20,9 @@ inline const char* name_of(Form form) {
   return names[static_cast<int>(form)];
 }
 
-// Elements of a variable and their positions in memory. A Part must exist until its nonblocking call has
-// ended.
-struct Part {
+// Elements of a variable and their positions in memory. A VariablePart must exist until its nonblocking call
+// has ended.
+struct VariablePart {
   static constexpr int nothing = -7777;
   int variable = 0;  // of the case
   Form form = Form::vara;
@@ -33,11 +33,11 @@ struct Part {
   std::vector<int> memory;
   MPI_Datatype type = MPI_DATATYPE_NULL;  // for the flexible calls
 
-  Part() = default;
-  Part(const Part&) = delete;
-  Part(Part&& other) = default;
-  Part& operator=(Part&&) = delete;
-  ~Part() = default;
+  VariablePart() = default;
+  VariablePart(const VariablePart&) = delete;
+  VariablePart(VariablePart&& other) = default;
+  VariablePart& operator=(VariablePart&&) = delete;
+  ~VariablePart() = default;
   void release() {
     if (type != MPI_DATATYPE_NULL) MPI_Type_free(&type);
   }
@@ -50,7 +50,7 @@ struct Part {
 inline Offsets offsets(const Dims& dims) { return Offsets(dims.begin(), dims.end()); }
 
 // Adds the elements that start, count and stride select, row by row.
-inline void add_elements(Part* part, const Dims& dims, const Offsets& start, const Offsets& count,
+inline void add_elements(VariablePart* part, const Dims& dims, const Offsets& start, const Offsets& count,
                          const Offsets& stride) {
   uint64_t all = 1;
   for (const MPI_Offset one : count) all *= static_cast<uint64_t>(one);
@@ -65,7 +65,7 @@ inline void add_elements(Part* part, const Dims& dims, const Offsets& start, con
 
 // Cuts a box into pieces, in any order. A piece of a record variable stays within one record, because varn in
 // PnetCDF 1.12.3 transfers only the first of several records.
-inline void cut_in_pieces(Random& random, const Dims& dims, bool record, Part* part) {
+inline void cut_in_pieces(Random& random, const Dims& dims, bool record, VariablePart* part) {
   const auto along = record ? 0 : static_cast<size_t>(pick(random, 0, static_cast<int>(dims.size()) - 1));
   const Offsets ones(dims.size(), 1);
   for (MPI_Offset done = 0; done < part->count[along];) {
@@ -91,7 +91,7 @@ inline void cut_in_pieces(Random& random, const Dims& dims, bool record, Part* p
 }
 
 // Arranges memory in the order of the elements, as every third int, or with the first dimension fastest.
-inline void lay_out_memory(Part* part) {
+inline void lay_out_memory(VariablePart* part) {
   const size_t n = part->elements.size();
   const size_t step = part->form == Form::flexible ? 3 : 1;
   if (part->form == Form::flexible) {
@@ -112,14 +112,15 @@ inline void lay_out_memory(Part* part) {
       for (size_t d = 0; d < at.size(); ++d) part->places[i] += at[d] * static_cast<size_t>(part->map[d]);
     }
   }
-  part->memory.assign(n * step + 2, Part::nothing);
+  part->memory.assign(n * step + 2, VariablePart::nothing);
 }
 
 // Returns a part of `dims` between the limits of the task, possibly without elements. All tasks or none use
 // varn, because it is a different collective call from the other forms.
-inline Part some_part(Random& random, int variable, const Dims& dims, const Dims& low, const Dims& high,
-                      const Deal& deal, int task, int tasks, bool varn, bool record) {
-  Part part;
+inline VariablePart some_part(Random& random, int variable, const Dims& dims, const Dims& low,
+                              const Dims& high, const ArrayDistribution& distribution, int task, int tasks,
+                              bool varn, bool record) {
+  VariablePart part;
   part.variable = variable;
   static constexpr Form forms[] = {Form::vara, Form::vars, Form::varm, Form::flexible};
   part.form = varn ? Form::varn : forms[pick(random, 0, 3)];
@@ -128,7 +129,7 @@ inline Part some_part(Random& random, int variable, const Dims& dims, const Dims
   Slab slab{Dims(dims.size(), 0), Dims(dims.size(), 1), Dims(dims.size(), 0), Dims(dims.size(), 1)};
   if (!empty) {
     slab = some_slab(random, low, high, 1);
-    if (deal.turn > 0) empty = !deal.take_turns(dims, task, tasks, &slab);
+    if (distribution.turn > 0) empty = !distribution.take_turns(dims, task, tasks, &slab);
     for (size_t d = 0; d < dims.size(); ++d) {
       if (slab.block[d] == 1) continue;  // selects the whole dimension
       slab.count[d] = std::exchange(slab.block[d], 1);
@@ -154,11 +155,11 @@ inline Part some_part(Random& random, int variable, const Dims& dims, const Dims
 
 // Each of the following functions returns an error code of PnetCDF, or NC_NOERR.
 
-#define SHEAF_BY_MODE(put, iput, bput, form, ...)                                 \
-  (mode == Mode::together ? ncmpi_##put##_##form##_all(file, id, __VA_ARGS__)     \
-   : mode == Mode::alone  ? ncmpi_##put##_##form(file, id, __VA_ARGS__)           \
-   : mode == Mode::later  ? ncmpi_##iput##_##form(file, id, __VA_ARGS__, request) \
-                          : ncmpi_##bput##_##form(file, id, __VA_ARGS__, request))
+#define SHEAF_BY_MODE(put, iput, bput, form, ...)                                     \
+  (mode == CallMode::together ? ncmpi_##put##_##form##_all(file, id, __VA_ARGS__)     \
+   : mode == CallMode::alone  ? ncmpi_##put##_##form(file, id, __VA_ARGS__)           \
+   : mode == CallMode::later  ? ncmpi_##iput##_##form(file, id, __VA_ARGS__, request) \
+                              : ncmpi_##bput##_##form(file, id, __VA_ARGS__, request))
 
 inline std::vector<MPI_Offset*> pointers(std::vector<Offsets>& rows) {
   std::vector<MPI_Offset*> result;
@@ -167,7 +168,7 @@ inline std::vector<MPI_Offset*> pointers(std::vector<Offsets>& rows) {
   return result;
 }
 
-inline int put(int file, int id, Part& p, Mode mode, int* request) {
+inline int put(int file, int id, VariablePart& p, CallMode mode, int* request) {
   const auto starts = pointers(p.starts), counts = pointers(p.counts);
   const int n = static_cast<int>(p.starts.size());
   const int* const from = p.memory.data();
@@ -188,7 +189,7 @@ inline int put(int file, int id, Part& p, Mode mode, int* request) {
 }
 
 // Treats mode `buffered` like `later`, because PnetCDF has no buffered reading.
-inline int get(int file, int id, Part& p, Mode mode, int* request) {
+inline int get(int file, int id, VariablePart& p, CallMode mode, int* request) {
   const auto starts = pointers(p.starts), counts = pointers(p.counts);
   const int n = static_cast<int>(p.starts.size());
   int* const to = p.memory.data();

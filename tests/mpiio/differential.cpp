@@ -15,9 +15,9 @@
 
 #include "cases.hpp"
 
-using cases::Memory;
 using cases::pick;
 using cases::Random;
+using cases::TransferMemory;
 
 namespace {
 
@@ -36,16 +36,16 @@ struct Digest {
     if (verbose) std::printf("  [%d] %s %lld\n", rank, what, static_cast<long long>(number));
     add(&number, sizeof number);
   }
-  void memory(const Memory& memory) {
+  void memory(const TransferMemory& memory) {
     Digest one;
     one.add(memory.bytes.data(), memory.bytes.size());
     add(static_cast<int64_t>(one.value), "memory");
   }
 };
 
-class Case {
+class DifferentialCase {
  public:
-  Case(uint64_t seed, uint64_t number, const std::string& path)
+  DifferentialCase(uint64_t seed, uint64_t number, const std::string& path)
       : shared_(seed * 1000003 + number),
         own_((seed * 1000003 + number) * 977 + static_cast<uint64_t>(rank) + 1),
         path_(path) {}
@@ -109,12 +109,12 @@ class Case {
     return pick(own_, 0, 6) == 0 ? 0 : pick(own_, 1, most);
   }
 
-  MPI_Offset units_of(const Memory& memory) const {
+  MPI_Offset units_of(const TransferMemory& memory) const {
     return memory.count * cases::size_of(memory.type) / cases::size_of(unit_);
   }
 
   // Records the status of a call and the resulting position.
-  void done(bool by_pointer, const MPI_Status& status, const Memory& memory) {
+  void done(bool by_pointer, const MPI_Status& status, const TransferMemory& memory) {
     int count = memory.count;
     if (!model && memory.count > 0)
       MPI_Get_count(&status, memory.type, &count);  // libraries differ in the status of an empty transfer
@@ -122,7 +122,7 @@ class Case {
     if (by_pointer) position_ += units_of(memory);
   }
 
-  void play(const Memory& memory, MPI_Offset at, bool writes) {
+  void play(const TransferMemory& memory, MPI_Offset at, bool writes) {
     const auto unit = static_cast<size_t>(cases::size_of(unit_));
     std::vector<unsigned char> packed(static_cast<size_t>(units_of(memory)) * unit + 1);
     const int length = static_cast<int>(packed.size());
@@ -185,7 +185,7 @@ class Case {
   }
 
   void write(int kind) {
-    Memory memory(own_, units(), unit_);
+    TransferMemory memory(own_, units(), unit_);
     for (auto& byte : memory.bytes) byte = static_cast<unsigned char>(own_());
     MPI_Status status{};
     MPI_Request request = MPI_REQUEST_NULL;
@@ -228,7 +228,7 @@ class Case {
   }
 
   void read(int kind) {
-    Memory memory(own_, units(), unit_);
+    TransferMemory memory(own_, units(), unit_);
     MPI_Status status{};
     MPI_Request request = MPI_REQUEST_NULL;
     const MPI_Offset at = pick(own_, 0, 300);
@@ -272,7 +272,7 @@ class Case {
     MPI_Barrier(MPI_COMM_WORLD);
   }
 
-  void grow(const Memory& memory, MPI_Offset at) {
+  void grow(const TransferMemory& memory, MPI_Offset at) {
     MPI_Offset ends[2] = {0, 0};
     MPI_File_get_byte_offset(file_, std::max(position_, at) + units_of(memory) + 1, &ends[0]);
     MPI_Allreduce(&ends[0], &ends[1], 1, MPI_OFFSET, MPI_MAX, MPI_COMM_WORLD);
@@ -309,7 +309,7 @@ int main(int argc, char** argv) {
   model = std::getenv("DIFFERENTIAL_MODEL") != nullptr;
   std::FILE* const log = rank == 0 ? std::fopen(argv[4], "w") : nullptr;
   for (uint64_t i = first; i < first + count; ++i) {
-    const uint64_t digest = Case(seed, i, std::string(argv[3]) + "/case").run();
+    const uint64_t digest = DifferentialCase(seed, i, std::string(argv[3]) + "/case").run();
     if (log) {
       std::fprintf(log, "%llu %016llx\n", static_cast<unsigned long long>(i),
                    static_cast<unsigned long long>(digest));

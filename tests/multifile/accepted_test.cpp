@@ -19,10 +19,10 @@
 namespace sheaf::test::accepted_test {
 namespace {
 
-enum class Way { serial, parallel, collective, merged, mapped, appended };
+enum class WriteMethod { serial, parallel, collective, merged, mapped, appended };
 
-struct Run {
-  Way way = Way::serial;
+struct AcceptedRun {
+  WriteMethod method = WriteMethod::serial;
   int processes = 1;
   int64_t ntasks = 1;  // one per process, or two if the mode allows several per process
   int32_t nfiles = 1;
@@ -33,35 +33,37 @@ struct Run {
   int64_t buffer = 0;   // bytes
   int64_t largest = 0;  // bytes of a call
   int calls = 0;
-  Accepted::Answer answer = Accepted::Answer::ignore;
+  Accepted::Reaction reaction = Accepted::Reaction::ignore;
   uint64_t seed = 0;
 
   std::string describe() const {
     std::ostringstream out;
-    out << "way " << static_cast<int>(way) << ", " << processes << " processes, " << ntasks << " tasks, "
-        << nfiles << " files, w" << words << ", chunk " << chunk << ", buffer " << buffer
-        << ", calls of at most " << largest << ", " << calls << " calls, answer " << static_cast<int>(answer);
+    out << "method " << static_cast<int>(method) << ", " << processes << " processes, " << ntasks
+        << " tasks, " << nfiles << " files, w" << words << ", chunk " << chunk << ", buffer " << buffer
+        << ", calls of at most " << largest << ", " << calls << " calls, reaction "
+        << static_cast<int>(reaction);
     return out.str();
   }
 };
 
-Run random_run(uint64_t seed) {
+AcceptedRun random_run(uint64_t seed) {
   Random random(seed);
-  Run r;
+  AcceptedRun r;
   r.seed = seed;
-  r.way = static_cast<Way>(random.below(6));
-  const bool several = r.way != Way::serial && !random.chance(4);
+  r.method = static_cast<WriteMethod>(random.below(6));
+  const bool several = r.method != WriteMethod::serial && !random.chance(4);
   r.processes = several ? 2 + static_cast<int>(random.below(4)) : 1;
-  const bool multiple =
-      (r.way == Way::serial || r.way == Way::mapped || r.way == Way::appended) && random.chance(2);
+  const bool multiple = (r.method == WriteMethod::serial || r.method == WriteMethod::mapped ||
+                         r.method == WriteMethod::appended) &&
+                        random.chance(2);
   r.ntasks = multiple ? 2 * r.processes : r.processes;
-  const bool one_file = r.way == Way::serial || r.way == Way::merged;
+  const bool one_file = r.method == WriteMethod::serial || r.method == WriteMethod::merged;
   r.nfiles = one_file ? 1 : 1 + static_cast<int32_t>(random.below(std::min<int64_t>(2, r.ntasks)));
   r.chunk = random.chance(3) ? 64 + random.below(200) : 300 + random.below(3000);
   r.buffer = random.chance(4) ? 0 : random.chance(3) ? 100 << 10 : 1 + random.below(600);
   r.largest = random.chance(3) ? 3 * r.chunk : random.chance(2) ? r.chunk / 2 + 1 : 40;
   r.calls = 3 + static_cast<int>(random.below(12));
-  const bool may_compress = r.way != Way::merged;
+  const bool may_compress = r.method != WriteMethod::merged;
   if (may_compress && random.chance(3)) r.words += ",compress=lz4,frame=1k,compress_threads=0";
   if (random.chance(4)) r.words += ",durable";
   if (random.chance(4)) {
@@ -69,33 +71,35 @@ Run random_run(uint64_t seed) {
     r.journal = false;
   }
   if (random.chance(4)) r.words += ",checksums=off";
-  if (r.way == Way::collective) r.words += random.chance(2) ? ",collective" : ",collective,collsize=2";
-  if (r.way == Way::merged) r.words += ",collective,collsize=" + std::to_string(r.processes) + ",cmerge";
-  if (r.way == Way::collective && r.words.find("compress") == std::string::npos && random.chance(4) &&
-      r.processes > 1) {
+  if (r.method == WriteMethod::collective)
+    r.words += random.chance(2) ? ",collective" : ",collective,collsize=2";
+  if (r.method == WriteMethod::merged)
+    r.words += ",collective,collsize=" + std::to_string(r.processes) + ",cmerge";
+  if (r.method == WriteMethod::collective && r.words.find("compress") == std::string::npos &&
+      random.chance(4) && r.processes > 1) {
     r.words += ",buddy=1";
     r.nfiles = 2;
   }
-  r.keyval = r.way != Way::merged && r.way != Way::collective && random.chance(4);
+  r.keyval = r.method != WriteMethod::merged && r.method != WriteMethod::collective && random.chance(4);
   if (r.keyval) r.words += ",keyval=inline";
-  r.answer = random.pick({Accepted::Answer::ignore, Accepted::Answer::repeat});
-  if (!r.keyval && random.chance(3)) r.answer = Accepted::Answer::repeat_in_halves;
+  r.reaction = random.pick({Accepted::Reaction::ignore, Accepted::Reaction::repeat});
+  if (!r.keyval && random.chance(3)) r.reaction = Accepted::Reaction::repeat_in_halves;
   return r;
 }
 
 template <class Writer>
-void write_once(const Run& r, Accepted& ledger, int64_t task, Writer& writer, Random& random) {
+void write_once(const AcceptedRun& r, Accepted& ledger, int64_t task, Writer& writer, Random& random) {
   WriteStream& stream = writer.stream();
   const auto data = ledger.next(task, random.below(r.largest) + 1);
   if (!r.keyval)
-    return ledger.call(task, data, r.answer, [&](std::span<const std::byte> some) {
+    return ledger.call(task, data, r.reaction, [&](std::span<const std::byte> some) {
       writer.append({}, some, [&] { stream.write(some); });
     });
   const uint64_t key = static_cast<uint64_t>(random.below(5));
   const RecordHead head = record_head(native_order, key, data.size());
   std::vector<std::byte> record(head.begin(), head.end());
   record.insert(record.end(), data.begin(), data.end());
-  ledger.call(task, record, r.answer, [&](std::span<const std::byte>) {
+  ledger.call(task, record, r.reaction, [&](std::span<const std::byte>) {
     if (!writer.awaits_retry() && put_record(stream.window(), key, data.data(), data.size())) return;
     writer.append(head, data, [&] { stream.write_filling(head, data); });
   });
@@ -103,7 +107,7 @@ void write_once(const Run& r, Accepted& ledger, int64_t task, Writer& writer, Ra
 
 // Makes the calls of one process, which writes one or several tasks, between open and close.
 template <class Writer>
-void write_alone(const Run& r, Writer& writer, std::span<const int64_t> mine, Accepted& ledger,
+void write_alone(const AcceptedRun& r, Writer& writer, std::span<const int64_t> mine, Accepted& ledger,
                  Random& random) {
   for (int call = 0; call < r.calls; ++call) {
     if (mine.size() > 1)
@@ -120,7 +124,7 @@ void write_alone(const Run& r, Writer& writer, std::span<const int64_t> mine, Ac
 }
 
 // Makes one collective call. While the call fails on any task, the tasks with rejected bytes repeat it.
-void write_collectively(const Run& r, Writer& writer, Comm& comm, Accepted& ledger,
+void write_collectively(const AcceptedRun& r, Writer& writer, Comm& comm, Accepted& ledger,
                         std::span<const std::byte> data) {
   for (int tries = 1;; ++tries) {
     const auto write = [&] { writer.write_collectively(data, std::nullopt); };
@@ -131,22 +135,22 @@ void write_collectively(const Run& r, Writer& writer, Comm& comm, Accepted& ledg
     }
     comm.all_max(std::span(&failed, 1));
     if (!failed) return;
-    if (r.answer == Accepted::Answer::ignore || tries == Accepted::max_tries) return ledger.lack(data);
+    if (r.reaction == Accepted::Reaction::ignore || tries == Accepted::max_tries) return ledger.lack(data);
   }
 }
 
 // Mixes collective and independent calls. In a merged call, task 0 records the bytes of all tasks.
-void write_together(const Run& r, Writer& writer, Comm& comm, Accepted& ledger, Random& random) {
+void write_together(const AcceptedRun& r, Writer& writer, Comm& comm, Accepted& ledger, Random& random) {
   Random together(r.seed);  // the same seed, so that all tasks agree on the calls
   for (int call = 0; call < r.calls; ++call) {
     const int64_t most = together.chance(3) ? 1 : r.largest;
-    if (r.way == Way::merged) {
+    if (r.method == WriteMethod::merged) {
       const auto data = ledger.next(comm.rank(), random.below(most));
       const auto write = [&] { writer.write_collectively(data, std::nullopt); };
       bool failed = true;
       for (int tries = 1; failed && tries <= Accepted::max_tries; ++tries) {
         failed = attempt([&] { writer.append({}, data, write); }).has_value();
-        if (r.answer == Accepted::Answer::ignore) break;
+        if (r.reaction == Accepted::Reaction::ignore) break;
       }
       if (failed) ledger.lack(data);
       for (int from = 0; from < comm.size(); ++from) {
@@ -165,11 +169,12 @@ void write_together(const Run& r, Writer& writer, Comm& comm, Accepted& ledger, 
   }
 }
 
-OpenMode mode_for(const Run& r, Comm& comm, const std::string& words) {
+OpenMode mode_for(const AcceptedRun& r, Comm& comm, const std::string& words) {
   return shared_mode_of(comm, words, r.buffer);
 }
 
-void write_mapped(Store& store, const Run& r, Comm& comm, Accepted& ledger, Random& random, bool& closed) {
+void write_mapped(Store& store, const AcceptedRun& r, Comm& comm, Accepted& ledger, Random& random,
+                  bool& closed) {
   const int64_t each = r.ntasks / r.processes;
   std::vector<int64_t> mine;
   std::vector<MappedWriteTask> places;
@@ -188,12 +193,13 @@ void write_mapped(Store& store, const Run& r, Comm& comm, Accepted& ledger, Rand
     writer.emplace(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0},
                    mode_for(r, comm, "append" + r.words));
   };
-  if (attempt([&] { r.way == Way::appended ? append() : create("w" + r.words); })) return;
+  if (attempt([&] { r.method == WriteMethod::appended ? append() : create("w" + r.words); })) return;
   write_alone(r, *writer, mine, ledger, random);
   closed = !attempt([&] { writer->close(); });
 }
 
-void write_serial(Store& store, const Run& r, Comm& comm, Accepted& ledger, Random& random, bool& closed) {
+void write_serial(Store& store, const AcceptedRun& r, Comm& comm, Accepted& ledger, Random& random,
+                  bool& closed) {
   const std::vector<int64_t> chunks(static_cast<size_t>(r.ntasks), r.chunk);
   std::vector<int64_t> ranks(chunks.size());
   std::iota(ranks.begin(), ranks.end(), 0);
@@ -206,7 +212,8 @@ void write_serial(Store& store, const Run& r, Comm& comm, Accepted& ledger, Rand
   closed = !attempt([&] { writer->close(); });
 }
 
-void write_parallel(Store& store, const Run& r, Comm& comm, Accepted& ledger, Random& random, bool& closed) {
+void write_parallel(Store& store, const AcceptedRun& r, Comm& comm, Accepted& ledger, Random& random,
+                    bool& closed) {
   std::optional<Writer> writer;
   const auto open = [&] {
     ParallelWriteRequest request;
@@ -226,18 +233,18 @@ void write_parallel(Store& store, const Run& r, Comm& comm, Accepted& ledger, Ra
   closed = !attempt([&] { writer->close(); });
 }
 
-struct Ended {
+struct RunResult {
   std::vector<int> closed;  // per process: 1 success, 0 failure, -1 if the process did not reach the close
   int64_t operations = 0;
   int64_t failed = 0;
 };
 
-Ended run_once(const Run& r, MemoryStore& memory, const FaultPlan& plan, Accepted& ledger) {
-  if (r.way == Way::appended) {  // appends to data that was written without faults
+RunResult run_once(const AcceptedRun& r, MemoryStore& memory, const FaultPlan& plan, Accepted& ledger) {
+  if (r.method == WriteMethod::appended) {  // appends to data that was written without faults
     TaskHandles sound(memory);
     run_fibers(fibers(r.processes, r.seed + 1), [&](Comm& comm) {
-      Run before = r;
-      before.way = Way::mapped;
+      AcceptedRun before = r;
+      before.method = WriteMethod::mapped;
       Random random(r.seed + 77 + static_cast<uint64_t>(comm.rank()));
       bool closed = false;
       write_mapped(sound, before, comm, ledger, random, closed);
@@ -246,28 +253,29 @@ Ended run_once(const Run& r, MemoryStore& memory, const FaultPlan& plan, Accepte
   }
   FaultyStore faulty(memory, plan);
   TaskHandles store(faulty);
-  Ended ended;
-  ended.closed.assign(static_cast<size_t>(r.processes), 0);
+  RunResult result;
+  result.closed.assign(static_cast<size_t>(r.processes), 0);
   run_fibers(fibers(r.processes, r.seed + 2), [&](Comm& comm) {
     Random random(r.seed * 31 + static_cast<uint64_t>(comm.rank()));
     bool closed = false;
-    const auto write = r.way == Way::serial                             ? write_serial
-                       : r.way == Way::mapped || r.way == Way::appended ? write_mapped
-                                                                        : write_parallel;
+    const auto write = r.method == WriteMethod::serial ? write_serial
+                       : r.method == WriteMethod::mapped || r.method == WriteMethod::appended
+                           ? write_mapped
+                           : write_parallel;
     write(store, r, comm, ledger, random, closed);
-    ended.closed[static_cast<size_t>(comm.rank())] = closed;
+    result.closed[static_cast<size_t>(comm.rank())] = closed;
   });
   EXPECT_EQ(store.open_files(), 0u);
-  ended.operations = faulty.operations();
-  ended.failed = faulty.failed();
-  return ended;
+  result.operations = faulty.operations();
+  result.failed = faulty.failed();
+  return result;
 }
 
-void check(const Run& r, MemoryStore& memory, const Accepted& ledger, const Ended& ended) {
-  for (const int closed : ended.closed) EXPECT_EQ(closed, ended.closed[0]) << "the close has one outcome";
-  if (ended.closed[0]) {
+void check(const AcceptedRun& r, MemoryStore& memory, const Accepted& ledger, const RunResult& result) {
+  for (const int closed : result.closed) EXPECT_EQ(closed, result.closed[0]) << "the close has one outcome";
+  if (result.closed[0]) {
     ledger.expect_all_in(memory);
-  } else if (r.way != Way::appended) {
+  } else if (r.method != WriteMethod::appended) {
     ledger.expect_beginnings_in(memory, false, r.words.find("compress") != std::string::npos);
   }
 }
@@ -275,7 +283,7 @@ void check(const Run& r, MemoryStore& memory, const Accepted& ledger, const Ende
 // Runs the program once without a fault to count its operations. Then runs it `faulty_runs` times with random
 // sets of failing operations.
 void campaign(uint64_t seed, int faulty_runs) {
-  const Run r = random_run(seed);
+  const AcceptedRun r = random_run(seed);
   SCOPED_TRACE("SHEAF_ACCEPTED_SEED=" + std::to_string(seed) + ": " + r.describe());
   int64_t operations = 0;
   for (int i = 0; i <= faulty_runs; ++i) {
@@ -299,13 +307,13 @@ void campaign(uint64_t seed, int faulty_runs) {
     take_warnings();
     MemoryStore memory;
     Accepted ledger(r.ntasks);
-    Ended ended;
-    ASSERT_NO_THROW(ended = run_once(r, memory, plan, ledger));
+    RunResult result;
+    ASSERT_NO_THROW(result = run_once(r, memory, plan, ledger));
     if (i == 0) {
-      ASSERT_EQ(ended.closed[0], 1) << "without a failure";
-      operations = ended.operations;
+      ASSERT_EQ(result.closed[0], 1) << "without a failure";
+      operations = result.operations;
     }
-    check(r, memory, ledger, ended);
+    check(r, memory, ledger, result);
     if (::testing::Test::HasFailure()) return;
   }
 }

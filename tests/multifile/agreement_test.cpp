@@ -32,16 +32,16 @@ Program small(int nfiles = 1, int ntasks = tasks) {
   return p;
 }
 
-struct Call {
+struct AgreedCall {
   std::string path = "a";
   std::string mode = "w";
   int64_t nfiles = 1;
   int64_t block = -1;
 };
 
-std::vector<Code> codes_of_calls(const std::function<void(Call&)>& change, int changed) {
+std::vector<Code> codes_of_calls(const std::function<void(AgreedCall&)>& change, int changed) {
   return codes_of([&](Comm& comm) {
-    Call call;
+    AgreedCall call;
     if (comm.rank() == changed) change(call);
     const int64_t same[] = {call.nfiles, call.block};
     agree_on_call(comm, call.path, call.mode, same, std::nullopt);
@@ -50,20 +50,21 @@ std::vector<Code> codes_of_calls(const std::function<void(Call&)>& change, int c
 
 TEST(Agreement, ADifferentArgumentOnOneTaskIsAMismatchOnAll) {
   for (const int one : {0, 2, tasks - 1}) {
-    EXPECT_EQ(codes_of_calls([](Call&) {}, one), all(Code::ok));
-    EXPECT_EQ(codes_of_calls([](Call& c) { c.path = "b"; }, one), all(Code::mismatch));
-    EXPECT_EQ(codes_of_calls([](Call& c) { c.mode = "wb"; }, one), all(Code::mismatch));
-    EXPECT_EQ(codes_of_calls([](Call& c) { c.mode = "r"; }, one), all(Code::mismatch));
-    EXPECT_EQ(codes_of_calls([](Call& c) { c.nfiles = 2; }, one), all(Code::mismatch));
-    EXPECT_EQ(codes_of_calls([](Call& c) { c.nfiles = INT64_MIN; }, one), all(Code::mismatch));
-    EXPECT_EQ(codes_of_calls([](Call& c) { c.block = 4096; }, one), all(Code::mismatch));
+    EXPECT_EQ(codes_of_calls([](AgreedCall&) {}, one), all(Code::ok));
+    EXPECT_EQ(codes_of_calls([](AgreedCall& c) { c.path = "b"; }, one), all(Code::mismatch));
+    EXPECT_EQ(codes_of_calls([](AgreedCall& c) { c.mode = "wb"; }, one), all(Code::mismatch));
+    EXPECT_EQ(codes_of_calls([](AgreedCall& c) { c.mode = "r"; }, one), all(Code::mismatch));
+    EXPECT_EQ(codes_of_calls([](AgreedCall& c) { c.nfiles = 2; }, one), all(Code::mismatch));
+    EXPECT_EQ(codes_of_calls([](AgreedCall& c) { c.nfiles = INT64_MIN; }, one), all(Code::mismatch));
+    EXPECT_EQ(codes_of_calls([](AgreedCall& c) { c.block = 4096; }, one), all(Code::mismatch));
   }
 }
 
 TEST(Agreement, ABadModeOnOneTaskFailsOnAll) {
   for (const int one : {0, 3}) {
-    EXPECT_EQ(codes_of_calls([](Call& c) { c.mode = ""; }, one), all(Code::invalid_argument));
-    EXPECT_EQ(codes_of_calls([](Call& c) { c.mode = "w,keyval=meta"; }, one), all(Code::invalid_argument));
+    EXPECT_EQ(codes_of_calls([](AgreedCall& c) { c.mode = ""; }, one), all(Code::invalid_argument));
+    EXPECT_EQ(codes_of_calls([](AgreedCall& c) { c.mode = "w,keyval=meta"; }, one),
+              all(Code::invalid_argument));
   }
 }
 

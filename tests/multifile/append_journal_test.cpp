@@ -105,7 +105,7 @@ TEST_F(AppendJournal, NobodyAppendsWhereTheDiskHasNoRoomForWhatTheFileHolds) {
   full.fail_at = 0;
   full.from_then_on = true;
   full.errno_value = ENOSPC;
-  full.kind = Operation::write;
+  full.kind = StoreOperation::write;
   full.path_contains = "journal";
   FaultyStore store(memory, full);
   SharedHandles shared(store);

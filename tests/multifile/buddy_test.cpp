@@ -149,7 +149,7 @@ TEST(Buddy, NumberZeroMeansOneCopy) {
 }
 
 // Simulates hosts whose disks are invisible to the tasks of other hosts.
-class Nodes {
+class IsolatedNodes {
  public:
   void write(int levels, int64_t bytes) {
     run_fibers(fibers(tasks), [&](Comm& comm) { write_stream(comm, store_of(comm), levels, bytes); });
@@ -193,7 +193,7 @@ TEST(Buddy, FilesOfALostDiskAreSentByAnotherNode) {
   for (const int64_t bytes : {90, 500'000})
     for (const int levels : {1, 2})
       for (int node = 0; node < groups; ++node) {
-        Nodes nodes;
+        IsolatedNodes nodes;
         nodes.write(levels, bytes);
         const auto before = nodes.disk(node).contents(file_of(-1, node));
         nodes.lose(node);
@@ -206,7 +206,7 @@ TEST(Buddy, FilesOfALostDiskAreSentByAnotherNode) {
 
 TEST(Buddy, TwoLostDisksNeedTwoCopies) {
   for (const int levels : {1, 2}) {
-    Nodes nodes;
+    IsolatedNodes nodes;
     nodes.write(levels, 90);
     nodes.lose(0);
     nodes.lose(2);
@@ -220,7 +220,7 @@ TEST(Buddy, WhoeverSeesAFileOrACopyServesIt) {
   constexpr int orders[][groups] = {{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {1, 0, 2}, {0, 0, 0}, {2, 2, 1}};
   for (const auto& order : orders)
     for (int lost = -1; lost < groups; ++lost) {
-      Nodes nodes;
+      IsolatedNodes nodes;
       nodes.write(1, 90);
       if (lost >= 0) nodes.lose(lost);
       nodes.move_disks(order);
@@ -231,7 +231,7 @@ TEST(Buddy, WhoeverSeesAFileOrACopyServesIt) {
 
 // A file of another set must not replace a missing one.
 TEST(Buddy, AFileOfAnotherSetDoesNotServe) {
-  Nodes nodes;
+  IsolatedNodes nodes;
   nodes.write(1, 90);
   nodes.lose(1);
   const auto other = nodes.disk(2).contents(file_of(-1, 2));
@@ -252,7 +252,7 @@ TEST(Buddy, FailuresWhileSendingReachAllTasksAndLeaveNoFile) {
   // Host 0 stores copy 0 of file 1; host 1 restores it.
   for (const int faulty_node : {0, 1})
     for (int64_t k = 0;; ++k) {
-      Nodes nodes;
+      IsolatedNodes nodes;
       nodes.write(1, 90);
       nodes.lose(1);
       FaultPlan plan;
@@ -287,7 +287,7 @@ TEST(Buddy, AFileMayBeUnreadableForOneTaskOnly) {
   write_set(memory, 1);
   for (int64_t k = 0;; ++k) {
     FaultPlan plan;
-    plan.kind = Operation::open;
+    plan.kind = StoreOperation::open;
     plan.fail_at = k;
     FaultyStore faulty(memory, plan);
     EXPECT_NO_THROW(run_fibers(fibers(tasks), [&](Comm& comm) {

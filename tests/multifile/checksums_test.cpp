@@ -145,7 +145,7 @@ TEST(Checksums, OfCollectivePrograms) {
 }
 
 // Files have more tasks than a group, and the number is no multiple of the group size.
-TEST(Checksums, OfSeveralGroupsAndLeaders) {
+TEST(Checksums, OfSeveralGroupsAndMetadataWriters) {
   Program p;
   p.fsblksize = 16;
   p.nfiles = 2;
@@ -293,7 +293,7 @@ TEST(Checksums, TasksThatDoNotCollectOpenNoFile) {
         EXPECT_EQ(found, content(comm.rank(), 0, std::ssize(found)));
         reader.close();
       });
-      return counting.operations(Operation::open);
+      return counting.operations(StoreOperation::open);
     };
     EXPECT_EQ(opens("r,collective=8"), opens("r,collective=8,checksums=off")) << bytes;
     EXPECT_LE(opens("r,collective=8"), 4) << bytes;

@@ -137,7 +137,7 @@ TEST(CollectiveFaults, AFailureThatGoesAwayCostsNoByte) {
       MemoryStore memory;
       FaultyStore faulty(memory);
       FaultPlan plan;
-      plan.kind = Operation::write;
+      plan.kind = StoreOperation::write;
       plan.fail_at = k + 4;  // skip the metadata operations of the open
       plan.half_first = true;
       faulty.set_plan(plan);

@@ -10,7 +10,7 @@ namespace sheaf::test::collective_nodes_test {
 namespace {
 
 // Creates tasks on simulated hosts. `watch` counts their messages from this call on.
-Players watched(Watch& watch, uint64_t seed) {
+Players watched(CommWatch& watch, uint64_t seed) {
   return [&watch, seed](int ntasks, const std::function<void(Comm&)>& body) {
     FiberOptions options = fibers(ntasks, seed);
     options.ranks_per_node = watch.ranks_per_node;
@@ -21,21 +21,21 @@ Players watched(Watch& watch, uint64_t seed) {
   };
 }
 
-void forget(Watch& watch) { watch.within = watch.between = watch.steps = 0; }
+void forget(CommWatch& watch) { watch.within = watch.between = watch.steps = 0; }
 
 // Counts only the messages of collective calls, because open and close send messages of their own.
 template <class Body>
-Watch messages_of(const CollectiveProgram& p, Watch watch, Body body) {
+CommWatch messages_of(const CollectiveProgram& p, CommWatch watch, Body body) {
   watched(watch, 3)(p.ntasks(), [&](Comm& comm) { body(comm, watch); });
   return watch;
 }
 
 // Writes without a journal. With a journal, each round would send the collector a list of completed chunks,
 // even within a host.
-Watch of_writing(Store& store, const CollectiveProgram& p, const Watch& how) {
+CommWatch of_writing(Store& store, const CollectiveProgram& p, const CommWatch& how) {
   SharedHandles shared(store);
-  Watch during;
-  messages_of(p, how, [&](Comm& comm, Watch& watch) {
+  CommWatch during;
+  messages_of(p, how, [&](Comm& comm, CommWatch& watch) {
     Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
                   shared_mode_of(comm, "w,journal=off," + p.words()));
     comm.barrier();
@@ -50,10 +50,10 @@ Watch of_writing(Store& store, const CollectiveProgram& p, const Watch& how) {
   return during;
 }
 
-Watch of_reading(Store& store, const CollectiveProgram& p, const Watch& how) {
+CommWatch of_reading(Store& store, const CollectiveProgram& p, const CommWatch& how) {
   SharedHandles shared(store);
-  Watch during;
-  messages_of(p, how, [&](Comm& comm, Watch& watch) {
+  CommWatch during;
+  messages_of(p, how, [&](Comm& comm, CommWatch& watch) {
     const std::string word = "r,collective=" + (p.collsize > 0 ? std::to_string(p.collsize) : "auto");
     Reader reader(shared, comm.duplicate(), "a", mode_of(word));
     comm.barrier();
@@ -92,10 +92,10 @@ TEST(CollectiveNodes, MessagesTravelBetweenThem) {
       SCOPED_TRACE(p.words() + " " + std::to_string(p.requests[0]) + ", nodes of " +
                    std::to_string(ranks_per_node));
       MemoryStore store;
-      const Watch written = of_writing(store, p, {.ranks_per_node = ranks_per_node});
+      const CommWatch written = of_writing(store, p, {.ranks_per_node = ranks_per_node});
       EXPECT_EQ(written.between == 0, ranks_per_node % p.collsize == 0) << "groups within a node";
       if (p.merge) continue;
-      const Watch read = of_reading(store, p, {.ranks_per_node = ranks_per_node});
+      const CommWatch read = of_reading(store, p, {.ranks_per_node = ranks_per_node});
       EXPECT_EQ(read.between == 0, ranks_per_node % p.collsize == 0) << "groups within a node";
     }
 }
@@ -114,7 +114,7 @@ TEST(CollectiveNodes, MessagesDoWhereNoMemoryCanBeShared) {
 TEST(CollectiveNodes, RandomPrograms) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     const CollectiveProgram p = random_collective_program(seed + 5000);
-    Watch watch{.ranks_per_node = static_cast<int>(1 + seed % 7)};
+    CommWatch watch{.ranks_per_node = static_cast<int>(1 + seed % 7)};
     SCOPED_TRACE("seed " + std::to_string(seed) + ", nodes of " + std::to_string(watch.ranks_per_node) +
                  ": " + p.describe());
     MemoryStore store;
@@ -141,13 +141,13 @@ TEST(CollectiveNodes, GroupsOfOtherSizesStayInStep) {
 // error.
 TEST(CollectiveNodes, AFailureIsToldToAll) {
   for (const int ranks_per_node : {4, 12})
-    for (const Operation operation : {Operation::write, Operation::read}) {
+    for (const StoreOperation operation : {StoreOperation::write, StoreOperation::read}) {
       const CollectiveProgram p = simple(12, 700'000, 2, 700'000, 6);
       MemoryStore memory;
       write_program(memory, "a", p, 5);
       FaultyStore store(memory);
       int told = 0;
-      Watch watch{.ranks_per_node = ranks_per_node};
+      CommWatch watch{.ranks_per_node = ranks_per_node};
       watched(watch, 9)(12, [&](Comm& comm) {
         const auto fails = [&](auto call) {
           comm.barrier();
@@ -166,7 +166,7 @@ TEST(CollectiveNodes, AFailureIsToldToAll) {
           store.set_plan({});
           comm.barrier();
         };
-        if (operation == Operation::read) {
+        if (operation == StoreOperation::read) {
           Reader reader(store, comm.duplicate(), "a", mode_of("r,collective=6"));
           std::vector<std::byte> out(700'000);
           fails([&] { reader.collective()->read(out, std::nullopt); });
@@ -182,7 +182,7 @@ TEST(CollectiveNodes, AFailureIsToldToAll) {
         }
       });
       EXPECT_EQ(told, 12);
-      if (operation == Operation::write) check_program(memory, "b", p);
+      if (operation == StoreOperation::write) check_program(memory, "b", p);
     }
 }
 

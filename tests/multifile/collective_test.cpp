@@ -39,20 +39,21 @@ TEST(Collective, OnlyCollectorsTouchTheFile) {
     // Each collector opens the file, and the close looks for a journal. If there is one, its common header is
     // opened, and each of the four hosts looks up and creates its journal. The close then looks up a journal
     // for each possible host.
-    EXPECT_EQ(counting.operations(Operation::open), 4 + 1 + (bytes == 100 ? 0 : 5 + 4 * 2 + 64));
+    EXPECT_EQ(counting.operations(StoreOperation::open), 4 + 1 + (bytes == 100 ? 0 : 5 + 4 * 2 + 64));
     check_program(memory, "a", p);
   }
 }
 
 // Few tasks with little data share one collector. The layout must be the one of groups with a collector each.
 TEST(Collective, OneCollectsForTheGroupsOfFewTasksWithLittle) {
-  struct Case {
+  struct CollectorsCase {
     int tasks;
     int64_t bytes;
     int collectors;
   };
-  for (const Case& c :
-       {Case{4, 4096, 1}, Case{15, 100, 1}, Case{4, 60'000, 1}, Case{4, 70'000, 4}, Case{16, 4096, 4}})
+  for (const CollectorsCase& c :
+       {CollectorsCase{4, 4096, 1}, CollectorsCase{15, 100, 1}, CollectorsCase{4, 60'000, 1},
+        CollectorsCase{4, 70'000, 4}, CollectorsCase{16, 4096, 4}})
     for (const bool chosen : {false, true}) {
       SCOPED_TRACE(std::to_string(c.tasks) + " tasks, " + std::to_string(c.bytes) + " bytes" +
                    (chosen ? ", groups by hand" : ""));
@@ -67,7 +68,7 @@ TEST(Collective, OneCollectsForTheGroupsOfFewTasksWithLittle) {
         write_calls(writer, p);
         writer.close();
       });
-      EXPECT_EQ(counting.operations(Operation::open), chosen ? groups : c.collectors);
+      EXPECT_EQ(counting.operations(StoreOperation::open), chosen ? groups : c.collectors);
       EXPECT_NO_THROW(check_program(memory, "a", p));
       std::set<int64_t> begun;  // every group begins a block
       Reader all(memory, "a", mode_of("r"));
@@ -105,7 +106,7 @@ TEST(Collective, CompleteChunksAreRecordedByTheCollector) {
   EXPECT_GE(safe, 10 * chunk);
   // Both collectors open the file. Both open the common journal header, which one of them creates. Each looks
   // up and creates its own journal.
-  EXPECT_EQ(counting.operations(Operation::open), 2 + 3 + 4);
+  EXPECT_EQ(counting.operations(StoreOperation::open), 2 + 3 + 4);
   Reader found(memory, "a", mode_of("r"));
   EXPECT_TRUE(found.facts().unclosed);
   for (int t = 0; t < tasks; ++t) {
@@ -133,7 +134,7 @@ TEST(Collective, RoundsAreFew) {
   });
   EXPECT_LE(collectives,
             4 * 17 + 2);  // per 63 calls: one reduction, places, bytes and completed chunks
-  EXPECT_LE(counting.operations(Operation::write), 60);
+  EXPECT_LE(counting.operations(StoreOperation::write), 60);
   check_program(memory, "a", p);
 }
 

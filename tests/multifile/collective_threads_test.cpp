@@ -13,7 +13,7 @@
 namespace sheaf::test::collective_threads_test {
 namespace {
 
-struct Case {
+struct ThreadsCase {
   const char* name;
   int tasks;
   int grain;  // tasks of a process; a process is never split between files
@@ -29,7 +29,7 @@ Players processes_of(int threads) {
   };
 }
 
-std::vector<Case> cases() {
+std::vector<ThreadsCase> cases() {
   return {{"a team", 5, 1, threads()},
           {"2 x 2", 4, 2, processes_of(2)},
           {"3 x 2", 6, 2, processes_of(2)},
@@ -38,7 +38,7 @@ std::vector<Case> cases() {
 }
 
 // Returns a random program adapted to the number of tasks, with whole processes per file.
-CollectiveProgram program_for(const Case& c, uint64_t seed) {
+CollectiveProgram program_for(const ThreadsCase& c, uint64_t seed) {
   CollectiveProgram p = random_collective_program(seed);
   const auto n = static_cast<size_t>(c.tasks);
   p.nfiles = seed % 4 == 0 && c.tasks / c.grain % 2 == 0 ? 2 : 1;
@@ -59,7 +59,7 @@ CollectiveProgram program_for(const Case& c, uint64_t seed) {
 }
 
 TEST(CollectiveThreads, RandomPrograms) {
-  for (const Case& c : cases())
+  for (const ThreadsCase& c : cases())
     for (uint64_t seed = 1; seed <= 24; ++seed) {
       const CollectiveProgram p = program_for(c, seed);
       SCOPED_TRACE(std::string(c.name) + ", seed " + std::to_string(seed) + ": " + p.describe());
@@ -76,7 +76,7 @@ TEST(CollectiveThreads, RandomPrograms) {
 
 // Some groups send several parcels per task. The other groups must take the same number of steps.
 TEST(CollectiveThreads, GroupsOfOtherSizesStayInStep) {
-  for (const Case& c : cases()) {
+  for (const ThreadsCase& c : cases()) {
     SCOPED_TRACE(c.name);
     CollectiveProgram p = simple(c.tasks, 1 << 20, 3, 1000, 2);
     for (auto& call : p.calls) call.together[0] = 2'000'000;
@@ -90,7 +90,7 @@ TEST(CollectiveThreads, GroupsOfOtherSizesStayInStep) {
 
 // If one task fails in a round, the round must fail on all tasks. The next round must write all data.
 TEST(CollectiveThreads, AFailureIsToldToAllAndCostsNoByte) {
-  for (const Case& c : cases())
+  for (const ThreadsCase& c : cases())
     for (const int64_t bytes : {200, 150'000, 700'000})
       for (int64_t k = 0; k < 6; ++k) {
         SCOPED_TRACE(std::string(c.name) + ", " + std::to_string(bytes) + " bytes, write " +
@@ -104,8 +104,8 @@ TEST(CollectiveThreads, AFailureIsToldToAllAndCostsNoByte) {
           Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
                         shared_mode_of(comm, "w," + p.words()));
           FaultPlan plan;
-          plan.kind = Operation::write;
-          plan.fail_at = k + faulty.operations(Operation::write);
+          plan.kind = StoreOperation::write;
+          plan.fail_at = k + faulty.operations(StoreOperation::write);
           comm.barrier();
           if (comm.rank() == 0) faulty.set_plan(plan);
           comm.barrier();
@@ -128,7 +128,7 @@ TEST(CollectiveThreads, AFailureIsToldToAllAndCostsNoByte) {
 }
 
 TEST(CollectiveThreads, ATaskWithBadArgumentsHoldsNobodyUp) {
-  for (const Case& c : cases()) {
+  for (const ThreadsCase& c : cases()) {
     MemoryStore store;
     SharedHandles shared(store);
     const CollectiveProgram p = simple(c.tasks, 1 << 20, 0, 0, 2);

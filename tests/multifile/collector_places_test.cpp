@@ -80,7 +80,7 @@ std::unique_ptr<Writer> open_one(Store& store, Comm& comm, int collsize,
 }
 
 TEST(CollectorPlaces, FilesWithATaskOfEveryNodeCollectOnDifferentNodes) {
-  const Variable topology("SHEAF_TOPOLOGY", "node=4");
+  const EnvironmentVariable topology("SHEAF_TOPOLOGY", "node=4");
   for (const Players& players : {nodes_of_fibers(), nodes_of_threads()}) {
     EXPECT_EQ(collectors(16, players,
                          [](Store& store, Comm& comm) {
@@ -97,7 +97,7 @@ TEST(CollectorPlaces, FilesWithATaskOfEveryNodeCollectOnDifferentNodes) {
 }
 
 TEST(CollectorPlaces, GroupsThatSpanNodesTakeDifferentOnes) {
-  const Variable topology("SHEAF_TOPOLOGY", "node=4");
+  const EnvironmentVariable topology("SHEAF_TOPOLOGY", "node=4");
   for (const Players& players : {nodes_of_fibers(), nodes_of_threads()})
     for (const int collsize : {5, 6, 7, 8, 10}) {
       const auto found = collectors(
@@ -124,7 +124,7 @@ TEST(CollectorPlaces, UnequalGroups) {
 
 // Every host has whole processes of several tasks, and all groups take the same number of steps.
 TEST(CollectorPlaces, HybridTasks) {
-  const Variable topology("SHEAF_TOPOLOGY", "node=2");  // processes
+  const EnvironmentVariable topology("SHEAF_TOPOLOGY", "node=2");  // processes
   for (const int collsize : {5, 6, 10}) {
     const auto found = collectors(20, nodes_of_processes(), [&](Store& store, Comm& comm) {
       return open_one(store, comm, collsize, {640});

@@ -290,7 +290,7 @@ TEST(Compression, ACommitThatFailedOnceIsRepeated) {
     full.fail_at = fail_at;
     full.from_then_on = true;
     full.errno_value = ENOSPC;
-    full.kind = Operation::write;
+    full.kind = StoreOperation::write;
     store.set_plan(full);
     if (code_of([&] { writer.commit(); }) == Code::ok) continue;  // this run has fewer writes than the plan
     EXPECT_EQ(writer.task(), 0);
@@ -479,7 +479,7 @@ TEST(Compression, AWriteThatFailedCanBeRepeated) {
       FaultPlan plan;
       plan.fail_at = k;
       plan.errno_value = ENOSPC;
-      plan.kind = Operation::write;
+      plan.kind = StoreOperation::write;
       plan.path_contains = "a.sion";
       store.set_plan(plan);
       int64_t done = 0;

@@ -115,7 +115,7 @@ void lose_power_everywhere(Record record, int nfiles, uint64_t seeds, const std:
         MemoryStore state;
         tape.replay_losing_unsynced(prefix, 1000 * seed + 10 * prefix + loss, state);
         bool anything = prefix >= reported.closed;
-        for (int64_t t = 0; t < p.ntasks(); ++t) anything |= reported.least(t, prefix) > 0;
+        for (int64_t t = 0; t < p.ntasks(); ++t) anything |= reported.min_length(t, prefix) > 0;
         try {
           if (const auto refused = attempt([&] { Reader(state, "a", mode_of("r")); })) {
             require(!anything, std::string("what was flushed cannot be opened: ") + refused->what());

@@ -184,11 +184,11 @@ TEST_F(Damage, AnotherNumberOfBlocksInTheFirstFile) {
 
 TEST_F(Damage, MappingsThatDoNotFitTheSet) {
   const int64_t first = mapping() + 4;
-  struct Case {
+  struct MappingDamage {
     int64_t offset;
     int32_t value;
   };
-  for (const Case& c : std::initializer_list<Case>{
+  for (const MappingDamage& c : std::initializer_list<MappingDamage>{
            {0, 2}, {0, -1}, {8, INT32_MAX}, {4, -1}, {4, 2}, {4, INT32_MAX}, {8 * 4, 0}, {8 * 4 + 4, 3}}) {
     const auto old = get<int32_t>("a", first + c.offset);
     put("a", first + c.offset, c.value);

@@ -9,59 +9,60 @@
 namespace sheaf::test::failed_write_closes_test {
 namespace {
 
-enum class Open { alone, parallel, mapped, append };
+enum class OpenMethod { alone, parallel, mapped, append };
 
-struct Case {
+struct FailedCloseCase {
   const char* name;
-  Open open;
+  OpenMethod open;
   std::string words;
   int nfiles = 1;
 };
 
-const std::vector<Case> cases = {
-    {"alone", Open::alone, ""},
-    {"alone_unbuffered", Open::alone, ",buffer=0"},
-    {"alone_durable", Open::alone, ",durable"},
-    {"alone_without_journal", Open::alone, ",journal=off"},
-    {"alone_keyval", Open::alone, ",keyval=inline"},
-    {"alone_compressed", Open::alone, ",compress=lz4,frame=1k,compress_threads=0"},
-    {"alone_compressed_by_threads", Open::alone, ",compress=lz4,frame=1k,compress_threads=2"},
-    {"parallel", Open::parallel, ""},
-    {"parallel_files", Open::parallel, "", 2},
-    {"parallel_durable", Open::parallel, ",durable"},
-    {"parallel_without_journal", Open::parallel, ",journal=off", 2},
-    {"parallel_keyval", Open::parallel, ",keyval=inline"},
-    {"parallel_compressed", Open::parallel, ",compress=lz4,frame=1k,compress_threads=0"},
-    {"collective", Open::parallel, ",collective"},
-    {"collective_groups", Open::parallel, ",collective,collsize=2", 2},
-    {"collective_compressed", Open::parallel, ",collective,compress=lz4,frame=1k,compress_threads=0"},
-    {"merged", Open::parallel, ",collective,collsize=3,cmerge"},
-    {"copies", Open::parallel, ",collective,collsize=2,buddy=1", 2},
-    {"mapped", Open::mapped, "", 2},
-    {"mapped_compressed", Open::mapped, ",compress=lz4,frame=1k,compress_threads=0"},
-    {"append", Open::append, ""},
-    {"append_compressed", Open::append, ",compress=lz4,frame=1k,compress_threads=0"},
+const std::vector<FailedCloseCase> cases = {
+    {"alone", OpenMethod::alone, ""},
+    {"alone_unbuffered", OpenMethod::alone, ",buffer=0"},
+    {"alone_durable", OpenMethod::alone, ",durable"},
+    {"alone_without_journal", OpenMethod::alone, ",journal=off"},
+    {"alone_keyval", OpenMethod::alone, ",keyval=inline"},
+    {"alone_compressed", OpenMethod::alone, ",compress=lz4,frame=1k,compress_threads=0"},
+    {"alone_compressed_by_threads", OpenMethod::alone, ",compress=lz4,frame=1k,compress_threads=2"},
+    {"parallel", OpenMethod::parallel, ""},
+    {"parallel_files", OpenMethod::parallel, "", 2},
+    {"parallel_durable", OpenMethod::parallel, ",durable"},
+    {"parallel_without_journal", OpenMethod::parallel, ",journal=off", 2},
+    {"parallel_keyval", OpenMethod::parallel, ",keyval=inline"},
+    {"parallel_compressed", OpenMethod::parallel, ",compress=lz4,frame=1k,compress_threads=0"},
+    {"collective", OpenMethod::parallel, ",collective"},
+    {"collective_groups", OpenMethod::parallel, ",collective,collsize=2", 2},
+    {"collective_compressed", OpenMethod::parallel, ",collective,compress=lz4,frame=1k,compress_threads=0"},
+    {"merged", OpenMethod::parallel, ",collective,collsize=3,cmerge"},
+    {"copies", OpenMethod::parallel, ",collective,collsize=2,buddy=1", 2},
+    {"mapped", OpenMethod::mapped, "", 2},
+    {"mapped_compressed", OpenMethod::mapped, ",compress=lz4,frame=1k,compress_threads=0"},
+    {"append", OpenMethod::append, ""},
+    {"append_compressed", OpenMethod::append, ",compress=lz4,frame=1k,compress_threads=0"},
 };
 
 constexpr int64_t call_bytes = 700;
 constexpr int max_calls = 5000;  // enough calls to exceed every buffer and group
 
-bool has(const Case& c, const char* word) { return c.words.find(word) != std::string::npos; }
+bool has(const FailedCloseCase& c, const char* word) { return c.words.find(word) != std::string::npos; }
 
 // One run of a case, with several tasks or one.
-class Job {
+class FailedCloseRun {
  public:
-  Job(const Case& c, Accepted::Answer answer) : case_(c), answer_(answer), ledger_(ntasks()) {}
+  FailedCloseRun(const FailedCloseCase& c, Accepted::Reaction reaction)
+      : case_(c), reaction_(reaction), ledger_(ntasks()) {}
 
   // Returns the number of tasks. It equals the number of processes unless one process has all tasks.
   int64_t ntasks() const { return 3; }
-  int processes() const { return case_.open == Open::alone ? 1 : 3; }
+  int processes() const { return case_.open == OpenMethod::alone ? 1 : 3; }
 
   void run() {
-    if (case_.open == Open::append) {
+    if (case_.open == OpenMethod::append) {
       TaskHandles sound(memory_);
       run_fibers(fibers(processes(), 1), [&](Comm& comm) {
-        auto writer = open(sound, comm, Open::mapped, "w" + case_.words);
+        auto writer = open(sound, comm, OpenMethod::mapped, "w" + case_.words);
         write(*writer, comm, comm.rank());
         writer->close();
       });
@@ -73,25 +74,25 @@ class Job {
   }
 
  private:
-  std::unique_ptr<Writer> open(Store& store, Comm& comm, Open how, const std::string& words) {
+  std::unique_ptr<Writer> open(Store& store, Comm& comm, OpenMethod how, const std::string& words) {
     const int64_t buffer = has(case_, "buffer=0") ? 0 : 300;
     const std::vector<int64_t> chunks(static_cast<size_t>(ntasks()), 1000), ranks{0, 1, 2};
     const OpenMode mode = shared_mode_of(comm, words, buffer);
     const int me = comm.rank();
     switch (how) {
-      case Open::alone:
+      case OpenMethod::alone:
         return std::make_unique<Writer>(store, SerialWriteRequest{"a", chunks, ranks, 64}, mode);
-      case Open::mapped: {
+      case OpenMethod::mapped: {
         const std::vector<MappedWriteTask> mine{{me, 1000, layout::place_blockwise(me, 3, case_.nfiles)}};
         return std::make_unique<Writer>(store, comm.duplicate(),
                                         MappedWriteRequest{"a", case_.nfiles, 64, mine}, mode);
       }
-      case Open::append: {
+      case OpenMethod::append: {
         const std::vector<int64_t> mine{me};
         return std::make_unique<Writer>(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0},
                                         mode);
       }
-      case Open::parallel:
+      case OpenMethod::parallel:
         break;
     }
     ParallelWriteRequest request;
@@ -139,14 +140,14 @@ class Job {
       plan.fail_at = 0;
       plan.from_then_on = true;
       plan.errno_value = ENOSPC;
-      plan.kind = Operation::write;
+      plan.kind = StoreOperation::write;
     }
     if (comm.rank() == 0) faulty_.set_plan(plan);
     comm.barrier();
   }
 
   void run_task(Store& store, Comm& comm) {
-    const std::string direction = case_.open == Open::append ? "append" : "w";
+    const std::string direction = case_.open == OpenMethod::append ? "append" : "w";
     auto writer = open(store, comm, case_.open, direction + case_.words);
     const bool together = writer->collective() != nullptr;
     const int64_t task = processes() == 1 ? 1 : comm.rank();
@@ -173,21 +174,21 @@ class Job {
 
     repeat(*writer, comm, task, rejected);
     const auto flushed = attempt([&] { writer->commit(); });
-    EXPECT_EQ(flushed.has_value(), !rejected.empty() && answer_ == Accepted::Answer::ignore)
+    EXPECT_EQ(flushed.has_value(), !rejected.empty() && reaction_ == Accepted::Reaction::ignore)
         << "task " << task << (flushed ? flushed->what() : "");
     if (flushed) expect_place(*flushed, "task " + std::to_string(task));
     if (!flushed) ledger_.commit(task);
     const auto closed = attempt([&] { writer->close(); });
-    EXPECT_EQ(closed.has_value(), answer_ == Accepted::Answer::ignore)
+    EXPECT_EQ(closed.has_value(), reaction_ == Accepted::Reaction::ignore)
         << "task " << task << (closed ? closed->what() : "");
     if (closed) expect_place(*closed, "task");
   }
 
   void repeat(Writer& writer, Comm& comm, int64_t task, const std::vector<std::byte>& rejected) {
-    if (answer_ == Accepted::Answer::ignore) return;
+    if (reaction_ == Accepted::Reaction::ignore) return;
     if (!writer.collective()) {
       if (rejected.empty()) return;
-      if (answer_ == Accepted::Answer::repeat) {
+      if (reaction_ == Accepted::Reaction::repeat) {
         EXPECT_TRUE(write(writer, comm, task, rejected).empty());
       } else {
         const auto half = rejected.begin() + std::ssize(rejected) / 2;
@@ -225,36 +226,40 @@ class Job {
   }
 
   void check() {
-    if (answer_ != Accepted::Answer::ignore && !has(case_, "cmerge")) return ledger_.expect_all_in(memory_);
-    if (answer_ != Accepted::Answer::ignore) {
+    if (reaction_ != Accepted::Reaction::ignore && !has(case_, "cmerge"))
+      return ledger_.expect_all_in(memory_);
+    if (reaction_ != Accepted::Reaction::ignore) {
       EXPECT_EQ(std::ssize(stream_of(memory_, "a", 0)), merged_ * call_bytes);
       return;
     }
     const auto problem = attempt([&] {
       const FileFacts found = Reader(memory_, "a", mode_of("r")).facts();
-      EXPECT_TRUE(found.unclosed || case_.open == Open::append) << "nobody says that the file is not whole";
+      EXPECT_TRUE(found.unclosed || case_.open == OpenMethod::append)
+          << "nobody says that the file is not whole";
     });
     EXPECT_TRUE(!problem || problem->code() == Code::unclosed) << problem->what();
     if (!has(case_, "cmerge"))
       ledger_.expect_beginnings_in(memory_, !has(case_, "journal=off"), has(case_, "compress"));
   }
 
-  const Case& case_;
-  const Accepted::Answer answer_;
+  const FailedCloseCase& case_;
+  const Accepted::Reaction reaction_;
   Accepted ledger_;
   int64_t merged_ = 0;  // number of calls in the merged stream
   MemoryStore memory_;
   FaultyStore faulty_{memory_};
 };
 
-class FailedWriteCloses : public ::testing::TestWithParam<Case> {};
+class FailedWriteCloses : public ::testing::TestWithParam<FailedCloseCase> {};
 
 TEST_P(FailedWriteCloses, WithAnErrorIfTheProgramIgnoresIt) {
-  Job(GetParam(), Accepted::Answer::ignore).run();
+  FailedCloseRun(GetParam(), Accepted::Reaction::ignore).run();
 }
-TEST_P(FailedWriteCloses, WellIfTheProgramRepeatsIt) { Job(GetParam(), Accepted::Answer::repeat).run(); }
+TEST_P(FailedWriteCloses, WellIfTheProgramRepeatsIt) {
+  FailedCloseRun(GetParam(), Accepted::Reaction::repeat).run();
+}
 TEST_P(FailedWriteCloses, WellIfTheProgramRepeatsItInHalves) {
-  Job(GetParam(), Accepted::Answer::repeat_in_halves).run();
+  FailedCloseRun(GetParam(), Accepted::Reaction::repeat_in_halves).run();
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, FailedWriteCloses, ::testing::ValuesIn(cases),

@@ -12,13 +12,13 @@
 namespace sheaf::test::failed_writes_test {
 namespace {
 
-class Program {
+class FailingProgram {
  public:
-  Program& fails(std::string_view text, int64_t task = 0) {
+  FailingProgram& fails(std::string_view text, int64_t task = 0) {
     failed_.fail(request(text, task), Error(Code::no_space, "disk full: " + std::string(text)), "'a'");
     return *this;
   }
-  Program& writes(std::string_view text, int64_t task = 0) {
+  FailingProgram& writes(std::string_view text, int64_t task = 0) {
     failed_.accept(request(text, task));
     return *this;
   }
@@ -39,7 +39,7 @@ class Program {
 };
 
 TEST(FailedWrites, TheSameRequestCompletesIt) {
-  Program p;
+  FailingProgram p;
   EXPECT_FALSE(p.awaits_retry());
   EXPECT_EQ(p.error(), "");
   p.fails("record 1");
@@ -49,13 +49,13 @@ TEST(FailedWrites, TheSameRequestCompletesIt) {
 }
 
 TEST(FailedWrites, PartsAndLargerRequestsCompleteIt) {
-  EXPECT_FALSE(Program().fails("record 1").writes("r").writes("ecord").writes(" 1").awaits_retry());
-  EXPECT_FALSE(Program().fails("record 1").writes("record 1, record 2").awaits_retry());
-  EXPECT_TRUE(Program().fails("record 1").writes("record").awaits_retry());
+  EXPECT_FALSE(FailingProgram().fails("record 1").writes("r").writes("ecord").writes(" 1").awaits_retry());
+  EXPECT_FALSE(FailingProgram().fails("record 1").writes("record 1, record 2").awaits_retry());
+  EXPECT_TRUE(FailingProgram().fails("record 1").writes("record").awaits_retry());
 }
 
 TEST(FailedWrites, OtherBytesInItsPlaceNeverCompleteIt) {
-  Program p;
+  FailingProgram p;
   p.fails("record 1").writes("record 2");
   EXPECT_TRUE(p.awaits_retry());
   EXPECT_TRUE(p.writes("record 1").awaits_retry());
@@ -63,7 +63,7 @@ TEST(FailedWrites, OtherBytesInItsPlaceNeverCompleteIt) {
 }
 
 TEST(FailedWrites, ARetryMayFailAsOftenAsItLikes) {
-  Program p;
+  FailingProgram p;
   for (int i = 0; i < 1000; ++i) p.fails("record 1");
   EXPECT_FALSE(p.writes("record 1").awaits_retry());
   // The program repeats the record in parts, some of which are accepted.
@@ -72,7 +72,7 @@ TEST(FailedWrites, ARetryMayFailAsOftenAsItLikes) {
 }
 
 TEST(FailedWrites, SeveralRequestsAreRepeatedInTheirOrder) {
-  Program p;
+  FailingProgram p;
   p.fails("first").fails("second").fails("third").fails("first").fails("second");
   EXPECT_TRUE(p.writes("first").awaits_retry());
   EXPECT_EQ(p.error(), "'a': disk full: second");
@@ -81,28 +81,28 @@ TEST(FailedWrites, SeveralRequestsAreRepeatedInTheirOrder) {
 }
 
 TEST(FailedWrites, AProgramThatContinuesWithTheLatestLacksTheEarlier) {
-  EXPECT_EQ(Program().fails("first").fails("second").writes("second").writes("third").error(),
+  EXPECT_EQ(FailingProgram().fails("first").fails("second").writes("second").writes("third").error(),
             "'a': disk full: first");
 }
 
 TEST(FailedWrites, TasksAreApart) {
-  Program p;
+  FailingProgram p;
   p.fails("one", 1).writes("two", 2).writes("one", 2);
   EXPECT_TRUE(p.awaits_retry());
   EXPECT_FALSE(p.writes("one", 1).awaits_retry());
 }
 
-TEST(FailedWrites, RequestsWithoutBytesAreNone) { EXPECT_FALSE(Program().fails("").awaits_retry()); }
+TEST(FailedWrites, RequestsWithoutBytesAreNone) { EXPECT_FALSE(FailingProgram().fails("").awaits_retry()); }
 
 TEST(FailedWrites, TooManyAreNeverCompletedAndCostNoMemory) {
-  Program p;
+  FailingProgram p;
   const auto record = [](int64_t i) { return "record " + std::to_string(i); };
   for (int64_t i = 0; i < 1000; ++i) p.fails(record(i));
   for (int64_t i = 0; i < 1000; ++i) p.writes(record(i));
   EXPECT_TRUE(p.awaits_retry());
   EXPECT_NE(p.error(), "");
 
-  Program few;
+  FailingProgram few;
   for (int64_t i = 0; i < stream_constants::max_failed_writes; ++i) few.fails(record(i));
   for (int64_t i = 0; i < stream_constants::max_failed_writes; ++i) few.writes(record(i));
   EXPECT_FALSE(few.awaits_retry());
@@ -114,7 +114,7 @@ TEST(FailedWrites, RandomQueuesEndWithoutARest) {
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    Program p;
+    FailingProgram p;
     std::vector<std::string> queue;
     for (int i = 0; i < 12; ++i)
       queue.push_back(std::to_string(i) + std::string(static_cast<size_t>(random.below(9)), 'x'));

@@ -228,7 +228,7 @@ TEST(Faults, AReadCanBeTriedAgain) {
       reader.select(3);
       FaultPlan plan;
       plan.fail_at = k;
-      plan.kind = Operation::read;
+      plan.kind = StoreOperation::read;
       faulty.set_plan(plan);
       std::vector<std::byte> piece(80);
       for (int64_t at = 0; at < 240; at += 80) {
@@ -253,7 +253,7 @@ TEST(Faults, AFailedWriteIsNoPartOfTheStream) {
       Writer writer(faulty, {"a", sizes, ranks, 64}, mode_of("w", buffer));
       FaultPlan plan;
       plan.fail_at = k;
-      plan.kind = Operation::write;
+      plan.kind = StoreOperation::write;
       plan.half_first = true;
       faulty.set_plan(plan);
       TaskModel model{64, {0}};

@@ -79,7 +79,7 @@ TEST(GroupTransfer, BytesGoThroughCollectorsThereAndBack) {
       if (back != own.bytes) throw std::logic_error("bytes of task " + std::to_string(comm.rank()));
     });
     EXPECT_EQ(memory.contents("a"), in_file());
-    EXPECT_EQ(counting.operations(Operation::open), 2);
+    EXPECT_EQ(counting.operations(StoreOperation::open), 2);
   }
 }
 
@@ -108,9 +108,10 @@ TEST(GroupTransfer, AFailureEndsNoStepsAndIsKnownAtTheCollector) {
 }
 
 // Counts messages to other tasks.
-class CountedComm final : public test::ForwardingComm {
+class SendCountingComm final : public test::ForwardingComm {
  public:
-  CountedComm(std::unique_ptr<Comm> comm, int64_t& sent) : ForwardingComm(std::move(comm)), sent_(sent) {}
+  SendCountingComm(std::unique_ptr<Comm> comm, int64_t& sent)
+      : ForwardingComm(std::move(comm)), sent_(sent) {}
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
                                      std::vector<Incoming> incoming) override {
     for (const Outgoing& message : outgoing) sent_ += message.peer != rank();
@@ -119,7 +120,7 @@ class CountedComm final : public test::ForwardingComm {
 
  private:
   std::unique_ptr<Comm> wrap(std::unique_ptr<Comm> comm) override {
-    return std::make_unique<CountedComm>(std::move(comm), sent_);
+    return std::make_unique<SendCountingComm>(std::move(comm), sent_);
   }
   int64_t& sent_;
 };
@@ -130,7 +131,7 @@ TEST(GroupTransfer, WhoHasNothingSendsOneMessage) {
   MemoryStore memory;
   memory.open("a", Access::create);
   run_fibers({.ranks = tasks}, [&](Comm& comm) {
-    CountedComm counted(comm.duplicate(), sent[static_cast<size_t>(comm.rank())]);
+    SendCountingComm counted(comm.duplicate(), sent[static_cast<size_t>(comm.rank())]);
     const CollectiveGroup group(counted, 0);
     const Own own(comm.rank());
     GroupTransfer transfer(group);

@@ -14,13 +14,13 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-enum class Deal { blocks, in_turn };
+enum class TaskPlacement { blocks, in_turn };
 
 // One program and the placement of its tasks.
-struct Case {
+struct RegionsCase {
   int hosts = 2;
   int per_host = 2;
-  Deal deal = Deal::blocks;
+  TaskPlacement placement = TaskPlacement::blocks;
   std::string words = "w";
   int32_t fsblksize = 512;
   int64_t unit = 64 << 10;
@@ -44,7 +44,7 @@ struct Case {
   }
   std::string text() const {
     return std::to_string(hosts) + " hosts of " + std::to_string(per_host) +
-           (deal == Deal::blocks ? "" : " in turn") + ", '" + words + "', blocks of " +
+           (placement == TaskPlacement::blocks ? "" : " in turn") + ", '" + words + "', blocks of " +
            std::to_string(fsblksize) + ", units of " + std::to_string(unit) + ", seed " +
            std::to_string(seed) + (flushes ? ", flushes" : "") +
            (closes           ? ""
@@ -53,7 +53,7 @@ struct Case {
   }
 };
 
-SimulatedHosts cluster_of(const Case& c) {
+SimulatedHosts cluster_of(const RegionsCase& c) {
   HostsOptions options;
   options.unit = c.unit;
   options.page = c.page;
@@ -63,13 +63,14 @@ SimulatedHosts cluster_of(const Case& c) {
   return SimulatedHosts(options);
 }
 
-void run(const Case& c, SimulatedHosts& cluster) {
+void run(const RegionsCase& c, SimulatedHosts& cluster) {
   FiberOptions options = fibers(c.ntasks(), c.seed);
   options.stack_bytes = 256 << 10;
   options.ranks_per_node = c.per_host;
   run_fibers(options, [&](Comm& world) {
     const int host = world.rank() / c.per_host;
-    const int key = c.deal == Deal::blocks ? world.rank() : world.rank() % c.per_host * c.hosts + host;
+    const int key =
+        c.placement == TaskPlacement::blocks ? world.rank() : world.rank() % c.per_host * c.hosts + host;
     const auto comm = world.split(0, key);
     const auto me = static_cast<size_t>(comm->rank());
     HostsStore store(cluster, host, comm->rank());
@@ -99,7 +100,7 @@ void run(const Case& c, SimulatedHosts& cluster) {
   });
 }
 
-void check_streams(Store& store, const Case& c) {
+void check_streams(Store& store, const RegionsCase& c) {
   Reader all(store, "a", mode_of("r"));
   ASSERT_EQ(all.ntasks(), c.ntasks());
   ASSERT_EQ(all.facts().unclosed, !c.closes);
@@ -113,7 +114,7 @@ void check_streams(Store& store, const Case& c) {
   }
 }
 
-void check(const Case& c) {
+void check(const RegionsCase& c) {
   SCOPED_TRACE(c.text());
   SimulatedHosts cluster = cluster_of(c);
   ASSERT_NO_THROW(run(c, cluster));
@@ -129,7 +130,7 @@ void check(const Case& c) {
   if (!c.closes) {
     WorkProgress quiet;
     repair(later, "a", {}, quiet);
-    Case repaired = c;
+    RegionsCase repaired = c;
     repaired.closes = true;
     check_streams(later, repaired);
   }
@@ -137,22 +138,22 @@ void check(const Case& c) {
   EXPECT_EQ(names.size(), static_cast<size_t>(c.nfiles)) << names.back();
 }
 
-Case small_case(Deal deal) {
-  Case c;
-  c.deal = deal;
+RegionsCase small_case(TaskPlacement placement) {
+  RegionsCase c;
+  c.placement = placement;
   c.chunks.assign(4, 4096);
   c.pieces.assign(4, {3000, 3000, 3000, 3000});
   return c;
 }
 
-TEST(HostsRegions, SmallChunksInOrder) { check(small_case(Deal::blocks)); }
+TEST(HostsRegions, SmallChunksInOrder) { check(small_case(TaskPlacement::blocks)); }
 
-TEST(HostsRegions, SmallChunksDealtOutInTurn) { check(small_case(Deal::in_turn)); }
+TEST(HostsRegions, SmallChunksDealtOutInTurn) { check(small_case(TaskPlacement::in_turn)); }
 
 TEST(HostsRegions, NothingIsLostThatWasFlushed) {
-  for (const Deal deal : {Deal::blocks, Deal::in_turn})
+  for (const TaskPlacement placement : {TaskPlacement::blocks, TaskPlacement::in_turn})
     for (const std::string words : {"w", "w,durable"}) {
-      Case c = small_case(deal);
+      RegionsCase c = small_case(placement);
       c.words = words;
       c.flushes = true;
       c.closes = false;
@@ -161,9 +162,9 @@ TEST(HostsRegions, NothingIsLostThatWasFlushed) {
 }
 
 TEST(HostsRegions, WhatWasFlushedSurvivesTheLossOfAllHosts) {
-  for (const Deal deal : {Deal::blocks, Deal::in_turn})
+  for (const TaskPlacement placement : {TaskPlacement::blocks, TaskPlacement::in_turn})
     for (const std::string words : {"w", "w,durable", "w,compress", "w,collective", "w,collective,durable"}) {
-      Case c = small_case(deal);
+      RegionsCase c = small_case(placement);
       c.words = words;
       c.collective = words.find("collective") != std::string::npos;
       c.flushes = true;
@@ -177,7 +178,7 @@ TEST(HostsRegions, WhatWasFlushedSurvivesTheLossOfAllHosts) {
 // although a neighbour's flush publishes its records and memory pressure writes arbitrary pages back.
 TEST(HostsRegions, NoRecordOutlivesItsBytesWhereAHostIsLost) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
-    Case c = small_case(Deal::blocks);
+    RegionsCase c = small_case(TaskPlacement::blocks);
     c.seed = seed;
     c.per_host = 3;
     c.chunks.assign(6, 4096);
@@ -203,7 +204,7 @@ TEST(HostsRegions, NoRecordOutlivesItsBytesWhereAHostIsLost) {
 }
 
 TEST(HostsRegions, LargeUnitsWhereEachHostHasOne) {
-  Case c = small_case(Deal::blocks);
+  RegionsCase c = small_case(TaskPlacement::blocks);
   c.unit = 4 << 20;
   c.chunks.assign(4, 3 << 20);
   c.pieces.assign(4, {2 << 20, 2 << 20, 2 << 20});
@@ -213,7 +214,7 @@ TEST(HostsRegions, LargeUnitsWhereEachHostHasOne) {
 // If a host has less data than a unit, only pages need to be separate. One warning must recommend a separate
 // file for each host.
 TEST(HostsRegions, LargeUnitsWhereHostsHaveLess) {
-  Case c = small_case(Deal::blocks);
+  RegionsCase c = small_case(TaskPlacement::blocks);
   c.unit = 64 << 20;
   SimulatedHosts shared = cluster_of(c);
   take_warnings();
@@ -227,16 +228,16 @@ TEST(HostsRegions, LargeUnitsWhereHostsHaveLess) {
   check(c);
 }
 
-Case random_case(uint64_t seed) {
+RegionsCase random_case(uint64_t seed) {
   Random random(seed);
   const auto one_of = [&]<class T>(std::initializer_list<T> choices) {
     return choices.begin()[random.below(std::ssize(choices))];
   };
-  Case c;
+  RegionsCase c;
   c.seed = seed;
   c.hosts = 2 + static_cast<int>(random.below(3));
   c.per_host = 1 + static_cast<int>(random.below(4));
-  c.deal = one_of({Deal::blocks, Deal::in_turn});
+  c.placement = one_of({TaskPlacement::blocks, TaskPlacement::in_turn});
   c.unit = one_of({4096l, 16l << 10, 64l << 10, 128l << 10, 1l << 20});
   c.page = std::min(c.unit, one_of({4096l, 64l << 10}));
   c.fsblksize = one_of({-1, 512, 1000, 4096, 100'000, 64 << 10});

@@ -18,9 +18,9 @@ constexpr int64_t tasks = 3;
 constexpr int64_t chunk = 100;
 
 // Three tasks with several chunks; some slots have one record, others two.
-class JournalDamage : public ::testing::Test {
+class JournalFileDamage : public ::testing::Test {
  protected:
-  JournalDamage() {
+  JournalFileDamage() {
     const std::vector<int64_t> sizes(tasks, chunk), ranks{0, 1, 2};
     Writer writer(store_, SerialWriteRequest{"a", sizes, ranks, 1}, mode_of("w", 0));
     for (int call = 0; call < 5; ++call)
@@ -35,7 +35,7 @@ class JournalDamage : public ::testing::Test {
     journal_ = store_.contents("a.journal");
     take_warnings();
   }
-  ~JournalDamage() override { take_warnings(); }
+  ~JournalFileDamage() override { take_warnings(); }
 
   std::vector<std::byte> read(int64_t task, const std::string& words = "r") {
     Reader reader(store_, "a", task, mode_of(words));
@@ -61,14 +61,14 @@ class JournalDamage : public ::testing::Test {
   WorkProgress quiet_;
 };
 
-TEST_F(JournalDamage, OfAnyBitNeverShortensAStream) {
+TEST_F(JournalFileDamage, OfAnyBitNeverShortensAStream) {
   for (size_t bit = 0; bit < 8 * journal_.size(); ++bit) {
     damage([&](auto& bytes) { bytes[bit / 8] ^= std::byte{static_cast<unsigned char>(1U << (bit % 8))}; });
     for (int64_t t = 0; t < tasks; ++t) ASSERT_TRUE(has_all(t)) << "bit " << bit << " task " << t;
   }
 }
 
-TEST_F(JournalDamage, OfSomeBytesNeverShortensAStreamSilently) {
+TEST_F(JournalFileDamage, OfSomeBytesNeverShortensAStreamSilently) {
   std::mt19937 random(17);
   int refused = 0;
   for (size_t at = format::journal_header_size; at + 4 <= journal_.size(); at += 3) {
@@ -97,7 +97,7 @@ void destroy_a_record(std::vector<std::byte>& bytes) {
   for (size_t i = 0; i < format::journal_slot_size; i += 9) bytes[at + i] ^= std::byte{0xff};
 }
 
-TEST_F(JournalDamage, RefusesTheTaskAloneAndReadsTheOthers) {
+TEST_F(JournalFileDamage, RefusesTheTaskAloneAndReadsTheOthers) {
   damage(destroy_a_record);
   EXPECT_TRUE(has_all(0));
   EXPECT_TRUE(has_all(2));
@@ -108,7 +108,7 @@ TEST_F(JournalDamage, RefusesTheTaskAloneAndReadsTheOthers) {
   EXPECT_NO_THROW(read(1, "r,checksums=off"));
 }
 
-TEST_F(JournalDamage, IsToldByReadersAndVerify) {
+TEST_F(JournalFileDamage, IsToldByReadersAndVerify) {
   damage([](auto& bytes) { bytes[format::journal_header_size + 64 + 5] ^= std::byte{8}; });
   read(0);
   const auto told = take_warnings();
@@ -127,7 +127,7 @@ TEST_F(JournalDamage, IsToldByReadersAndVerify) {
   EXPECT_EQ(damaged_findings(), 0);
 }
 
-TEST_F(JournalDamage, IsRepairedByForceAlone) {
+TEST_F(JournalFileDamage, IsRepairedByForceAlone) {
   damage(destroy_a_record);
   EXPECT_EQ(code_of([&] { repair(store_, "a", {}, quiet_); }), Code::damaged);
   RepairRequest request;
@@ -140,7 +140,7 @@ TEST_F(JournalDamage, IsRepairedByForceAlone) {
 }
 
 // Readers must ignore records of an earlier file with the same name, and must not report them as damage.
-TEST_F(JournalDamage, IsNotSeenInWhatAnEarlierFileHasLeft) {
+TEST_F(JournalFileDamage, IsNotSeenInWhatAnEarlierFileHasLeft) {
   store_.remove("a");
   const std::vector<int64_t> sizes(tasks, chunk), ranks{0, 1, 2};
   Writer writer(store_, SerialWriteRequest{"a", sizes, ranks, 1}, mode_of("w", 0));

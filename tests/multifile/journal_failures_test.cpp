@@ -43,7 +43,7 @@ struct Serial {
 };
 
 // Returns a plan in which the k-th operation fails, of `kind` if given, on a journal or on any file.
-FaultPlan failing(int64_t k, bool from_then_on, int errno_value, std::optional<Operation> kind = {},
+FaultPlan failing(int64_t k, bool from_then_on, int errno_value, std::optional<StoreOperation> kind = {},
                   const std::string& path = ".journal") {
   FaultPlan plan;
   plan.fail_at = k;
@@ -103,7 +103,7 @@ TEST_F(JournalFailures, WhereNoneCanBeMadeNoReaderTakesTheFileForEmpty) {
 }
 
 TEST_F(JournalFailures, DurableNeedsItsJournalAndCanBeTriedAgain) {
-  FaultyStore faulty(memory, failing(0, true, EACCES, Operation::open));
+  FaultyStore faulty(memory, failing(0, true, EACCES, StoreOperation::open));
   Serial program(faulty, "w,durable");
   program.write();
   for (int i = 0; i < 2; ++i) {
@@ -120,7 +120,7 @@ TEST_F(JournalFailures, DurableNeedsItsJournalAndCanBeTriedAgain) {
 }
 
 TEST_F(JournalFailures, OnceNotSyncedDurableFlushesFailEverAfter) {
-  FaultyStore faulty(memory, failing(0, false, EIO, Operation::sync));
+  FaultyStore faulty(memory, failing(0, false, EIO, StoreOperation::sync));
   Serial program(faulty, "w,durable");
   program.write();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(code_of([&] { program.writer->commit(); }), Code::io);
@@ -196,7 +196,7 @@ TEST_F(JournalFailures, GapsOfOneTaskAreFilledFromTheHolesAndThoseWhoRecordAreEx
   Serial program(memory, "w", 2);
   program.write(0);
   program.writer->commit();
-  FaultyStore faulty(memory, failing(0, true, EACCES, Operation::open));
+  FaultyStore faulty(memory, failing(0, true, EACCES, StoreOperation::open));
   const auto data = memory.open("a", Access::write);
   JournalWriter without(faulty,
                         JournalKey::of(MetadataReader(*data).header(), MetadataReader(*data).extension()),
@@ -218,7 +218,7 @@ class OvertakenStore final : public ForwardingStore {
  public:
   OvertakenStore(Store& inner, std::function<void()> other)
       : ForwardingStore(inner),
-        faulty_(inner, failing(0, true, EIO, Operation::write)),
+        faulty_(inner, failing(0, true, EIO, StoreOperation::write)),
         other_(std::move(other)) {}
   std::shared_ptr<File> open(const std::string& path, Access access) override {
     auto file = faulty_.open(path, access);
@@ -241,7 +241,7 @@ TEST_F(JournalFailures, OneOfSeveralHostsIsNotLeftEmpty) {
   MetadataReader metadata(*data);
   JournalKey key = JournalKey::of(metadata.header(), metadata.extension());
   key.hosts = {0, 2};
-  FaultyStore faulty(memory, failing(0, false, ENOSPC, Operation::write));
+  FaultyStore faulty(memory, failing(0, false, ENOSPC, StoreOperation::write));
   EXPECT_THROW(announce_hosts(faulty, "a", key.header()), Error);
   EXPECT_FALSE(memory.status("a.journal").exists);
   memory.set_contents("a.journal", {});  // an empty journal that a killed task left
@@ -275,10 +275,10 @@ TEST_F(JournalFailures, WithoutItRecordsOfAFailedWriteAreTakenBackAllTheSame) {
   Serial program(faulty, "w");
   program.write();
   program.writer->commit();
-  faulty.set_plan(failing(2, false, EIO, Operation::write));
+  faulty.set_plan(failing(2, false, EIO, StoreOperation::write));
   for (int i = 0; i < 3; ++i) program.write();  // the journal fails at the third record
   const auto before = stream_of(memory);
-  faulty.set_plan(failing(1, true, ENOSPC, Operation::write, ""));
+  faulty.set_plan(failing(1, true, ENOSPC, StoreOperation::write, ""));
   EXPECT_THROW(program.writer->stream().write(content(7, 0, 9 * chunk)), Error);
   faulty.set_plan({});
   program.write();

@@ -30,14 +30,14 @@ struct Touch {
   int64_t low, high;
   bool writes;
 };
-struct Log {
+struct TouchLog {
   std::mutex mutex;
   std::vector<Touch> all;
 };
 
 class LoggedFile final : public ForwardingFile {
  public:
-  LoggedFile(std::shared_ptr<File> inner, Log& log, int task)
+  LoggedFile(std::shared_ptr<File> inner, TouchLog& log, int task)
       : ForwardingFile(std::move(inner)), log_(log), task_(task) {}
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     note(offset, std::ssize(data), true);
@@ -58,29 +58,29 @@ class LoggedFile final : public ForwardingFile {
     const std::lock_guard lock(log_.mutex);
     if (bytes > 0) log_.all.push_back({path(), task_, offset, offset + bytes, writes});
   }
-  Log& log_;
+  TouchLog& log_;
   const int task_;
 };
 
 class LoggedStore final : public ForwardingStore {
  public:
-  LoggedStore(Store& inner, Log& log, int task) : ForwardingStore(inner), log_(log), task_(task) {}
+  LoggedStore(Store& inner, TouchLog& log, int task) : ForwardingStore(inner), log_(log), task_(task) {}
   std::shared_ptr<File> open(const std::string& path, Access access) override {
     return std::make_shared<LoggedFile>(ForwardingStore::open(path, access), log_, task_);
   }
 
  private:
-  Log& log_;
+  TouchLog& log_;
   const int task_;
 };
 
 // Every task writes `pieces` pieces and flushes after each.
 void write_on_hosts(Store& store, int ntasks, int pieces, const std::string& words, bool close,
-                    Log* log = nullptr) {
+                    TouchLog* log = nullptr) {
   FiberOptions options = fibers(ntasks, 1);
   options.ranks_per_node = per_host;
   run_fibers(options, [&](Comm& comm) {
-    Log unused;
+    TouchLog unused;
     LoggedStore own(store, log ? *log : unused, comm.rank());
     ParallelWriteRequest request;
     request.path = "a";
@@ -151,7 +151,7 @@ TEST(JournalHosts, OfAnEarlierFileAreNotTakenForTheOwn) {
 TEST(JournalHosts, NobodyReadsOrSharesWhatAnotherHostWrites) {
   for (const std::string words : {"w", "w,durable"}) {
     MemoryStore store(4096, 512);
-    Log log;
+    TouchLog log;
     write_on_hosts(store, 6, 3, words, true, &log);
     std::map<std::pair<std::string, int64_t>, std::set<int>> writers;  // hosts, by page
     for (const Touch& a : log.all)
@@ -197,7 +197,7 @@ TEST(JournalHosts, OfAnEarlierFileThatStaysIsNotTakenForTheOwn) {
   plan.fail_at = 0;
   plan.from_then_on = true;
   plan.errno_value = EACCES;
-  plan.kind = Operation::remove;
+  plan.kind = StoreOperation::remove;
   FaultyStore faulty(store, plan);
   write_on_hosts(faulty, 4, 2, "w", false);
   const auto told = take_warnings();

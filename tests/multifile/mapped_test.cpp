@@ -81,7 +81,7 @@ TEST(Mapped, MoreThanTenThousandBlocksOfOneTask) {
   check_mapped(store, "a", p, 1);
 }
 
-TEST(Mapped, ManyTasksWithSeveralLeaders) {
+TEST(Mapped, ManyTasksWithSeveralMetadataWriters) {
   MappedProgram p = random_mapped(5, 6000, 7, 9, 4);
   MemoryStore store;
   write_mapped(store, "a", p);

@@ -15,26 +15,26 @@
 namespace sheaf::test::model_test {
 namespace {
 
-enum Kind : uint32_t { write, append, die_and_repair, defragment, split_up, read, kinds };
+enum CommandKind : uint32_t { write, append, die_and_repair, defragment, split_up, read, kinds };
 constexpr const char* names[] = {"write", "append", "die and repair", "defragment", "split", "read"};
 
 // Numbers are taken modulo the number of choices, so every list of commands is a valid program, and smaller
 // numbers are simpler.
-struct Command {
+struct ModelCommand {
   uint32_t kind = 0;
   std::array<uint32_t, 8> n{};
 };
 
-std::string describe(const std::vector<Command>& commands) {
+std::string describe(const std::vector<ModelCommand>& commands) {
   std::ostringstream out;
-  for (const Command& c : commands) {
+  for (const ModelCommand& c : commands) {
     out << "\n  " << names[c.kind % kinds] << ':';
     for (const uint32_t number : c.n) out << ' ' << number;
   }
   return out.str();
 }
 
-struct Streams {
+struct MultifileModel {
   int64_t version = 0;  // of the contents
   int32_t nfiles = 1;
   std::vector<int64_t> lengths;
@@ -45,9 +45,9 @@ struct Streams {
   }
 };
 
-class World {
+class ModelWorld {
  public:
-  void run(const Command& c) {
+  void run(const ModelCommand& c) {
     const std::string path = c.n[0] % 2 ? "b" : "a";
     const std::string other = c.n[0] % 2 ? "a" : "b";
     const bool exists = model_.contains(path);
@@ -68,19 +68,20 @@ class World {
   }
 
  private:
-  static int64_t pieces(const Command& c) { return c.n[4] % 7; }
-  static int64_t piece(const Command& c, int64_t task, int64_t number) {
+  static int64_t pieces(const ModelCommand& c) { return c.n[4] % 7; }
+  static int64_t piece(const ModelCommand& c, int64_t task, int64_t number) {
     return (c.n[5] + 37 * task + 101 * number) % 1500;
   }
 
-  static std::string words(const Command& c) {
+  static std::string words(const ModelCommand& c) {
     static constexpr const char* variants[] = {"", ",durable", ",journal=off"};
     return variants[c.n[6] % 3];
   }
 
   // Writes all pieces of one task. Flushes after each piece if requested.
   template <class Write, class Flush>
-  void write_pieces(const Command& c, Streams& to, int64_t task, const Write& put, const Flush& flush) {
+  void write_pieces(const ModelCommand& c, MultifileModel& to, int64_t task, const Write& put,
+                    const Flush& flush) {
     int64_t& length = to.lengths[static_cast<size_t>(task)];
     for (int64_t i = 0; i < pieces(c); ++i) {
       const int64_t bytes = piece(c, task, i);
@@ -91,8 +92,8 @@ class World {
     }
   }
 
-  void run_write(const Command& c, const std::string& path, bool closes) {
-    Streams made;
+  void run_write(const ModelCommand& c, const std::string& path, bool closes) {
+    MultifileModel made;
     made.version = ++version_ % 20;
     made.lengths.assign(1 + c.n[2] % 5, 0);
     const auto ntasks = static_cast<int>(made.lengths.size());
@@ -117,7 +118,7 @@ class World {
 
   // Writes as a serial program. A program that dies has flushed at least the first piece of each task, so a
   // repair leaves a prefix.
-  void write_serially(const Command& c, const std::string& path, const Program& p, Streams& made,
+  void write_serially(const ModelCommand& c, const std::string& path, const Program& p, MultifileModel& made,
                       bool closes) {
     std::vector<int64_t> ranks(made.lengths.size());
     std::iota(ranks.begin(), ranks.end(), 0);
@@ -154,8 +155,8 @@ class World {
     }
   }
 
-  void write_in_parallel(const Command& c, const std::string& path, const Program& p, Streams& made,
-                         const std::string& more) {
+  void write_in_parallel(const ModelCommand& c, const std::string& path, const Program& p,
+                         MultifileModel& made, const std::string& more) {
     TaskHandles shared(store_);
     run_fibers(fibers(p.ntasks(), c.n[4] % 5), [&](Comm& comm) {
       Writer writer(shared, comm.duplicate(), request_of(path, p, comm),
@@ -169,7 +170,7 @@ class World {
     });
   }
 
-  void write_mapped(const Command& c, const std::string& path, const Program& p, Streams& made) {
+  void write_mapped(const ModelCommand& c, const std::string& path, const Program& p, MultifileModel& made) {
     TaskHandles shared(store_);
     run_fibers(fibers(2, c.n[4] % 5), [&](Comm& comm) {
       std::vector<MappedWriteTask> mine;
@@ -182,8 +183,8 @@ class World {
     });
   }
 
-  void run_append(const Command& c, const std::string& path) {
-    Streams& made = model_.at(path);
+  void run_append(const ModelCommand& c, const std::string& path) {
+    MultifileModel& made = model_.at(path);
     TaskHandles shared(store_);
     run_fibers(fibers(1 + static_cast<int>(c.n[1] % 3), c.n[4] % 5), [&](Comm& comm) {
       Writer writer(shared, comm.duplicate(), MappedAppendRequest{{path, true, {}}, 0},
@@ -192,7 +193,7 @@ class World {
     });
   }
 
-  void write_as_process(const Command& c, Streams& made, Writer& writer) {
+  void write_as_process(const ModelCommand& c, MultifileModel& made, Writer& writer) {
     for (const OwnTask& task : writer.tasks()) {
       if (made.packed && made.lengths[static_cast<size_t>(task.task)] == 0) continue;
       writer.select(task.task);
@@ -203,7 +204,7 @@ class World {
     writer.close();
   }
 
-  void run_defrag(const Command& c, const std::string& path, const std::string& other) {
+  void run_defrag(const ModelCommand& c, const std::string& path, const std::string& other) {
     WorkProgress quiet;
     for (const std::string& name : std::exchange(files_[other], {other})) store_.remove(name);
     defrag(store_, load_multifile(store_, path), {other, static_cast<int32_t>(c.n[3] % 3 * 512), true},
@@ -221,7 +222,7 @@ class World {
     request.prefix = "task.";
     request.replace = true;
     split(store_, multifile, request, quiet);
-    const Streams& expected = model_.at(path);
+    const MultifileModel& expected = model_.at(path);
     for (int64_t t = 0; t < std::ssize(expected.lengths); ++t) {
       const std::string name = split_name(request, t, multifile.row(t));
       require(store_.contents(name) == expected.bytes(t, 0, expected.lengths[static_cast<size_t>(t)]),
@@ -231,7 +232,7 @@ class World {
   }
 
   // Compares reads from the start and from other positions of a task with `expected`.
-  static void check(const Command& c, const Streams& expected, int64_t task, ReadStream& stream) {
+  static void check(const ModelCommand& c, const MultifileModel& expected, int64_t task, ReadStream& stream) {
     const int64_t length = expected.lengths[static_cast<size_t>(task)];
     for (int64_t number = 0; number < 4; ++number) {
       const int64_t from = number == 0 ? 0 : (c.n[5] + 977 * number + 31 * task) % (length + 1);
@@ -244,8 +245,8 @@ class World {
     }
   }
 
-  void run_read(const Command& c, const std::string& path) {
-    const Streams& expected = model_.at(path);
+  void run_read(const ModelCommand& c, const std::string& path) {
+    const MultifileModel& expected = model_.at(path);
     const auto ntasks = std::ssize(expected.lengths);
     WorkProgress quiet;
     require(verify(store_, path, true, quiet).ok(), "verify");
@@ -276,8 +277,8 @@ class World {
     }
   }
 
-  static void read_together(const Command& c, const Streams& expected, int64_t task, ReadStream& stream,
-                            CollectiveReader& together) {
+  static void read_together(const ModelCommand& c, const MultifileModel& expected, int64_t task,
+                            ReadStream& stream, CollectiveReader& together) {
     std::vector<std::byte> found;
     for (int64_t number = 0; number < 6; ++number) {
       std::vector<std::byte> out(
@@ -290,16 +291,16 @@ class World {
   }
 
   MemoryStore store_;
-  std::map<std::string, Streams> model_;
+  std::map<std::string, MultifileModel> model_;
   std::map<std::string, std::vector<std::string>> files_;
   int64_t version_ = 0;
 };
 
-std::string problem_of(const std::vector<Command>& commands) {
+std::string problem_of(const std::vector<ModelCommand>& commands) {
   try {
-    World world;
-    for (const Command& c : commands) world.run(c);
-    Command last;
+    ModelWorld world;
+    for (const ModelCommand& c : commands) world.run(c);
+    ModelCommand last;
     last.kind = read;
     for (const uint32_t file : {0U, 1U}) {
       last.n = {file, 0, 0, 0, 0, 0, 700};
@@ -311,10 +312,10 @@ std::string problem_of(const std::vector<Command>& commands) {
   }
 }
 
-std::vector<Command> commands_of(uint64_t seed) {
+std::vector<ModelCommand> commands_of(uint64_t seed) {
   Random random(seed);
-  std::vector<Command> commands(static_cast<size_t>(1 + random.below(12)));
-  for (Command& c : commands) {
+  std::vector<ModelCommand> commands(static_cast<size_t>(1 + random.below(12)));
+  for (ModelCommand& c : commands) {
     c.kind = static_cast<uint32_t>(random.below(kinds));
     for (uint32_t& number : c.n) number = static_cast<uint32_t>(random.below(5000));
   }
@@ -323,10 +324,10 @@ std::vector<Command> commands_of(uint64_t seed) {
 
 // Returns a shortest failing sequence: removes commands and reduces numbers as long as the sequence still
 // fails.
-std::vector<Command> shortest(std::vector<Command> commands) {
+std::vector<ModelCommand> shortest(std::vector<ModelCommand> commands) {
   for (bool smaller = true; smaller;) {
     smaller = false;
-    const auto accept = [&](const std::vector<Command>& simpler) {
+    const auto accept = [&](const std::vector<ModelCommand>& simpler) {
       if (problem_of(simpler).empty()) return false;
       commands = simpler;
       return smaller = true;
@@ -353,9 +354,9 @@ TEST(Model, ProgramsAndToolsDoWhatAMapOfStreamsDoes) {
   const uint64_t first = only ? only : 1;
   const uint64_t last = only ? only : variable("SHEAF_MODEL_RUNS", 3000);
   for (uint64_t seed = first; seed <= last; ++seed) {
-    const std::vector<Command> commands = commands_of(seed);
+    const std::vector<ModelCommand> commands = commands_of(seed);
     if (problem_of(commands).empty()) continue;
-    const std::vector<Command> few = shortest(commands);
+    const std::vector<ModelCommand> few = shortest(commands);
     FAIL() << problem_of(few) << "\nSHEAF_MODEL_SEED=" << seed << ", at its shortest:" << describe(few);
   }
 }

@@ -69,16 +69,17 @@ std::vector<int64_t> operations(int hosts_of_tasks, SimulatedHosts& hosts, Memor
 
 TEST(OpenCosts, OfTheFirstTaskAndTheOthers) {
   ::setenv("SHEAF_LEASE_TIMES", "600000,600000", 1);
-  struct Case {
+  struct OpenCostCase {
     int hosts;
     const char* words;
     int64_t first, others;  // upper bounds
   };
   constexpr int64_t with_the_end =
       4;  // for a task next to the end of the file, which reads the checksums there
-  for (const Case& c : {Case{1, "w", 4, 1}, Case{1, "w,journal=off", 4, 1}, Case{3, "w", 7, 1},
-                        Case{3, "w,journal=off", 5, 1}, Case{1, "append", 64, 15 + with_the_end},
-                        Case{3, "append", 71, 12 + with_the_end}}) {
+  for (const OpenCostCase& c :
+       {OpenCostCase{1, "w", 4, 1}, OpenCostCase{1, "w,journal=off", 4, 1}, OpenCostCase{3, "w", 7, 1},
+        OpenCostCase{3, "w,journal=off", 5, 1}, OpenCostCase{1, "append", 64, 15 + with_the_end},
+        OpenCostCase{3, "append", 71, 12 + with_the_end}}) {
     SCOPED_TRACE(std::string(c.words) + ", hosts: " + std::to_string(c.hosts));
     SimulatedHosts hosts;
     MemoryStore memory;

@@ -12,15 +12,20 @@
 namespace sheaf::test::overruns_test {
 namespace {
 
-enum class How { stream, pending, library, learn };  // pending: stays in the buffer of the program's stream
+enum class ActKind {
+  stream,
+  pending,
+  library,
+  learn
+};  // pending: stays in the buffer of the program's stream
 
 struct Act {
   int task;
-  How how;
+  ActKind kind;
   int64_t bytes = 0;
 };
 
-struct Script {
+struct OverrunScript {
   std::vector<int64_t> chunks;
   std::vector<Act> acts;  // in this order, across processes
   std::string words = "w";
@@ -37,21 +42,21 @@ class Overruns : public ::testing::Test {
   static constexpr int32_t block = 64;
 
   // A task and the bytes it has written so far.
-  struct Task {
+  struct OverrunTask {
     int number;
     int64_t done = 0;
   };
 
-  static void act(WriteStream& stream, Task& task, const Act& a) {
+  static void act(WriteStream& stream, OverrunTask& task, const Act& a) {
     const auto data = content(task.number, task.done, a.bytes);
     FILE* const file = stream.share(true).stream();
-    if (a.how == How::library) {
+    if (a.kind == ActKind::library) {
       stream.write(data);
     } else if (a.bytes > 0) {
       require(std::fwrite(data.data(), 1, data.size(), file) == data.size(), "fwrite");
-      if (a.how == How::stream) std::fflush(file);
+      if (a.kind == ActKind::stream) std::fflush(file);
     }
-    if (a.how == How::learn) stream.flush();
+    if (a.kind == ActKind::learn) stream.flush();
     task.done += a.bytes;
   }
 
@@ -64,11 +69,11 @@ class Overruns : public ::testing::Test {
 
   // Each of the following functions runs a script and returns the error of the close. The error must be the
   // same on all processes.
-  std::optional<Error> serially(const Script& s, Store& store = posix_store()) {
+  std::optional<Error> serially(const OverrunScript& s, Store& store = posix_store()) {
     std::vector<int64_t> ranks(s.chunks.size());
     std::iota(ranks.begin(), ranks.end(), 0);
     Writer writer(store, {path, s.chunks, ranks, block}, mode_of(s.words));
-    std::vector<Task> tasks;
+    std::vector<OverrunTask> tasks;
     for (size_t t = 0; t < s.chunks.size(); ++t) tasks.push_back({static_cast<int>(t)});
     writer.stream().share(true);
     for (const Act& a : s.acts) {
@@ -78,7 +83,7 @@ class Overruns : public ::testing::Test {
     return close(writer);
   }
 
-  std::optional<Error> in_parallel(const Script& s, int32_t nfiles = 1, uint64_t seed = 0) {
+  std::optional<Error> in_parallel(const OverrunScript& s, int32_t nfiles = 1, uint64_t seed = 0) {
     SharedHandles store(posix_store());
     std::vector<std::optional<Error>> closes(s.chunks.size());
     run_fibers(fibers(static_cast<int>(s.chunks.size()), seed), [&](Comm& comm) {
@@ -88,7 +93,7 @@ class Overruns : public ::testing::Test {
       request.fsblksize = block;
       request.chunk_size = s.chunks[static_cast<size_t>(comm.rank())];
       Writer writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, s.words, 128 << 10));
-      Task task{comm.rank()};
+      OverrunTask task{comm.rank()};
       for (const Act& a : s.acts) {
         if (a.task == comm.rank()) attempt([&] { act(writer.stream(), task, a); });
         comm.barrier();
@@ -99,12 +104,12 @@ class Overruns : public ::testing::Test {
   }
 
   // Runs the script in two processes, one for the even tasks and one for the odd tasks.
-  std::optional<Error> mapped(const Script& s, uint64_t seed = 0) {
+  std::optional<Error> mapped(const OverrunScript& s, uint64_t seed = 0) {
     SharedHandles store(posix_store());
     std::vector<std::optional<Error>> closes(2);
     run_fibers(fibers(2, seed), [&](Comm& comm) {
       std::vector<MappedWriteTask> mine;
-      std::vector<Task> tasks(s.chunks.size());
+      std::vector<OverrunTask> tasks(s.chunks.size());
       for (int t = 0; t < static_cast<int>(s.chunks.size()); ++t) {
         tasks[static_cast<size_t>(t)].number = t;
         if (t % 2 == comm.rank()) mine.push_back({t, s.chunks[static_cast<size_t>(t)], {0, t}});
@@ -130,7 +135,7 @@ class Overruns : public ::testing::Test {
   }
 
   // Returns whether every task's stream is readable and equals the written data.
-  bool all_there(const Script& s) {
+  bool all_there(const OverrunScript& s) {
     bool right = true;
     Reader reader(posix_store(), path, mode_of("r,checksums=off"));
     for (int t = 0; t < static_cast<int>(s.chunks.size()); ++t) {
@@ -143,7 +148,7 @@ class Overruns : public ::testing::Test {
     }
     return right;
   }
-  void expect_good(const Script& s, const std::optional<Error>& close) {
+  void expect_good(const OverrunScript& s, const std::optional<Error>& close) {
     EXPECT_FALSE(close) << close->what();
     EXPECT_TRUE(all_there(s));
     // Repeats the check with checksums.
@@ -155,7 +160,8 @@ class Overruns : public ::testing::Test {
       EXPECT_NO_THROW(reader.stream().read(found));
     }
   }
-  void expect_loss(const Script& s, const std::optional<Error>& close, const std::vector<std::string>& said) {
+  void expect_loss(const OverrunScript& s, const std::optional<Error>& close,
+                   const std::vector<std::string>& said) {
     ASSERT_TRUE(close);
     for (const std::string& text : said)
       EXPECT_NE(std::string(close->what()).find(text), std::string::npos) << close->what();
@@ -168,7 +174,8 @@ class Overruns : public ::testing::Test {
 
 TEST_F(Overruns, OfAFileWithOneTaskLoseNothing) {
   for (const std::string words : {"w", "w,journal=off,checksums=off", "w,durable"}) {
-    const Script s{{64}, {{0, How::pending, 300}, {0, How::library, 10}, {0, How::stream, 500}}, words};
+    const OverrunScript s{
+        {64}, {{0, ActKind::pending, 300}, {0, ActKind::library, 10}, {0, ActKind::stream, 500}}, words};
     expect_good(s, serially(s));
     expect_good(s, in_parallel(s));
     expect_good(s, mapped(s));
@@ -179,7 +186,7 @@ TEST_F(Overruns, IntoChunksThatNobodyUsesLoseNothing) {
   for (const std::string words : {"w", "w,journal=off,checksums=off", "w,collsize=2"}) {
     // The last chunk grows over all other chunks, and over its own next chunk.
     for (const int64_t bytes : {65, 128, 150, 200, 256, 1000}) {
-      const Script s{{64, 64, 128}, {{1, How::stream, bytes}}, words};
+      const OverrunScript s{{64, 64, 128}, {{1, ActKind::stream, bytes}}, words};
       SCOPED_TRACE(words + ", " + std::to_string(bytes));
       expect_good(s, serially(s));
       expect_good(s, in_parallel(s));
@@ -189,22 +196,23 @@ TEST_F(Overruns, IntoChunksThatNobodyUsesLoseNothing) {
 }
 
 TEST_F(Overruns, ThatWereMovedBeforeTheNeighbourWroteLoseNothing) {
-  const Script s{{64, 64, 64},
-                 {{1, How::stream, 100},
-                  {1, How::learn},
-                  {2, How::stream, 50},
-                  {2, How::learn},
-                  {0, How::library, 30},
-                  {1, How::stream, 20}}};
+  const OverrunScript s{{64, 64, 64},
+                        {{1, ActKind::stream, 100},
+                         {1, ActKind::learn},
+                         {2, ActKind::stream, 50},
+                         {2, ActKind::learn},
+                         {0, ActKind::library, 30},
+                         {1, ActKind::stream, 20}}};
   expect_good(s, serially(s));
   expect_good(s, in_parallel(s));
   expect_good(s, mapped(s));
 }
 
 TEST_F(Overruns, OverWhatANeighbourHasWrittenFailTheClose) {
-  for (const How how : {How::stream, How::library}) {
-    const Script s{{64, 64, 64},
-                   {{2, how, 10}, {2, How::learn}, {1, How::stream, 100}, {0, How::stream, 20}}};
+  for (const ActKind kind : {ActKind::stream, ActKind::library}) {
+    const OverrunScript s{
+        {64, 64, 64},
+        {{2, kind, 10}, {2, ActKind::learn}, {1, ActKind::stream, 100}, {0, ActKind::stream, 20}}};
     const std::vector<std::string> said{"task 1 wrote 36 bytes behind its chunk 0",
                                         "10 bytes of task 2 (block 0, from byte 0)"};
     expect_loss(s, serially(s), said);
@@ -226,8 +234,8 @@ TEST_F(Overruns, OverBytesOfTheLibraryAreFoundByReaders) {
     Writer writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, "w", 0));
     if (comm.rank() == 1) writer.stream().write(content(1, 0, 30));
     comm.barrier();
-    Task task{0};
-    if (comm.rank() == 0) act(writer.stream(), task, {0, How::stream, 80});
+    OverrunTask task{0};
+    if (comm.rank() == 0) act(writer.stream(), task, {0, ActKind::stream, 80});
     const auto closed = attempt([&] { writer.close(); });
     require(closed && std::string(closed->what())
                               .find("over 16 bytes of task 1 (block 0, from byte 0), which are lost") !=
@@ -249,19 +257,19 @@ TEST_F(Overruns, BytesThatNobodyWritesOverAreKeptThroughTheirChecksums) {
     request.fsblksize = block;
     request.chunk_size = 64;
     Writer writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, "w", 0));
-    Task task{0};
-    if (comm.rank() == 0) act(writer.stream(), task, {0, How::stream, 80});
-    if (comm.rank() == 0) act(writer.stream(), task, {0, How::learn, 0});
+    OverrunTask task{0};
+    if (comm.rank() == 0) act(writer.stream(), task, {0, ActKind::stream, 80});
+    if (comm.rank() == 0) act(writer.stream(), task, {0, ActKind::learn, 0});
     comm.barrier();
     if (comm.rank() == 1) writer.stream().write(content(1, 0, 30));
     writer.close();
   });
-  expect_good({{64, 64}, {{0, How::stream, 80}, {1, How::library, 30}}}, std::nullopt);
+  expect_good({{64, 64}, {{0, ActKind::stream, 80}, {1, ActKind::library, 30}}}, std::nullopt);
 }
 
 TEST_F(Overruns, OfATaskWithoutChunksFailTheClose) {
-  const Script s{{0, 64}, {{0, How::stream, 10}, {1, How::stream, 0}}};
-  const Script kept{{0, 64}, {{1, How::stream, 70}, {0, How::stream, 0}}};
+  const OverrunScript s{{0, 64}, {{0, ActKind::stream, 10}, {1, ActKind::stream, 0}}};
+  const OverrunScript kept{{0, 64}, {{1, ActKind::stream, 70}, {0, ActKind::stream, 0}}};
   expect_loss(s, serially(s), {"task 0 wrote 10 bytes behind its chunk 0", "10 bytes are lost"});
   expect_loss(s, in_parallel(s), {"task 0 wrote", "are lost"});
   expect_loss(s, mapped(s), {"task 0 wrote", "are lost"});
@@ -269,16 +277,16 @@ TEST_F(Overruns, OfATaskWithoutChunksFailTheClose) {
 }
 
 TEST_F(Overruns, ThatCannotBeMovedFailTheCallAndTheClose) {
-  const Script s{{64, 64}, {{0, How::stream, 100}, {0, How::learn}, {1, How::stream, 10}}};
+  const OverrunScript s{{64, 64}, {{0, ActKind::stream, 100}, {0, ActKind::learn}, {1, ActKind::stream, 10}}};
   FaultyStore faulty(posix_store());
   FaultPlan plan;
-  plan.kind = Operation::write;
+  plan.kind = StoreOperation::write;
   faulty.set_plan(plan);
   std::optional<Error> call;
   {
     const std::vector<int64_t> ranks{0, 1};
     Writer writer(faulty, {path, s.chunks, ranks, block}, mode_of("w"));
-    Task task{0};
+    OverrunTask task{0};
     act(writer.stream(), task, s.acts[0]);
     plan.fail_at = 0;
     faulty.set_plan(plan);
@@ -304,8 +312,8 @@ TEST_F(Overruns, ThatCannotBeMovedFailTheCallAndTheClose) {
 TEST_F(Overruns, AreRecordedInTheJournal) {
   const std::vector<int64_t> ranks{0, 1}, chunks{64, 64};
   Writer writer(posix_store(), {path, chunks, ranks, block}, mode_of("w"));
-  Task task{0};
-  act(writer.stream(), task, {0, How::stream, 200});
+  OverrunTask task{0};
+  act(writer.stream(), task, {0, ActKind::stream, 200});
   writer.commit();
   Reader reader(posix_store(), path, mode_of("r"));
   EXPECT_TRUE(reader.facts().unclosed);
@@ -319,8 +327,8 @@ TEST_F(Overruns, AreRecordedInTheJournal) {
 TEST_F(Overruns, NothingIsTakenInThatWasNotWritten) {
   const std::vector<int64_t> ranks{0}, chunks{64};
   Writer writer(posix_store(), {path, chunks, ranks, block}, mode_of("w"));
-  Task task{0};
-  act(writer.stream(), task, {0, How::stream, 40});
+  OverrunTask task{0};
+  act(writer.stream(), task, {0, ActKind::stream, 40});
   ASSERT_EQ(std::fseek(writer.stream().handle()->stream(), 1L << 40, SEEK_CUR), 0);
   writer.stream().flush();
   EXPECT_EQ(writer.stream().bytes_written(), 64);
@@ -328,18 +336,19 @@ TEST_F(Overruns, NothingIsTakenInThatWasNotWritten) {
   writer.close();
 }
 
-Script random_script(uint64_t seed) {
+OverrunScript random_script(uint64_t seed) {
   Random random(seed);
-  Script s;
+  OverrunScript s;
   const int64_t n = 1 + random.below(4);
   for (int64_t t = 0; t < n; ++t) s.chunks.push_back(64 * random.pick<int64_t>({0, 1, 1, 2, 3}));
   for (int64_t k = 1 + random.below(8); k > 0; --k) {
     const int task = static_cast<int>(random.below(n));
-    const auto how = static_cast<How>(random.below(4));
+    const auto kind = static_cast<ActKind>(random.below(4));
     const bool chunkless = s.chunks[static_cast<size_t>(task)] == 0;
-    s.acts.push_back(
-        {task, how,
-         how == How::learn || chunkless ? 0 : random.pick<int64_t>({1, 30, 64, 65, 100, random.below(500)})});
+    s.acts.push_back({task, kind,
+                      kind == ActKind::learn || chunkless
+                          ? 0
+                          : random.pick<int64_t>({1, 30, 64, 65, 100, random.below(500)})});
   }
   s.words = random.pick<std::string>({"w", "w,checksums=off", "w,journal=off"});
   return s;
@@ -348,7 +357,7 @@ Script random_script(uint64_t seed) {
 TEST_F(Overruns, RandomPrograms) {
   int good = 0, bad = 0, alarms = 0;
   for (uint64_t seed = 1; seed <= 250; ++seed) {
-    const Script s = random_script(seed);
+    const OverrunScript s = random_script(seed);
     SCOPED_TRACE("seed " + std::to_string(seed));
     // One process knows all writes, so a close may fail only if data was lost.
     const auto closed = serially(s);
@@ -369,9 +378,10 @@ TEST_F(Overruns, RandomPrograms) {
 }
 
 TEST_F(Overruns, InASetOfFiles) {
-  const Script moved{{64, 64, 64, 64}, {{1, How::stream, 100}, {2, How::stream, 90}}};
+  const OverrunScript moved{{64, 64, 64, 64}, {{1, ActKind::stream, 100}, {2, ActKind::stream, 90}}};
   expect_good(moved, in_parallel(moved, 2));
-  const Script lost{{64, 64, 64, 64}, {{3, How::library, 10}, {2, How::stream, 90}, {1, How::stream, 30}}};
+  const OverrunScript lost{{64, 64, 64, 64},
+                           {{3, ActKind::library, 10}, {2, ActKind::stream, 90}, {1, ActKind::stream, 30}}};
   expect_loss(lost, in_parallel(lost, 2), {"task 2 wrote 26 bytes behind its chunk 0", "of task 3"});
 }
 

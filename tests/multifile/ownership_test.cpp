@@ -119,13 +119,13 @@ TEST_F(OwnershipOfAName, CostsAFileAnOpenAndItsRemoval) {
   ::setenv("SHEAF_LEASE_TIMES", "60000,400", 1);
   FaultyStore counted(store);
   auto own = Ownership::take(counted, "a");
-  EXPECT_EQ(counted.operations(Operation::open), 1);
-  EXPECT_EQ(counted.operations(Operation::write), 1);
+  EXPECT_EQ(counted.operations(StoreOperation::open), 1);
+  EXPECT_EQ(counted.operations(StoreOperation::write), 1);
   EXPECT_EQ(counted.operations(), 2);
   own->require_owned(LeaseCheck::name);
   EXPECT_EQ(counted.operations(), 3) << "a status";
   own.reset();
-  EXPECT_EQ(counted.operations(Operation::remove), 1);
+  EXPECT_EQ(counted.operations(StoreOperation::remove), 1);
   EXPECT_LE(counted.operations(), 5);
 }
 
@@ -143,10 +143,10 @@ TEST_F(OwnershipOfAName, CostsOtherTasksOfAnAppendAnOpenAndAStatusPerWrite) {
   for (int writes = 1; writes <= 3; ++writes) {
     EXPECT_FALSE(is_lost(*right));
     EXPECT_EQ(counted.operations(), 2 + writes);
-    EXPECT_EQ(counted.operations(Operation::status), writes);
+    EXPECT_EQ(counted.operations(StoreOperation::status), writes);
   }
   right->end();
-  EXPECT_EQ(counted.operations(Operation::close), 1);
+  EXPECT_EQ(counted.operations(StoreOperation::close), 1);
 }
 
 TEST_F(OwnershipOfAName, IsLostToOtherTasksAsWell) {
@@ -349,7 +349,7 @@ TEST_F(OwnershipOfAName, NoFailureOfTheStoreLeavesALeaseOrThrows) {
 }
 
 // Decorator of a Store. It is slower than the owner waits for its thread.
-class SlowStore : public ForwardingStore {
+class StalledStore : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
   FileSystemTraits traits_of(File& file) override {
@@ -368,7 +368,7 @@ class SlowStore : public ForwardingStore {
 };
 
 TEST_F(OwnershipOfAName, IsGivenBackByAThreadThatHangsMeanwhile) {
-  SlowStore slow(store);
+  StalledStore slow(store);
   auto own = Ownership::take(slow, "a");
   while (!slow.begun) std::this_thread::sleep_for(milliseconds(1));
   own.reset();

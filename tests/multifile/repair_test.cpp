@@ -362,7 +362,7 @@ TEST(Durable, AFailedFlushIsToldAtTheClose) {
   writer.stream().write(content(0, 0, 200));
   FaultPlan plan;
   plan.fail_at = 0;
-  plan.kind = Operation::sync;
+  plan.kind = StoreOperation::sync;
   faulty.set_plan(plan);
   EXPECT_EQ(code_of([&] { writer.commit(); }), Code::io);
   EXPECT_EQ(code_of([&] { writer.commit(); }), Code::io)

@@ -44,7 +44,7 @@ TEST(Requests, AFileIsMadeWithMeta1AndMeta2AndAPointer) {
 }
 
 // Counts opens of journals.
-class Looks : public ForwardingStore {
+class LookupCountingStore : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
   std::shared_ptr<File> open(const std::string& path, Access access) override {
@@ -56,7 +56,7 @@ class Looks : public ForwardingStore {
 
 TEST(Requests, NobodyLooksForAJournalThatNobodyHasBegun) {
   MemoryStore memory;
-  Looks looks(memory);
+  LookupCountingStore looks(memory);
   write(looks, 4, "w");
   EXPECT_EQ(looks.journals, 0);
   write(looks, 2, "w", true);  // overwrites the files, with a journal

@@ -154,7 +154,7 @@ TEST(RoundTrip, WithoutAnyTaskWriting) {
   check_every_way(store, "p.sion", p);
 }
 
-TEST(RoundTrip, OfManyTasksWithSeveralLeaders) {
+TEST(RoundTrip, OfManyTasksWithSeveralMetadataWriters) {
   Program p;
   p.fsblksize = 32;
   p.nfiles = 2;

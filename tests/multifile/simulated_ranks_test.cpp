@@ -10,7 +10,7 @@
 namespace sheaf::test::simulated_ranks_test {
 namespace {
 
-struct Run {
+struct SimulatedRun {
   int ranks = 2;
   int32_t nfiles = 1;
   int64_t chunk = 0;
@@ -29,9 +29,9 @@ struct Run {
   }
 };
 
-Run run_of(uint64_t seed) {
+SimulatedRun run_of(uint64_t seed) {
   Random random(seed);
-  Run r;
+  SimulatedRun r;
   r.ranks = static_cast<int>(random.pick<int64_t>({2, 3, 5, 17, 64, 65, 300, 1025}));
   if (seed % 40 == 7) r.ranks = 10'000;
   r.nfiles = static_cast<int32_t>(1 + random.below(std::min(r.ranks, 9)));
@@ -56,7 +56,9 @@ Run run_of(uint64_t seed) {
   return r;
 }
 
-int64_t bytes_of(const Run& r, int rank, int call) { return (37 * rank + 911 * call) % (2 * r.chunk + 3); }
+int64_t bytes_of(const SimulatedRun& r, int rank, int call) {
+  return (37 * rank + 911 * call) % (2 * r.chunk + 3);
+}
 
 // Delays a rank at random.
 void delay(Random& random) {
@@ -64,9 +66,9 @@ void delay(Random& random) {
 }
 
 // Checks that each open and each close succeeds on all ranks or fails on all ranks.
-class Outcomes {
+class RankOutcomes {
  public:
-  explicit Outcomes(int ranks) : ranks_(ranks) {}
+  explicit RankOutcomes(int ranks) : ranks_(ranks) {}
   void note(size_t step, bool failed) {
     if (steps_.size() <= step) steps_.resize(step + 1);
     ++steps_[step].seen;
@@ -80,15 +82,15 @@ class Outcomes {
   }
 
  private:
-  struct Step {
+  struct StepOutcome {
     int seen = 0, failed = 0;
   };
   int ranks_;
-  std::vector<Step> steps_;
+  std::vector<StepOutcome> steps_;
 };
 
 // Performs one rank's part of a run. Returns whether the close succeeded.
-bool write(Store& store, const Run& r, Comm& comm, Random& random, Outcomes& outcomes,
+bool write(Store& store, const SimulatedRun& r, Comm& comm, Random& random, RankOutcomes& outcomes,
            std::vector<int64_t>& written) {
   const auto me = static_cast<size_t>(comm.rank());
   std::unique_ptr<Writer> writer;
@@ -125,7 +127,7 @@ bool write(Store& store, const Run& r, Comm& comm, Random& random, Outcomes& out
 }
 
 // Checks the stream that each rank reads back. With odd seeds, ranks read collectively.
-void check_closed(Store& memory, const Run& r, const std::vector<int64_t>& written, uint64_t seed) {
+void check_closed(Store& memory, const SimulatedRun& r, const std::vector<int64_t>& written, uint64_t seed) {
   TaskHandles store(memory);
   run_fibers(fibers(r.ranks, seed + 1), [&](Comm& comm) {
     const auto me = static_cast<size_t>(comm.rank());
@@ -143,12 +145,12 @@ void check_closed(Store& memory, const Run& r, const std::vector<int64_t>& writt
 }
 
 void simulate(uint64_t seed) {
-  const Run r = run_of(seed);
+  const SimulatedRun r = run_of(seed);
   MemoryStore memory;
   FaultyStore faulty(memory, r.fault);
   faulty.keep_log(false);
   TaskHandles store(faulty);
-  Outcomes outcomes(r.ranks);
+  RankOutcomes outcomes(r.ranks);
   std::vector<int64_t> written(static_cast<size_t>(r.ranks));
   bool closed = false;
   run_fibers(fibers(r.ranks, seed), [&](Comm& comm) {

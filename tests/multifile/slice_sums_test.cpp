@@ -120,7 +120,7 @@ TEST(SliceSums, OfSeveralFilesSomeOfWhichNeedRounds) {
   }
 }
 
-TEST(SliceSums, OfSeveralLeadersOfAFile) {
+TEST(SliceSums, OfSeveralMetadataWritersOfAFile) {
   Modelled m;
   for (int64_t t = 0; t < 2500; ++t) m.counts.push_back(t < 1024 ? t % 3 : t * 7919 % 4999);
   expect_written(m);
@@ -163,8 +163,8 @@ TEST(SliceSums, FaultsInRoundsHaveOneOutcome) {
     int failed = 0;
     for (int64_t at = 0; at < operations; ++at) {
       const OperationRecord operation = counting.log()[static_cast<size_t>(at)];
-      if (operation.kind != Operation::write && operation.kind != Operation::sync &&
-          operation.kind != Operation::close)
+      if (operation.kind != StoreOperation::write && operation.kind != StoreOperation::sync &&
+          operation.kind != StoreOperation::close)
         continue;
       SCOPED_TRACE("operation " + std::to_string(at) + " of " + std::to_string(operations) + ": " +
                    name_of(operation.kind));
@@ -183,7 +183,7 @@ TEST(SliceSums, FaultsInRoundsHaveOneOutcome) {
   }
 }
 
-TEST(SliceSums, ALaterLeaderThatCannotWriteItsWindowFailsTheClose) {
+TEST(SliceSums, ALaterMetadataWriterThatCannotWriteItsWindowFailsTheClose) {
   Modelled m;
   for (int t = 0; t < 1500; ++t) m.counts.push_back(t < 1024 ? 1 : 4999);
   MemoryStore all;
@@ -191,7 +191,7 @@ TEST(SliceSums, ALaterLeaderThatCannotWriteItsWindowFailsTheClose) {
   m.write(counting);
   const auto log = counting.log();
   const auto last = std::ranges::max_element(log, {}, [](const OperationRecord& o) {
-    return o.kind == Operation::write && o.length == 1 << 20 ? o.offset : 0;
+    return o.kind == StoreOperation::write && o.length == 1 << 20 ? o.offset : 0;
   });
   ASSERT_EQ(last->length, 1 << 20);
   FaultPlan plan;

@@ -26,7 +26,7 @@ TEST(Split, LeavesNothingIfARenameFails) {
   MemoryStore memory;
   write_serially(memory, "a", small_program(1));
   for (int64_t failing = 0; failing < 3; ++failing) {
-    FaultyStore store(memory, {.fail_at = failing, .kind = Operation::rename, .path_contains = "out"});
+    FaultyStore store(memory, {.fail_at = failing, .kind = StoreOperation::rename, .path_contains = "out"});
     EXPECT_THROW(split(store, load_multifile(store, "a"), three_files(false), quiet), Error);
     EXPECT_EQ(outputs_in(memory), std::vector<std::string>{});
   }
@@ -39,7 +39,7 @@ TEST(Split, ThatReplacesFilesKeepsThemIfARenameFails) {
   MemoryStore memory;
   write_serially(memory, "a", small_program(1));
   memory.open("out.0", Access::create)->close();
-  FaultyStore store(memory, {.fail_at = 2, .kind = Operation::rename, .path_contains = "out"});
+  FaultyStore store(memory, {.fail_at = 2, .kind = StoreOperation::rename, .path_contains = "out"});
   EXPECT_THROW(split(store, load_multifile(store, "a"), three_files(true), quiet), Error);
   EXPECT_EQ(outputs_in(memory), std::vector<std::string>{"out.0"});
 }

@@ -64,8 +64,8 @@ void write_set(Store& inner, const std::string& words, const Committed& committe
   });
 }
 
-struct Files : std::map<std::string, std::vector<std::byte>> {
-  explicit Files(const MemoryStore& store) {
+struct StoredFiles : std::map<std::string, std::vector<std::byte>> {
+  explicit StoredFiles(const MemoryStore& store) {
     for (const std::string& path : store.paths()) emplace(path, store.contents(path));
   }
 };
@@ -74,7 +74,7 @@ struct Files : std::map<std::string, std::vector<std::byte>> {
 Make same(const std::function<void(MemoryStore&)>& make) {
   MemoryStore memory;
   make(memory);
-  return [files = Files(memory)](MemoryStore& store) {
+  return [files = StoredFiles(memory)](MemoryStore& store) {
     for (const auto& [path, bytes] : files) store.set_contents(path, bytes);
   };
 }
@@ -109,7 +109,7 @@ bool is_temporary(const std::string& path) {
 
 // Only the files of `before` remain, unchanged, besides those that the faulty store does not allow to be
 // removed.
-void expect_as_before(MemoryStore& memory, const Files& before) {
+void expect_as_before(MemoryStore& memory, const StoredFiles& before) {
   for (const std::string& path : memory.paths())
     if (!is_temporary(path)) {
       ASSERT_TRUE(before.contains(path)) << path << " is left behind";
@@ -118,10 +118,10 @@ void expect_as_before(MemoryStore& memory, const Files& before) {
   for (const auto& [path, bytes] : before) EXPECT_TRUE(memory.status(path).exists) << path << " is gone";
 }
 
-Files files_made_by(const Make& make) {
+StoredFiles files_made_by(const Make& make) {
   MemoryStore memory;
   make(memory);
-  return Files(memory);
+  return StoredFiles(memory);
 }
 
 // One call on the only task.
@@ -200,25 +200,25 @@ std::vector<FaultyProgram> programs() {
 
   // Tools that only read leave all files unchanged.
   const auto reads = [&](const std::string& name, const Make& make, const std::function<void(Store&)>& call) {
-    const Files before = files_made_by(make);
+    const StoredFiles before = files_made_by(make);
     all.push_back({.name = name,
                    .reads = is_closed(name),
                    .make = make,
                    .body = act(call),
                    .check = [=](MemoryStore& memory, const Outcomes&) { expect_as_before(memory, before); }});
   };
-  struct Source {
+  struct ToolSource {
     const char* name;
     Make make;
   };
-  const std::vector<Source> sources{{"File", whole(write_serially)},
-                                    {"Plain", whole(write_serially, ",journal=off,checksums=off")},
-                                    {"Set", whole(write_set)},
-                                    {"CompressedFile", whole(write_serially, compressed)},
-                                    {"CompressedSet", whole(write_set, compressed)},
-                                    {"Records", whole(write_serially, ",keyval=inline")},
-                                    {"Unclosed", unclosed(write_serially)},
-                                    {"UnclosedSet", unclosed(write_set)}};
+  const std::vector<ToolSource> sources{{"File", whole(write_serially)},
+                                        {"Plain", whole(write_serially, ",journal=off,checksums=off")},
+                                        {"Set", whole(write_set)},
+                                        {"CompressedFile", whole(write_serially, compressed)},
+                                        {"CompressedSet", whole(write_set, compressed)},
+                                        {"Records", whole(write_serially, ",keyval=inline")},
+                                        {"Unclosed", unclosed(write_serially)},
+                                        {"UnclosedSet", unclosed(write_set)}};
   for (const auto& [name, make] : sources) {
     reads(std::string("Read") + name, make, reading_all);
     if (std::string_view(name) != "Records") reads(std::string("ReadOneTaskOf") + name, make, read_one);
@@ -233,7 +233,7 @@ std::vector<FaultyProgram> programs() {
       from(memory);
       if (replace) memory.set_contents("out", old);
     };
-    const Files before = files_made_by(make);
+    const StoredFiles before = files_made_by(make);
     const Streams expected = streams_made_by(from);
     const Check check = [=](MemoryStore& memory, const Outcomes& outcomes) {
       const bool there = memory.status("out").exists && memory.contents("out") != old;
@@ -261,14 +261,14 @@ std::vector<FaultyProgram> programs() {
   defrags("RecordsCompressing", whole(write_serially, ",keyval=inline"), true, compressed);
 
   const auto splits = [&](const std::string& name, const Make& make) {
-    const Files before = files_made_by(make);
+    const StoredFiles before = files_made_by(make);
     SplitRequest request;
     request.prefix = "task.";
     MemoryStore sound;
     make(sound);
     WorkProgress quiet;
     split(sound, load_multifile(sound, "a"), request, quiet);
-    const Files after(sound);
+    const StoredFiles after(sound);
     const Check check = [=](MemoryStore& memory, const Outcomes& outcomes) {
       size_t there = 0;
       for (const std::string& path : memory.paths()) {

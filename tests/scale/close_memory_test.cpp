@@ -78,13 +78,14 @@ class WithoutSums final : public ForwardingStore {
  public:
   WithoutSums(Store& inner, ExpectedBytes& sums) : ForwardingStore(inner), sums_(sums) {}
   std::shared_ptr<File> open(const std::string& path, Access access) override {
-    return std::make_shared<Opened>(inner().open(path, access), sums_);
+    return std::make_shared<FileWithoutSums>(inner().open(path, access), sums_);
   }
 
  private:
-  class Opened final : public ForwardingFile {
+  class FileWithoutSums final : public ForwardingFile {
    public:
-    Opened(std::shared_ptr<File> file, ExpectedBytes& sums) : ForwardingFile(std::move(file)), sums_(sums) {}
+    FileWithoutSums(std::shared_ptr<File> file, ExpectedBytes& sums)
+        : ForwardingFile(std::move(file)), sums_(sums) {}
     // Reports the length of the data that tasks pretend to have written.
     FileStatus status() override {
       FileStatus status = inner().status();
@@ -118,7 +119,7 @@ void pretend(Writer& writer, int model, std::span<const uint32_t> sums) {
   stream.load(geometry, std::move(blocks), writer.task());
 }
 
-TEST(CloseMemory, OfALeaderIsBoundedWhateverItsTasksHaveWritten) {
+TEST(CloseMemory, OfAMetadataWriterIsBoundedWhateverItsTasksHaveWritten) {
   const int64_t of_task = sums_per_task();
   std::vector<std::vector<uint32_t>> arrays(models);
   for (uint32_t m = 0; m < models; ++m)

@@ -25,7 +25,7 @@ struct Count {
 Count* counts = nullptr;
 int counted = 0;
 
-struct alignas(16) Label {
+struct alignas(16) BlockLabel {
   int64_t bytes;
   int task;
   int pages;  // pages of a shared block, with the page before it; 0: not shared
@@ -75,17 +75,18 @@ void* allocate(std::size_t size) {
   add(task, bytes);
   if (shared_kind >= 0 && size >= page) {
     void* const block = map_alike(size);
-    new (static_cast<Label*>(block) - 1) Label{bytes, task, static_cast<int>((size + page - 1) / page) + 1};
+    new (static_cast<BlockLabel*>(block) - 1)
+        BlockLabel{bytes, task, static_cast<int>((size + page - 1) / page) + 1};
     return block;
   }
-  void* block = std::malloc(size + sizeof(Label));
+  void* block = std::malloc(size + sizeof(BlockLabel));
   if (!block) throw std::bad_alloc();
-  return new (block) Label{bytes, task, 0} + 1;
+  return new (block) BlockLabel{bytes, task, 0} + 1;
 }
 
 void release(void* memory) {
   if (!memory) return;
-  Label* label = static_cast<Label*>(memory) - 1;
+  BlockLabel* label = static_cast<BlockLabel*>(memory) - 1;
   add(label->task, -label->bytes);
   if (label->pages == 0) return std::free(label);
   ::munmap(static_cast<std::byte*>(memory) - page, page * static_cast<std::size_t>(label->pages));

@@ -28,13 +28,13 @@ int64_t value_of(int task) { return 1000003 * int64_t{task} + 17; }
 
 // Heap in use: the maximum over tasks that write no metadata, and the heap of metadata writers per task of
 // their slice.
-struct Memory {
+struct HeapUse {
   int64_t member = 0;
   int64_t metadata_writer = 0;
 };
 
-Memory measure(int ntasks) {
-  Memory m;
+HeapUse measure(int ntasks) {
+  HeapUse m;
   const int group = metadata_writer_group(ntasks);
   for (int t = 0; t < ntasks; ++t) {
     int64_t& most = t % group == 0 ? m.metadata_writer : m.member;
@@ -43,16 +43,16 @@ Memory measure(int ntasks) {
   return m;
 }
 
-struct Outcome {
-  Memory memory;
+struct ScaleRun {
+  HeapUse memory;
   Traffic traffic;
   double seconds;
 };
 
 // Runs `body` on every task with the heap counted.
 template <class Body>
-Outcome simulate(int ntasks, Body&& body) {
-  Outcome run{};
+ScaleRun simulate(int ntasks, Body&& body) {
+  ScaleRun run{};
   counting_heap::start(ntasks);
   const auto begin = std::chrono::steady_clock::now();
   FiberOptions options;
@@ -65,7 +65,7 @@ Outcome simulate(int ntasks, Body&& body) {
   return run;
 }
 
-void print(const char* what, int ntasks, const Outcome& run) {
+void print(const char* what, int ntasks, const ScaleRun& run) {
   std::printf(
       "%-5s %8d tasks: %6.2f s, %4lld bytes at a member, %8lld at a leader of %d, %lld collectives, %lld "
       "steps\n",
@@ -105,7 +105,7 @@ TEST_P(Scale, WritesAndReadsWithLittleMemoryAndFewMessages) {
   const OpenMode write_mode = parse_open_mode("w");
   const OpenMode read_mode = parse_open_mode("r");
 
-  const Outcome writing = simulate(ntasks, [&](std::unique_ptr<Comm> comm, int task) {
+  const ScaleRun writing = simulate(ntasks, [&](std::unique_ptr<Comm> comm, int task) {
     ParallelWriteRequest request;
     request.path = name;
     request.chunk_size = record_bytes;
@@ -120,7 +120,7 @@ TEST_P(Scale, WritesAndReadsWithLittleMemoryAndFewMessages) {
   EXPECT_LE(writing.memory.member, member_limit + buffer_bytes);
   expect_logarithmic(writing.traffic, ntasks, 24);
 
-  const Outcome reading = simulate(ntasks, [&](std::unique_ptr<Comm> comm, int task) {
+  const ScaleRun reading = simulate(ntasks, [&](std::unique_ptr<Comm> comm, int task) {
     auto reader = std::make_unique<Reader>(store, std::move(comm), name, read_mode);
     int64_t record[record_bytes / 8];
     const size_t got = reader->stream().read(std::as_writable_bytes(std::span(record)));
@@ -149,7 +149,7 @@ TEST(Messages, DoNotDependOnTheNumberOfChunks) {
     SharedHandles store(posix_store());
     const std::string name =
         std::filesystem::temp_directory_path() / ("sheaf-chunks-" + std::to_string(::getpid()));
-    const Outcome run = simulate(100, [&](std::unique_ptr<Comm> comm, int) {
+    const ScaleRun run = simulate(100, [&](std::unique_ptr<Comm> comm, int) {
       ParallelWriteRequest request;
       request.path = name;
       request.chunk_size = 16;

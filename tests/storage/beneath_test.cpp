@@ -23,12 +23,12 @@ Code code_of(const std::function<void()>& call) {
   return Code::ok;
 }
 
-struct Place {
+struct BeneathTree {
   TemporaryDirectory temporary;
   std::string root = temporary / "root";
   std::string secret = temporary / "secret";
 
-  Place() {
+  BeneathTree() {
     ::mkdir(root.c_str(), 0755);
     ::mkdir((root + "/d").c_str(), 0755);
     ::mkdir((temporary / "out").c_str(), 0755);
@@ -55,7 +55,7 @@ void expect_refused(Store& store, const std::string& path) {
 
 class Beneath : public ::testing::TestWithParam<Resolving> {
  protected:
-  Place place;
+  BeneathTree place;
   std::shared_ptr<Store> store = posix_store_beneath(place.root, GetParam());
 };
 
@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, Beneath, ::testing::Values(Resolving::kernel, Res
                          });
 
 TEST(BeneathByKernel, LinksThatStayAreFollowed) {
-  const Place place;
+  const BeneathTree place;
   place.link("d/file", "link");
   place.link("d", "dir");
   const auto store = posix_store().beneath(place.root);

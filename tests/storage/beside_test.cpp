@@ -51,14 +51,14 @@ std::vector<Planting> plantings() {
   return all;
 }
 
-class Beside : public ::testing::Test {
+class BesideFiles : public ::testing::Test {
  protected:
-  Beside() {
+  BesideFiles() {
     fs::create_directories(directory_);
     std::ofstream(victim_) << treasure;
     std::ofstream(data_) << "data";
   }
-  ~Beside() override { fs::remove_all(directory_); }
+  ~BesideFiles() override { fs::remove_all(directory_); }
 
   // Requires that `create` rejects every object planted under `name` as foreign, and leaves it unchanged.
   void expect_refused(const std::string& name, const std::function<void()>& create) {
@@ -88,7 +88,7 @@ class Beside : public ::testing::Test {
   const std::string data_ = directory_ / "data";
 };
 
-TEST_F(Beside, WhatIsPlantedIsNeitherOpenedNorReplaced) {
+TEST_F(BesideFiles, WhatIsPlantedIsNeitherOpenedNorReplaced) {
   const std::string name = data_ + ".any";
   bool made = false;
   expect_refused(name, [&] { make_beside(store_, name); });
@@ -96,7 +96,7 @@ TEST_F(Beside, WhatIsPlantedIsNeitherOpenedNorReplaced) {
   expect_refused(name, [&] { make_or_open_beside(store_, name, {}, made); });
 }
 
-TEST_F(Beside, TheOwnersOfNeighboursThatAreMissingDoNotCount) {
+TEST_F(BesideFiles, TheOwnersOfNeighboursThatAreMissingDoNotCount) {
   if (::geteuid() != 0) GTEST_SKIP() << "another user needs root";
   const std::string name = data_ + ".any";
   bool made = false;
@@ -111,14 +111,14 @@ TEST_F(Beside, TheOwnersOfNeighboursThatAreMissingDoNotCount) {
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_), fs::directory_iterator()), 3);
 }
 
-TEST_F(Beside, JournalsOfHosts) {
+TEST_F(BesideFiles, JournalsOfHosts) {
   format::JournalHeader header{.ntasks = 2, .fsblksize = 512, .data_start = 4096, .hosts = 2, .host = 0};
   bool changed = false;
   for (const std::string& name : {format::journal_name(data_), format::journal_name(data_, 0)})
     expect_refused(name, [&] { open_journal(store_, data_, header, changed); });
 }
 
-TEST_F(Beside, BoundaryFilesOfHosts) {
+TEST_F(BesideFiles, BoundaryFilesOfHosts) {
   JournalKey key;
   key.hosts.count = 2;
   key.hosts.mine = 1;
@@ -131,7 +131,7 @@ TEST_F(Beside, BoundaryFilesOfHosts) {
   });
 }
 
-TEST_F(Beside, FurtherFilesOfASetAndCopies) {
+TEST_F(BesideFiles, FurtherFilesOfASetAndCopies) {
   const std::string name = data_ + ".000001";
   expect_refused(name, [&] { create_file(store_, name, name, data_); });
   const std::string temporary = data_ + ".sheaf-tmp.0123456789abcdef";

@@ -19,7 +19,7 @@ namespace sheaf::testing::contract_test {
 namespace {
 
 // One store under test, with the place for its files.
-struct Subject {
+struct StoreUnderTest {
   TemporaryDirectory temporary;
   MemoryStore memory;
   std::unique_ptr<test::SimulatedHosts> hosts;
@@ -36,14 +36,14 @@ struct Subject {
   Store* operator->() const { return store; }
 };
 
-struct Kind {
+struct StoreKind {
   const char* name;
-  std::function<void(Subject&)> set_up;
+  std::function<void(StoreUnderTest&)> set_up;
 };
 
-void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
+void PrintTo(const StoreKind& kind, std::ostream* out) { *out << kind.name; }
 
-class StoreContract : public ::testing::TestWithParam<Kind> {
+class StoreContract : public ::testing::TestWithParam<StoreKind> {
  protected:
   void SetUp() override {
     GetParam().set_up(store);
@@ -55,7 +55,7 @@ class StoreContract : public ::testing::TestWithParam<Kind> {
     file->write_at(bytes(contents), 0);
     return file;
   }
-  Subject store;
+  StoreUnderTest store;
 };
 
 TEST_P(StoreContract, ReadsBackWhatWasWritten) {
@@ -371,16 +371,16 @@ TEST_P(StoreContract, TellsThatAnOpenFileWasRemoved) {
 }
 
 template <class Decorator>
-std::function<void(Subject&)> over_memory() {
-  return [](Subject& s) {
+std::function<void(StoreUnderTest&)> over_memory() {
+  return [](StoreUnderTest& s) {
     s.decorator = std::make_unique<Decorator>(s.memory);
     s.store = s.decorator.get();
   };
 }
 
 template <class Decorator>
-std::function<void(Subject&)> over_posix() {
-  return [](Subject& s) {
+std::function<void(StoreUnderTest&)> over_posix() {
+  return [](StoreUnderTest& s) {
     s.decorator = std::make_unique<Decorator>(posix_store());
     s.store = s.decorator.get();
   };
@@ -401,8 +401,8 @@ class WithStriped final : public ForwardingStore {
 };
 
 template <class Inner>
-std::function<void(Subject&)> striped_over(Inner inner) {
-  return [inner](Subject& s) {
+std::function<void(StoreUnderTest&)> striped_over(Inner inner) {
+  return [inner](StoreUnderTest& s) {
     Store& below = inner(s);
     s.decorator =
         std::make_unique<WithStriped>(sfio::make_striped_store(sfio::direct_link(below, "", "")), below);
@@ -413,7 +413,7 @@ std::function<void(Subject&)> striped_over(Inner inner) {
 
 // Returns a subject that is a single simulated host. It must fulfil the contract, whatever its caches do.
 auto on_a_host(test::HostsOptions options) {
-  return [options](Subject& s) {
+  return [options](StoreUnderTest& s) {
     s.hosts = std::make_unique<test::SimulatedHosts>(options);
     s.decorator = std::make_unique<test::HostsStore>(*s.hosts, 0, 0);
     s.store = s.decorator.get();
@@ -422,20 +422,22 @@ auto on_a_host(test::HostsOptions options) {
 
 INSTANTIATE_TEST_SUITE_P(
     Stores, StoreContract,
-    ::testing::Values(
-        Kind{"posix", [](Subject& s) { s.store = &posix_store(); }},
-        Kind{"memory", [](Subject& s) { s.store = &s.memory; }},
-        Kind{"hosts_close_to_open", on_a_host({.pressure = 3, .timeout = 5})},
-        Kind{"hosts_coherent", on_a_host({.coherence = Coherence::coherent, .locks = LockScope::global})},
-        Kind{"hosts_local", on_a_host({.coherence = Coherence::local})},
-        Kind{"shared_handles_over_posix", over_posix<SharedHandles>()},
-        Kind{"shared_handles_over_memory", over_memory<SharedHandles>()},
-        Kind{"faulty_over_posix", over_posix<FaultyStore>()},
-        Kind{"faulty_over_memory", over_memory<FaultyStore>()},
-        Kind{"recording_over_posix", over_posix<RecordingStore>()},
-        Kind{"recording_over_memory", over_memory<RecordingStore>()},
-        Kind{"striped_over_posix", striped_over([](Subject&) -> Store& { return posix_store(); })},
-        Kind{"striped_over_memory", striped_over([](Subject& s) -> Store& { return s.memory; })}),
+    ::testing::Values(StoreKind{"posix", [](StoreUnderTest& s) { s.store = &posix_store(); }},
+                      StoreKind{"memory", [](StoreUnderTest& s) { s.store = &s.memory; }},
+                      StoreKind{"hosts_close_to_open", on_a_host({.pressure = 3, .timeout = 5})},
+                      StoreKind{"hosts_coherent",
+                                on_a_host({.coherence = Coherence::coherent, .locks = LockScope::global})},
+                      StoreKind{"hosts_local", on_a_host({.coherence = Coherence::local})},
+                      StoreKind{"shared_handles_over_posix", over_posix<SharedHandles>()},
+                      StoreKind{"shared_handles_over_memory", over_memory<SharedHandles>()},
+                      StoreKind{"faulty_over_posix", over_posix<FaultyStore>()},
+                      StoreKind{"faulty_over_memory", over_memory<FaultyStore>()},
+                      StoreKind{"recording_over_posix", over_posix<RecordingStore>()},
+                      StoreKind{"recording_over_memory", over_memory<RecordingStore>()},
+                      StoreKind{"striped_over_posix",
+                                striped_over([](StoreUnderTest&) -> Store& { return posix_store(); })},
+                      StoreKind{"striped_over_memory",
+                                striped_over([](StoreUnderTest& s) -> Store& { return s.memory; })}),
     [](const auto& suite) { return std::string(suite.param.name); });
 
 }  // namespace

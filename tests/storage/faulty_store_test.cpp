@@ -46,11 +46,11 @@ class FaultyStoreTest : public ::testing::Test {
 TEST_F(FaultyStoreTest, CountsOperationsAndBytes) {
   use("a");
   EXPECT_EQ(store.operations(), 10);
-  for (const auto kind : {Operation::open, Operation::resize, Operation::sync, Operation::close,
-                          Operation::rename, Operation::remove})
+  for (const auto kind : {StoreOperation::open, StoreOperation::resize, StoreOperation::sync,
+                          StoreOperation::close, StoreOperation::rename, StoreOperation::remove})
     EXPECT_EQ(store.operations(kind), 1) << name_of(kind);
-  EXPECT_EQ(store.operations(Operation::write), 2) << "and a copy";
-  EXPECT_EQ(store.operations(Operation::read), 2);
+  EXPECT_EQ(store.operations(StoreOperation::write), 2) << "and a copy";
+  EXPECT_EQ(store.operations(StoreOperation::read), 2);
   EXPECT_EQ(store.bytes_written(), 15);
   EXPECT_EQ(store.bytes_read(), 17);
   EXPECT_EQ(store.failed(), 0);
@@ -58,8 +58,8 @@ TEST_F(FaultyStoreTest, CountsOperationsAndBytes) {
   file->status();
   store.status("a");
   file->next(Space::data, 0);
-  EXPECT_EQ(store.operations(Operation::status), 2);
-  EXPECT_EQ(store.operations(Operation::next), 1);
+  EXPECT_EQ(store.operations(StoreOperation::status), 2);
+  EXPECT_EQ(store.operations(StoreOperation::next), 1);
 }
 
 TEST_F(FaultyStoreTest, LogsKindPathOffsetAndLength) {
@@ -70,8 +70,8 @@ TEST_F(FaultyStoreTest, LogsKindPathOffsetAndLength) {
   file->resize(99);
   const auto log = store.log();
   ASSERT_EQ(log.size(), 3u);
-  EXPECT_EQ(log[0].kind, Operation::open);
-  EXPECT_EQ(log[1].kind, Operation::write);
+  EXPECT_EQ(log[0].kind, StoreOperation::open);
+  EXPECT_EQ(log[1].kind, StoreOperation::write);
   EXPECT_EQ(log[1].path, "a");
   EXPECT_EQ(log[1].offset, 7);
   EXPECT_EQ(log[1].length, 6);
@@ -90,13 +90,13 @@ TEST_F(FaultyStoreTest, ASweepFailsEveryOperationOnce) {
 }
 
 TEST_F(FaultyStoreTest, PlansChooseByKindAndPath) {
-  EXPECT_EQ(sweep({.errno_value = ENOSPC, .kind = Operation::write, .path_contains = {}}), 2);
+  EXPECT_EQ(sweep({.errno_value = ENOSPC, .kind = StoreOperation::write, .path_contains = {}}), 2);
   EXPECT_EQ(sweep({.errno_value = EACCES, .kind = {}, .path_contains = "2"}), 1);
   EXPECT_EQ(sweep({.errno_value = EACCES, .kind = {}, .path_contains = "nowhere"}), 0);
 }
 
 TEST_F(FaultyStoreTest, ErrorsCarryCodePathAndKind) {
-  store.set_plan({.fail_at = 0, .errno_value = ENOSPC, .kind = Operation::write, .path_contains = {}});
+  store.set_plan({.fail_at = 0, .errno_value = ENOSPC, .kind = StoreOperation::write, .path_contains = {}});
   const auto file = store.open("a", Access::fresh);
   const auto error = error_of([&] { file->write_at(bytes("abc"), 0); });
   EXPECT_EQ(error.code(), Code::no_space);
@@ -105,7 +105,7 @@ TEST_F(FaultyStoreTest, ErrorsCarryCodePathAndKind) {
 
 TEST_F(FaultyStoreTest, FailsOnceOrFromThenOn) {
   const auto file = store.open("a", Access::fresh);
-  FaultPlan plan{.fail_at = 1, .kind = Operation::write, .path_contains = {}};
+  FaultPlan plan{.fail_at = 1, .kind = StoreOperation::write, .path_contains = {}};
   store.set_plan(plan);
   EXPECT_NO_THROW(file->write_at(bytes("a"), 0));
   EXPECT_THROW(file->write_at(bytes("b"), 0), Error);
@@ -143,7 +143,7 @@ TEST_F(FaultyStoreTest, FailedTransfersMoveNothingOrHalf) {
 
 TEST_F(FaultyStoreTest, AFailingCloseReleasesTheFile) {
   const auto file = store.open("a", Access::fresh);
-  store.set_plan({.fail_at = 0, .kind = Operation::close, .path_contains = {}});
+  store.set_plan({.fail_at = 0, .kind = StoreOperation::close, .path_contains = {}});
   EXPECT_EQ(error_of([&] { file->close(); }).errno_value(), EIO);
   EXPECT_EQ(error_of([&] { file->sync(); }).errno_value(), EBADF);
 }
@@ -156,7 +156,7 @@ TEST_F(FaultyStoreTest, NothingGoesRoundTheCounting) {
   const auto from = posix_store().open(directory / "from", Access::fresh);
   from->write_at(bytes("abc"), 0);
   copy_range(*from, *to, 0, 0, 3);
-  EXPECT_EQ(faulty.operations(Operation::write), 1);
+  EXPECT_EQ(faulty.operations(StoreOperation::write), 1);
 }
 
 TEST_F(FaultyStoreTest, FilesOutliveTheDecorator) {

@@ -43,13 +43,13 @@ class FileAttributesTest : public ::testing::Test {
 
 // Returns an access control list that grants user 4711 `rights` (rwx as bits), in the format of Linux.
 std::string list_for_4711(uint16_t rights) {
-  struct Entry {
+  struct AclEntry {
     uint16_t tag, rights;
     uint32_t id;
   };
   const uint32_t version = 2, none = ~0u;
-  const std::array entries{Entry{0x01, 6, none}, Entry{0x02, rights, 4711}, Entry{0x04, 0, none},
-                           Entry{0x10, rights, none}, Entry{0x20, 0, none}};
+  const std::array entries{AclEntry{0x01, 6, none}, AclEntry{0x02, rights, 4711}, AclEntry{0x04, 0, none},
+                           AclEntry{0x10, rights, none}, AclEntry{0x20, 0, none}};
   std::string list(reinterpret_cast<const char*>(&version), sizeof version);
   return list.append(reinterpret_cast<const char*>(entries.data()), sizeof entries);
 }

@@ -10,8 +10,8 @@
 namespace sheaf::testing {
 
 // Two hosts, with two tasks on the first one.
-struct Cluster {
-  explicit Cluster(test::HostsOptions options = {}) : hosts(options) {}
+struct TwoHostCluster {
+  explicit TwoHostCluster(test::HostsOptions options = {}) : hosts(options) {}
 
   // Creates a file that no host has in its cache.
   void put(const std::string& path, std::string_view contents) {

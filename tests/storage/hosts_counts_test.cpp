@@ -10,7 +10,7 @@ namespace sheaf::testing::hosts_counts_test {
 namespace {
 
 TEST(HostsCounts, UnitsOfTwoHostsCountOnceAndUntilTheLastClose) {
-  Cluster cluster({.unit = 100});
+  TwoHostCluster cluster({.unit = 100});
   const auto a = cluster.a.open("f", Access::create);
   const auto n = cluster.neighbour.open("f", Access::create);
   auto b = cluster.b.open("f", Access::create);
@@ -36,7 +36,7 @@ TEST(HostsCounts, UnitsOfTwoHostsCountOnceAndUntilTheLastClose) {
 
 TEST(HostsCounts, ForeignIsWhatWasNotClosedThereAndOpenedHere) {
   for (const auto coherence : {Coherence::close_to_open, Coherence::coherent}) {
-    Cluster cluster({.coherence = coherence});
+    TwoHostCluster cluster({.coherence = coherence});
     cluster.put("f", std::string(20, '.'));
     const auto foreign = [&] { return cluster.hosts.counts().foreign_bytes; };
     const auto a = cluster.a.open("f", Access::write);
@@ -69,7 +69,7 @@ TEST(HostsCounts, ForeignIsWhatWasNotClosedThereAndOpenedHere) {
 }
 
 TEST(HostsCounts, BytesAreOfTheLastWhoWroteThem) {
-  Cluster cluster({.coherence = Coherence::coherent});
+  TwoHostCluster cluster({.coherence = Coherence::coherent});
   const auto a = cluster.a.open("f", Access::create);
   const auto b = cluster.b.open("f", Access::create);
   a->write_at(bytes("aaaaaaaaaa"), 0);
@@ -81,7 +81,7 @@ TEST(HostsCounts, BytesAreOfTheLastWhoWroteThem) {
 }
 
 TEST(HostsCounts, BytesOfANeighbourAreCountedApart) {
-  Cluster cluster;
+  TwoHostCluster cluster;
   const auto a = cluster.a.open("f", Access::create);
   const auto n = cluster.neighbour.open("f", Access::create);
   a->write_at(bytes("aaaa"), 0);

@@ -14,7 +14,7 @@ using test::HostsOptions;
 constexpr size_t page = 4096;
 
 TEST(HostsLoseBytes, OfAPageThatBothWriteBeyondTheEndTheyKnow) {
-  Cluster cluster;
+  TwoHostCluster cluster;
   const auto a = cluster.a.open("f", Access::create);
   const auto b = cluster.b.open("f", Access::create);
   a->write_at(bytes("aaaa"), 0);
@@ -26,7 +26,7 @@ TEST(HostsLoseBytes, OfAPageThatBothWriteBeyondTheEndTheyKnow) {
 }
 
 TEST(HostsLoseBytes, OfAPageThatBothHaveReadOrWriteInPart) {
-  Cluster cluster;
+  TwoHostCluster cluster;
   cluster.put("f", std::string(page, '.'));
   const auto a = cluster.a.open("f", Access::write);
   const auto b = cluster.b.open("f", Access::write);
@@ -38,7 +38,7 @@ TEST(HostsLoseBytes, OfAPageThatBothHaveReadOrWriteInPart) {
 }
 
 TEST(HostsKeepBytes, InPagesOfTheirOwn) {
-  Cluster cluster({.unit = page});
+  TwoHostCluster cluster({.unit = page});
   const auto a = cluster.a.open("f", Access::create);
   const auto b = cluster.b.open("f", Access::create);
   a->write_at(bytes(std::string(page, 'a')), 0);
@@ -51,7 +51,7 @@ TEST(HostsKeepBytes, InPagesOfTheirOwn) {
 
 TEST(HostsKeepBytes, OfAPageWhereOnlyWrittenBytesAreWrittenBack) {
   for (const bool by_lock : {false, true}) {
-    Cluster cluster({.writes_whole_pages = by_lock});
+    TwoHostCluster cluster({.writes_whole_pages = by_lock});
     cluster.put("f", std::string(page, '.'));
     const auto a = cluster.a.open("f", Access::write);
     const auto b = cluster.b.open("f", Access::write);
@@ -69,7 +69,7 @@ TEST(HostsKeepBytes, OfAPageWhereOnlyWrittenBytesAreWrittenBack) {
 }
 
 TEST(HostsKeepBytes, OfTwoPlacesInAPage) {
-  Cluster cluster({.writes_whole_pages = false});
+  TwoHostCluster cluster({.writes_whole_pages = false});
   cluster.put("f", std::string(2 * page, '.'));
   const auto a = cluster.a.open("f", Access::write);
   for (const int64_t at : {100, 4, 0, 200, 2}) a->write_at(bytes("aaa"), at);
@@ -81,7 +81,7 @@ TEST(HostsKeepBytes, OfTwoPlacesInAPage) {
 
 // A host must not write back the bytes between its two written extents.
 TEST(HostsKeepBytes, BetweenTwoPlacesThatAnotherHostWrites) {
-  Cluster cluster;
+  TwoHostCluster cluster;
   cluster.put("f", std::string(page, '.'));
   const auto a = cluster.a.open("f", Access::write);
   const auto b = cluster.b.open("f", Access::write);
@@ -96,7 +96,7 @@ TEST(HostsKeepBytes, BetweenTwoPlacesThatAnotherHostWrites) {
 }
 
 TEST(HostsReadOldBytes, UntilTheyOpenWhatWasClosed) {
-  Cluster cluster;
+  TwoHostCluster cluster;
   cluster.put("f", "old");
   const auto early = cluster.b.open("f", Access::read);
   EXPECT_EQ(all_of(*early), "old");
@@ -114,7 +114,7 @@ TEST(HostsReadOldBytes, UntilTheyOpenWhatWasClosed) {
 }
 
 TEST(HostsReadOldBytes, UntilTheyOpenWhatWasSynced) {
-  Cluster cluster;
+  TwoHostCluster cluster;
   cluster.put("f", "old");
   const auto early = cluster.b.open("f", Access::read);
   EXPECT_EQ(all_of(*early), "old");
@@ -126,7 +126,7 @@ TEST(HostsReadOldBytes, UntilTheyOpenWhatWasSynced) {
 }
 
 TEST(HostsReadOldBytes, OfAFileThatAnotherHostHasMadeShorter) {
-  Cluster cluster;
+  TwoHostCluster cluster;
   cluster.put("f", "0123456789");
   const auto early = cluster.b.open("f", Access::write);
   EXPECT_EQ(all_of(*early), "0123456789");
@@ -140,7 +140,7 @@ TEST(HostsReadOldBytes, OfAFileThatAnotherHostHasMadeShorter) {
 
 TEST(HostsReadOldBytes, EvenAfterOpeningIfTheyWroteThemselvesAndCannotTell) {
   for (const bool can_tell : {true, false}) {
-    Cluster cluster({.answers_tell_change_before = can_tell});
+    TwoHostCluster cluster({.answers_tell_change_before = can_tell});
     cluster.put("f", std::string(2 * page, '.'));
     const auto b = cluster.b.open("f", Access::write);
     EXPECT_EQ(read_text(*b, 0, 3), "...");
@@ -155,7 +155,7 @@ TEST(HostsReadOldBytes, EvenAfterOpeningIfTheyWroteThemselvesAndCannotTell) {
 
 TEST(HostsAgree, WhereTheFileSystemIsCoherent) {
   for (const auto coherence : {Coherence::local, Coherence::coherent}) {
-    Cluster cluster({.coherence = coherence, .unit = page});
+    TwoHostCluster cluster({.coherence = coherence, .unit = page});
     const auto a = cluster.a.open("f", Access::create);
     const auto b = cluster.b.open("f", Access::create);
     a->write_at(bytes("aaaa"), 0);
@@ -177,7 +177,7 @@ bool locks_here(Store& store, const std::string& path) {
 }
 
 TEST(HostsLocks, EndAtTheHost) {
-  Cluster cluster({.locks = LockScope::host});
+  TwoHostCluster cluster({.locks = LockScope::host});
   const auto a = cluster.a.open("f", Access::create);
   RangeLock lock = a->lock(0, 10, true);
   EXPECT_FALSE(locks_here(cluster.neighbour, "f"));
@@ -190,7 +190,7 @@ TEST(HostsLocks, HoldEverywhereIfTheyAreGlobalOrTheFileSystemLocal) {
   for (const HostsOptions& options :
        {HostsOptions{.locks = LockScope::global},
         HostsOptions{.coherence = Coherence::local, .locks = LockScope::host}}) {
-    Cluster cluster(options);
+    TwoHostCluster cluster(options);
     const auto a = cluster.a.open("f", Access::create);
     RangeLock lock = a->lock(0, 10, true);
     EXPECT_FALSE(locks_here(cluster.neighbour, "f"));
@@ -201,7 +201,7 @@ TEST(HostsLocks, HoldEverywhereIfTheyAreGlobalOrTheFileSystemLocal) {
 }
 
 TEST(HostsLocks, ThatAreNotThereAreRefused) {
-  Cluster cluster({.locks = LockScope::none});
+  TwoHostCluster cluster({.locks = LockScope::none});
   const auto a = cluster.a.open("f", Access::create);
   for (const OnConflict on_conflict : {OnConflict::wait, OnConflict::refusal})
     EXPECT_EQ(error_of([&] { (void)a->lock(0, 10, true, on_conflict); }).errno_value(), ENOLCK);
@@ -209,7 +209,7 @@ TEST(HostsLocks, ThatAreNotThereAreRefused) {
 
 TEST(HostsLocks, OfAllHostsBringBytesToTheNextHolder) {
   for (const bool revalidate : {true, false}) {
-    Cluster cluster({.locks = LockScope::global, .locks_revalidate = revalidate});
+    TwoHostCluster cluster({.locks = LockScope::global, .locks_revalidate = revalidate});
     cluster.put("f", "0000");
     const auto a = cluster.a.open("f", Access::write);
     const auto b = cluster.b.open("f", Access::write);
@@ -232,7 +232,7 @@ TEST(HostsLocks, OfAllHostsBringBytesToTheNextHolder) {
 }
 
 TEST(HostsNames, OfAFileThatWasMadeAnewAreStaleOnce) {
-  Cluster cluster;
+  TwoHostCluster cluster;
   cluster.put("f", "first");
   EXPECT_EQ(all_of(*cluster.b.open("f", Access::read)), "first");
   cluster.a.remove("f");
@@ -243,7 +243,7 @@ TEST(HostsNames, OfAFileThatWasMadeAnewAreStaleOnce) {
 }
 
 TEST(HostsNames, OfAFileThatWasReplacedAreStaleOnceAndNotOnTheHostThatDidIt) {
-  Cluster cluster;
+  TwoHostCluster cluster;
   cluster.put("f", "first");
   cluster.put("new", "second");
   cluster.a.open("f", Access::read)->close();
@@ -258,7 +258,7 @@ TEST(HostsNames, OfAFileThatWasReplacedAreStaleOnceAndNotOnTheHostThatDidIt) {
 
 TEST(HostsNames, CanBeMadeAnewAtOnce) {
   for (const auto access : {Access::create, Access::fresh}) {
-    Cluster cluster;
+    TwoHostCluster cluster;
     cluster.put("f", "first");
     cluster.b.open("f", Access::read)->close();
     cluster.a.remove("f");
@@ -268,7 +268,7 @@ TEST(HostsNames, CanBeMadeAnewAtOnce) {
 
 TEST(HostsNames, ThatWereMissedAreMissedOnceMore) {
   for (const bool kept : {true, false}) {
-    Cluster cluster({.absence_is_kept = kept});
+    TwoHostCluster cluster({.absence_is_kept = kept});
     EXPECT_FALSE(cluster.b.status("f").exists);
     cluster.put("f", "x");
     EXPECT_EQ(cluster.b.status("f").exists, !kept);
@@ -277,7 +277,7 @@ TEST(HostsNames, ThatWereMissedAreMissedOnceMore) {
 }
 
 TEST(HostsFiles, ThatWereRemovedLiveOnTheirHostAndAreStaleOnOthers) {
-  Cluster cluster;
+  TwoHostCluster cluster;
   cluster.put("f", "bytes");
   const auto a = cluster.a.open("f", Access::write);
   const auto b = cluster.b.open("f", Access::write);
@@ -290,10 +290,10 @@ TEST(HostsFiles, ThatWereRemovedLiveOnTheirHostAndAreStaleOnOthers) {
 }
 
 TEST(HostsTraits, SayWhatIsSimulated) {
-  Cluster cluster({.locks = LockScope::none, .unit = 1 << 20});
+  TwoHostCluster cluster({.locks = LockScope::none, .unit = 1 << 20});
   EXPECT_EQ(to_string(cluster.a.traits("f")),
             "nfs: close-to-open, locks none, unit 1 MiB, fallocate no, mmap no");
-  Cluster local({.coherence = Coherence::local});
+  TwoHostCluster local({.coherence = Coherence::local});
   EXPECT_EQ(to_string(local.b.traits("f")), "nfs: local, locks global, unit 64 KiB, fallocate no, mmap no");
 }
 

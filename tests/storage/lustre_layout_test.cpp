@@ -28,7 +28,7 @@ TEST(LustreLayout, IsWhatTheFileSystemTellsOfAFile) {
   EXPECT_EQ(traits.stripes, 2000);
 }
 
-TEST(LustreLayout, WhatIsNotWishedIsLeftToTheDirectory) {
+TEST(LustreLayout, WhatIsNotRequestedIsLeftToTheDirectory) {
   const auto layout = lustre_layout({0, 5});
   const uint32_t size = 0;
   const uint16_t any = 0xFFFF;

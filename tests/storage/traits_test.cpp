@@ -31,7 +31,7 @@ Mount mount_of_line(const std::string& line) {
 }
 
 // A file system in the form of statfs(2) and mountinfo, and the expected traits.
-struct Known {
+struct FileSystemCase {
   const char* name;  // of the case
   int64_t magic;
   const char* line;  // line of mountinfo
@@ -42,12 +42,12 @@ struct Known {
   int64_t unit;
 };
 
-void PrintTo(const Known& known, std::ostream* out) { *out << known.name; }
+void PrintTo(const FileSystemCase& known, std::ostream* out) { *out << known.name; }
 
-class KnownFileSystem : public ::testing::TestWithParam<Known> {};
+class KnownFileSystem : public ::testing::TestWithParam<FileSystemCase> {};
 
 TEST_P(KnownFileSystem, HasItsTraits) {
-  const Known& known = GetParam();
+  const FileSystemCase& known = GetParam();
   const Mount mount = mount_of_line(known.line);
   const FileSystem kind = kind_of(known.magic, mount);
   const FileSystemTraits traits = traits_of_kind(kind, mount, known.block);
@@ -57,7 +57,7 @@ TEST_P(KnownFileSystem, HasItsTraits) {
   EXPECT_EQ(traits.unit, known.unit);
 }
 
-const Known all_known[] = {
+const FileSystemCase all_known[] = {
     {"ext4", 0xEF53, "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard", 4096, FileSystem::ext4,
      Coherence::local, LockScope::global, 4 * KiB},
     {"ext3", 0xEF53, "27 1 8:1 / /old rw - ext3 /dev/sda1 rw", 4096, FileSystem::ext4, Coherence::local,
@@ -358,7 +358,7 @@ TEST(TraitsHere, MemoryIsSharedByAllTasks) {
 TEST(TraitsHere, SheafFsCountsMoreAndWhatItDoesNotKnowIsToldOnce) {
   const TemporaryDirectory directory;
   take_warnings();
-  const test::Variable words("SHEAF_FS", "close-to-open,locks=none,brakes=good,unit=2M");
+  const test::EnvironmentVariable words("SHEAF_FS", "close-to-open,locks=none,brakes=good,unit=2M");
   for (int time = 0; time < 2; ++time) {
     const FileSystemTraits traits = posix_store().traits(directory.path());
     EXPECT_EQ(traits.coherence, Coherence::close_to_open);

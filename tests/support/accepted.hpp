@@ -35,17 +35,17 @@ class Accepted {
     tell(Event::accepted, task, bytes);
   }
   // Reaction of a program to a failed call.
-  enum class Answer { ignore, repeat, repeat_in_halves };
+  enum class Reaction { ignore, repeat, repeat_in_halves };
   static constexpr int max_tries = 4;
-  // Calls write(data). If the call fails, reacts as `answer` says: ignores the failure, or repeats the call,
+  // Calls write(data). If the call fails, does as `reaction` says: ignores the failure, or repeats the call,
   // whole or in halves, at most max_tries times. Records the accepted bytes and whether any byte was rejected
   // for good.
   template <class Write>
-  void call(int64_t task, std::span<const std::byte> data, Answer answer, Write&& write) {
+  void call(int64_t task, std::span<const std::byte> data, Reaction reaction, Write&& write) {
     if (!attempt([&] { write(data); })) return accept(task, data);
     std::vector<std::span<const std::byte>> parts{data};
-    if (answer == Answer::ignore) return lack(data);
-    if (answer == Answer::repeat_in_halves)
+    if (reaction == Reaction::ignore) return lack(data);
+    if (reaction == Reaction::repeat_in_halves)
       parts = {data.first(data.size() / 2), data.subspan(data.size() / 2)};
     for (const auto part : parts) {
       int tries = 1;

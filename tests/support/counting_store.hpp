@@ -34,7 +34,7 @@ class CountingStore final : public Store {
       : inner_(inner), count_(count), smallest_(smallest), reads_(reads) {}
 
   std::shared_ptr<File> open(const std::string& path, Access access) override {
-    return std::make_shared<Counted>(inner_.open(path, access), *this);
+    return std::make_shared<CountedFile>(inner_.open(path, access), *this);
   }
   FileStatus status(const std::string& path) override { return inner_.status(path); }
   void remove(const std::string& path) override { inner_.remove(path); }
@@ -45,9 +45,9 @@ class CountingStore final : public Store {
   }
 
  private:
-  class Counted final : public ForwardingFile {
+  class CountedFile final : public ForwardingFile {
    public:
-    Counted(std::shared_ptr<File> file, CountingStore& store)
+    CountedFile(std::shared_ptr<File> file, CountingStore& store)
         : ForwardingFile(std::move(file)), store_(store) {}
     void write_at(std::span<const std::byte> data, int64_t offset) override {
       counted(data.size(), false, [&] { inner().write_at(data, offset); });

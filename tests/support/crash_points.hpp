@@ -13,26 +13,27 @@ namespace sheaf::test {
 // Bounds on the stream length of each task after any number of recorded changes.
 class Reported {
  public:
-  explicit Reported(int ntasks) : least_(static_cast<size_t>(ntasks)), most_(static_cast<size_t>(ntasks)) {}
+  explicit Reported(int ntasks)
+      : flushed_(static_cast<size_t>(ntasks)), written_(static_cast<size_t>(ntasks)) {}
 
   // Call begin() before a step that may extend the stream to `total` bytes. Call reported() after a step that
   // guarantees `total` bytes.
   void begin(int64_t task, size_t changes, int64_t total) {
-    most_[static_cast<size_t>(task)].push_back({changes, total});
+    written_[static_cast<size_t>(task)].push_back({changes, total});
   }
   void reported(int64_t task, size_t changes, int64_t total) {
-    least_[static_cast<size_t>(task)].push_back({changes, total});
+    flushed_[static_cast<size_t>(task)].push_back({changes, total});
   }
 
-  int64_t least(int64_t task, size_t prefix) const {
+  int64_t min_length(int64_t task, size_t prefix) const {
     int64_t bytes = 0;
-    for (const Point& p : least_[static_cast<size_t>(task)])
+    for (const Point& p : flushed_[static_cast<size_t>(task)])
       if (p.changes <= prefix) bytes = std::max(bytes, p.bytes);
     return bytes;
   }
-  int64_t most(int64_t task, size_t prefix) const {
+  int64_t max_length(int64_t task, size_t prefix) const {
     int64_t bytes = 0;
-    for (const Point& p : most_[static_cast<size_t>(task)])
+    for (const Point& p : written_[static_cast<size_t>(task)])
       if (p.changes < prefix) bytes = std::max(bytes, p.bytes);
     return bytes;
   }
@@ -47,11 +48,11 @@ class Reported {
     size_t changes;
     int64_t bytes;
   };
-  std::vector<std::vector<Point>> least_, most_;
+  std::vector<std::vector<Point>> flushed_, written_;
 };
 
 // Data that survives a death before the close: flushed bytes, chunks that a write completed, or all chunks.
-enum class Counts { flushes, writes, all };
+enum class SurvivingData { flushes, writes, all };
 
 // Returns true if the hosts have separate caches. The journal then records a completed chunk only when
 // the bytes of the chunk are synced (JournalKey::own_caches).
@@ -60,8 +61,8 @@ inline bool syncs_records() { return tasks_of_host() > 0; }
 // Performs the steps of one task. Executes a flush by calling `commit`.
 class RecordedTask {
  public:
-  RecordedTask(int64_t task, int64_t chunk, RecordingStore& tape, Reported& reported, Counts counts)
-      : task_(task), model_{chunk, {0}}, tape_(tape), reported_(reported), counts_(counts) {}
+  RecordedTask(int64_t task, int64_t chunk, RecordingStore& tape, Reported& reported, SurvivingData surviving)
+      : task_(task), model_{chunk, {0}}, tape_(tape), reported_(reported), surviving_(surviving) {}
 
   template <class Commit>
   void step(WriteStream& stream, const Step& s, Commit&& commit) {
@@ -82,7 +83,8 @@ class RecordedTask {
     const int64_t complete = model_.total() - model_.blocks.back();
     if (s.kind == Step::flush) {
       reported_.reported(task_, tape_.length(), model_.total());
-    } else if ((counts_ == Counts::all || (counts_ == Counts::writes && s.kind == Step::write)) &&
+    } else if ((surviving_ == SurvivingData::all ||
+                (surviving_ == SurvivingData::writes && s.kind == Step::write)) &&
                model_.blocks.size() > blocks) {
       reported_.reported(task_, tape_.length(), complete);
     }
@@ -97,7 +99,7 @@ class RecordedTask {
   TaskModel model_;
   RecordingStore& tape_;
   Reported& reported_;
-  Counts counts_;
+  SurvivingData surviving_;
 };
 
 // Throws unless the contents of `store` are among those that `reported` allows after `prefix` changes.
@@ -109,13 +111,13 @@ inline std::vector<int64_t> check_recovered(Store& store, const Program& p, cons
   require(all.ntasks() == p.ntasks(), "number of tasks");
   for (int64_t t = 0; t < p.ntasks(); ++t) {
     all.select(t);
-    std::vector<std::byte> found(static_cast<size_t>(reported.most(t, prefix)) + 100);
+    std::vector<std::byte> found(static_cast<size_t>(reported.max_length(t, prefix)) + 100);
     found.resize(all.stream().read(found));
     const auto length = static_cast<int64_t>(found.size());
-    require(length >= reported.least(t, prefix), "task " + std::to_string(t) +
-                                                     " has lost bytes: " + std::to_string(length) + " of " +
-                                                     std::to_string(reported.least(t, prefix)));
-    require(length <= reported.most(t, prefix),
+    require(length >= reported.min_length(t, prefix),
+            "task " + std::to_string(t) + " has lost bytes: " + std::to_string(length) + " of " +
+                std::to_string(reported.min_length(t, prefix)));
+    require(length <= reported.max_length(t, prefix),
             "task " + std::to_string(t) + " has bytes that it had not written");
     require(found == content(t, 0, length), "task " + std::to_string(t) + " has wrong bytes");
     lengths.push_back(length);
@@ -178,7 +180,7 @@ inline void record_serially(RecordingStore& tape, const Program& p, Reported& re
   const bool durable = words.find("durable") != std::string::npos;
   std::vector<RecordedTask> tasks;
   for (int64_t t = 0; t < p.ntasks(); ++t)
-    tasks.emplace_back(t, p.chunk(t), tape, reported, durable ? Counts::flushes : Counts::all);
+    tasks.emplace_back(t, p.chunk(t), tape, reported, durable ? SurvivingData::flushes : SurvivingData::all);
   step_in_any_order(p, seed, [&](int64_t task, const Step& step) {
     writer.select(task);
     tasks[static_cast<size_t>(task)].step(writer.stream(), step, [&] { writer.commit(); });
@@ -198,7 +200,7 @@ inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported&
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
     RecordedTask task(me, p.chunk(me), tape, reported,
-                      durable || syncs_records() ? Counts::flushes : Counts::all);
+                      durable || syncs_records() ? SurvivingData::flushes : SurvivingData::all);
     comm.barrier();
     for (const Step& step : p.steps[static_cast<size_t>(me)]) {
       task.step(writer.stream(), step, [&] { writer.commit(); });
@@ -226,9 +228,10 @@ inline void record_collectively(RecordingStore& tape, const Program& p, Reported
                   shared_mode_of(comm, words + ",collective,collsize=2", p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
-    RecordedTask task(
-        me, writer.stream().geometry().size, tape, reported,
-        rounds && !syncs_records() && words.find("durable") == words.npos ? Counts::writes : Counts::flushes);
+    RecordedTask task(me, writer.stream().geometry().size, tape, reported,
+                      rounds && !syncs_records() && words.find("durable") == words.npos
+                          ? SurvivingData::writes
+                          : SurvivingData::flushes);
     comm.barrier();
     const auto put = [&](const std::vector<std::byte>& bytes) {
       writer.write_collectively(bytes, std::nullopt);
@@ -286,7 +289,7 @@ inline void record_mapped(RecordingStore& tape, const Program& p, Reported& repo
     std::vector<int64_t> ranks;
     for (const MappedWriteTask& t : mine) {
       tasks.emplace_back(t.globalrank, p.chunk(t.globalrank), tape, reported,
-                         durable || syncs_records() ? Counts::flushes : Counts::all);
+                         durable || syncs_records() ? SurvivingData::flushes : SurvivingData::all);
       ranks.push_back(t.globalrank);
     }
     comm.barrier();
@@ -319,7 +322,7 @@ inline void record_appending(RecordingStore& tape, const Program& p, Reported& r
     std::vector<RecordedTask> tasks;
     for (const int64_t t : mine) {
       tasks.emplace_back(t, p.chunk(t), tape, reported,
-                         durable || syncs_records() ? Counts::flushes : Counts::all);
+                         durable || syncs_records() ? SurvivingData::flushes : SurvivingData::all);
       tasks.back().go_on_behind(first.expected(t));
     }
     step_and_close(comm, writer, second, mine, tasks, tape, reported);

@@ -38,7 +38,7 @@ ServedFile::Seen& SimulatedHosts::World::seen_by(int host, ServedFile& file) {
 }
 
 SimulatedHosts::World::Served SimulatedHosts::World::find(int host, const std::string& path, bool anew) {
-  Names& names = names_[host];
+  HostNames& names = names_[host];
   const bool may_err = has_caches() && !anew;
   if (const auto known = names.known.find(path); known != names.known.end()) {
     const bool is_stale = known->second->removed;

@@ -93,13 +93,13 @@ class SimulatedHosts::World {
   std::set<std::string> directories;
 
  private:
-  struct Names {
+  struct HostNames {
     std::map<std::string, Served> known;
     std::set<std::string> missed;
   };
   void drop(int host, const Served& file);
 
-  std::map<int, Names> names_;
+  std::map<int, HostNames> names_;
 };
 
 }  // namespace sheaf::test

@@ -63,7 +63,7 @@ class KeyModel {
     const uint64_t key = records_.empty() || random.chance(20)
                              ? 4711
                              : records_[static_cast<size_t>(random.below(std::ssize(records_)))].key;
-    Key* k = keys_.contains(key) ? &keys_[key] : nullptr;
+    KeyCursor* k = keys_.contains(key) ? &keys_[key] : nullptr;
     const int64_t any = random.below(70);
     switch (random.below(10)) {
       case 0:
@@ -109,7 +109,7 @@ class KeyModel {
   }
 
  private:
-  struct Key {
+  struct KeyCursor {
     std::vector<Bytes> values;
     int64_t record = 0;
     int64_t offset = 0;
@@ -127,7 +127,7 @@ class KeyModel {
   };
 
   template <class Seek>
-  static void check_seek(Key* k, int64_t record, int64_t offset, Seek&& seek) {
+  static void check_seek(KeyCursor* k, int64_t record, int64_t offset, Seek&& seek) {
     const bool there = k && record >= 0 && record < std::ssize(k->values) && offset < k->length(record);
     require(seek(record, offset) == there, "seek");
     if (!there) return;
@@ -136,7 +136,7 @@ class KeyModel {
   }
 
   template <class Seek>
-  static void check_joined(Key* k, int64_t offset, Seek&& seek) {
+  static void check_joined(KeyCursor* k, int64_t offset, Seek&& seek) {
     const bool there = k && offset >= 0 && offset < k->total();
     require(seek(offset) == there, "seek in all values");
     if (!there) return;
@@ -145,7 +145,7 @@ class KeyModel {
     k->offset = offset;
   }
 
-  static void check_read(KeyvalIndex& index, uint64_t key, Key* k, size_t size, size_t items) {
+  static void check_read(KeyvalIndex& index, uint64_t key, KeyCursor* k, size_t size, size_t items) {
     Bytes found(size * items);
     const size_t got = index.read(key, found.data(), size, items);
     if (!k || !k->settle()) return require(got == 0, "nothing to be read");
@@ -174,7 +174,7 @@ class KeyModel {
   }
 
   const Records& records_;
-  std::map<uint64_t, Key> keys_;
+  std::map<uint64_t, KeyCursor> keys_;
   std::vector<uint64_t> order_;
   size_t next_ = 0;                   // position of the iterator
   std::map<uint64_t, int64_t> seen_;  // number of records of each key that the iterator has passed

@@ -15,7 +15,7 @@ inline std::atomic<int> movers_called{0};
 // Rank in the local group at which the mover returns a failure after its work; -1: none.
 inline std::atomic<int> failing_mover{-1};
 
-struct Offer {
+struct MoveOffer {
   void* data;
   sion_int64* spec;
   std::atomic<bool> done = false;
@@ -33,11 +33,11 @@ int pt_serve(void* lcg, void* data, sion_int64* spec, int collector, int first, 
     for (int sender = first; sender <= last; ++sender) {
       void* found = nullptr;
       while (!(found = offers[static_cast<size_t>(sender)].exchange(nullptr))) std::this_thread::yield();
-      if (visit(*static_cast<Offer*>(found)) != 0) result = 1;
-      static_cast<Offer*>(found)->done = true;
+      if (visit(*static_cast<MoveOffer*>(found)) != 0) result = 1;
+      static_cast<MoveOffer*>(found)->done = true;
     }
   } else {
-    Offer mine{data, spec};
+    MoveOffer mine{data, spec};
     offers[static_cast<size_t>(end->rank)] = &mine;
     while (!mine.done) std::this_thread::yield();
   }
@@ -60,7 +60,7 @@ inline int pt_gather_and_execute(const void* data, sion_int64* spec, int length,
                                  int collector, int first, int last, int sid,
                                  int process(const void*, sion_int64*, int)) {
   if (length != 2 || block <= 0) return 9;
-  return pt_serve(lcg, const_cast<void*>(data), spec, collector, first, last, [&](const Offer& offer) {
+  return pt_serve(lcg, const_cast<void*>(data), spec, collector, first, last, [&](const MoveOffer& offer) {
     return in_blocks(static_cast<const char*>(offer.data), offer.spec, block,
                      [&](const char* at, sion_int64* piece) {
                        ++pieces_written;
@@ -73,7 +73,7 @@ inline int pt_execute_and_scatter(void* data, sion_int64* spec, int length, sion
                                   int collector, int first, int last, int sid,
                                   int process(void*, sion_int64*, int)) {
   if (length != 2 || block <= 0) return 9;
-  return pt_serve(lcg, data, spec, collector, first, last, [&](const Offer& offer) {
+  return pt_serve(lcg, data, spec, collector, first, last, [&](const MoveOffer& offer) {
     return in_blocks(static_cast<char*>(offer.data), offer.spec, block, [&](char* at, sion_int64* piece) {
       ++pieces_read;
       return process(at, piece, sid);

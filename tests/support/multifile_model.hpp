@@ -31,7 +31,7 @@ inline std::vector<std::byte> content(int64_t task, int64_t from, int64_t count)
 }
 
 struct Step {
-  enum Kind { write, ensure, flush } kind;
+  enum StepKind { write, ensure, flush } kind;
   int64_t bytes;
 };
 

@@ -13,7 +13,7 @@
 
 namespace sheaf::test {
 
-struct Watch {  // shared by all tasks of one run, which run in one thread
+struct CommWatch {  // shared by all tasks of one run, which run in one thread
   int ranks_per_node = 1;
   bool shares_memory = true;
   bool keeps_memory = false;  // the first group of all tasks keeps its memory, as groups of MPI do
@@ -25,7 +25,7 @@ struct Watch {  // shared by all tasks of one run, which run in one thread
 
 class WatchedComm final : public ForwardingComm {
  public:
-  WatchedComm(std::unique_ptr<Comm> comm, Watch& watch, int world_rank)
+  WatchedComm(std::unique_ptr<Comm> comm, CommWatch& watch, int world_rank)
       : ForwardingComm(std::move(comm)),
         watch_(watch),
         names_(static_cast<size_t>(comm_->size())),
@@ -57,7 +57,7 @@ class WatchedComm final : public ForwardingComm {
     return std::make_unique<WatchedComm>(std::move(comm), watch_, static_cast<int>(name_));
   }
 
-  Watch& watch_;
+  CommWatch& watch_;
   std::vector<int64_t> names_;  // ranks in the world
   const int64_t name_;
 };

@@ -47,7 +47,7 @@ constexpr int nodes_of_switch = 4;
 constexpr double disk = 25e6;          // bytes per second of a disk with its cache
 constexpr double disk_request = 1e-4;  // seconds
 
-struct Setting {
+struct SfioSimulationSetting {
   std::string what;
   std::string network;
   int nodes = 8;
@@ -69,7 +69,7 @@ int link_between(int from, int to) {
 }
 
 // `node_of`: the node of every task.
-NetworkModel model_of(const Setting& setting, std::vector<int> node_of) {
+NetworkModel model_of(const SfioSimulationSetting& setting, std::vector<int> node_of) {
   NetworkModel model;
   if (setting.network == "ethernet") {
     model.latency = 1e-4;
@@ -96,9 +96,9 @@ NetworkModel model_of(const Setting& setting, std::vector<int> node_of) {
 }
 
 // A disk that takes time and stores only sizes.
-class SlowFile final : public ForwardingFile {
+class TimedDiskFile final : public ForwardingFile {
  public:
-  SlowFile(std::shared_ptr<File> file, FiberNetwork& network, bool keeps)
+  TimedDiskFile(std::shared_ptr<File> file, FiberNetwork& network, bool keeps)
       : ForwardingFile(std::move(file)), network_(network), keeps_(keeps) {}
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     if (keeps_) return inner().write_at(data, offset);
@@ -116,11 +116,11 @@ class SlowFile final : public ForwardingFile {
   bool keeps_;
 };
 
-class SlowStore final : public Store {
+class TimedDiskStore final : public Store {
  public:
-  explicit SlowStore(FiberNetwork& network) : network_(network) {}
+  explicit TimedDiskStore(FiberNetwork& network) : network_(network) {}
   std::shared_ptr<File> open(const std::string& path, Access access) override {
-    return std::make_shared<SlowFile>(memory_.open(path, access), network_, path.ends_with(".sfio"));
+    return std::make_shared<TimedDiskFile>(memory_.open(path, access), network_, path.ends_with(".sfio"));
   }
   FileStatus status(const std::string& path) override { return memory_.status(path); }
   void remove(const std::string& path) override { memory_.remove(path); }
@@ -149,7 +149,7 @@ class Unscheduled final : public Link {
 };
 
 // Returns the node of each task; a compute task and a listener share a node.
-std::vector<int> placement(const Setting& setting, int run) {
+std::vector<int> placement(const SfioSimulationSetting& setting, int run) {
   std::vector<int> nodes(switches * nodes_of_switch);
   std::iota(nodes.begin(), nodes.end(), 0);
   if (setting.runs > 1)
@@ -165,7 +165,7 @@ void wait(Messages& messages, Transfer& transfer) {
 
 // Returns the seconds of an all-to-all transfer from half of the nodes to the other half, in messages of 64
 // KiB.
-double network_alone(const Setting& setting, int run) {
+double network_alone(const SfioSimulationSetting& setting, int run) {
   constexpr int64_t message = 64 << 10;
   const int half = setting.nodes / 2;
   FiberNetwork network(2 * setting.nodes, model_of(setting, placement(setting, run)));
@@ -193,7 +193,7 @@ double network_alone(const Setting& setting, int run) {
   return end;
 }
 
-double striped(const Setting& setting, int run) {
+double striped(const SfioSimulationSetting& setting, int run) {
   const int nodes = setting.nodes;
   const bool writes = setting.what == "write";
   double seconds = 0;
@@ -209,7 +209,7 @@ double striped(const Setting& setting, int run) {
     const Roster roster = make_roster(all, serves ? Role::listener : Role::compute, own, "");
     const auto mine = all.split(serves, all.rank());
     if (serves) {
-      SlowStore disks(network);
+      TimedDiskStore disks(network);
       const auto service = make_service(disks, roster, all.rank(), own);
       serve(*network.endpoint(all.rank()), *service, own.room, *own_place());
       return;
@@ -262,9 +262,9 @@ int usage(const std::string& what) {
 
 int main(int argc, char** argv) {
   if (argc < 2) return usage("what is to be simulated?");
-  Setting setting;
+  SfioSimulationSetting setting;
   setting.what = argv[1];
-  bench::Options options(argc - 1, argv + 1);
+  bench::BenchOptions options(argc - 1, argv + 1);
   setting.network = options.text("--network", "tnet");
   setting.nodes = static_cast<int>(options.number("--nodes", 8));
   setting.bytes = options.number("--bytes", 1 << 20);

@@ -6,12 +6,12 @@
 #define CBLK SION_CURRENT_BLK
 #define CPOS SION_CURRENT_POS
 
-enum kind { PARALLEL, MAPPED, SERIAL, RANK_ONLY, WRITING }; /* the open of the original */
-enum { ME = -300, NEXT_TASK = -301 };                       /* ranks: the task's own, the following one */
+enum open_kind { PARALLEL, MAPPED, SERIAL, RANK_ONLY, WRITING }; /* the open of the original */
+enum { ME = -300, NEXT_TASK = -301 }; /* ranks: the task's own, the following one */
 
 /* A mapped handle has the tasks 2*rank and 2*rank+1. A parallel handle has its own task. */
-static int tasks_of(enum kind kind) { return kind == PARALLEL ? run.size : 2 * run.size; }
-static int first_task(enum kind kind) { return kind == PARALLEL ? run.rank : 2 * run.rank; }
+static int tasks_of(enum open_kind kind) { return kind == PARALLEL ? run.size : 2 * run.size; }
+static int first_task(enum open_kind kind) { return kind == PARALLEL ? run.rank : 2 * run.rank; }
 
 static const struct step contents[] = {
     {ALL, WRITE, 1, 100, 0, 100, 0}, {ALL, WRITE, 1, 60, 0, 60, 0}, {0, END, 0, 0, 0, 0, 0}};
@@ -56,7 +56,7 @@ static const struct step key_original[] = {
 static const struct dup_case {
   const char* name;
   int processes;
-  enum kind kind;
+  enum open_kind kind;
   int mode, rank, key;
   const char* open;
   const struct step *before, *duplicate, *original;
@@ -97,7 +97,7 @@ static const struct dup_case {
      key_original, 1},
 };
 
-static int open_one(enum kind kind, const char* mode) {
+static int open_one(enum open_kind kind, const char* mode) {
   int files = 1, rank = 0, tasks = 2, ranks[2], lranks[2], numbers[] = {0, 0};
   int *r = ranks, *l = lranks, *n = numbers;
   sion_int64 chunks[] = {100, 100}, *c = chunks;
@@ -110,18 +110,19 @@ static int open_one(enum kind kind, const char* mode) {
                                                     &c, &n, &l, &block, NULL);
 }
 
-static void close_one(enum kind kind, int sid) {
+static void close_one(enum open_kind kind, int sid) {
   expect("close", "result", 1, kind == PARALLEL ? sion_parclose_mpi(sid) : sion_parclose_mapped_mpi(sid));
 }
 
 /* Makes `task` the current task and runs rows on it. A parallel handle has one task and needs no seek. */
-static void rows_on(struct stream* s, enum kind kind, int task, const struct step* rows, const char* table) {
+static void rows_on(struct stream* s, enum open_kind kind, int task, const struct step* rows,
+                    const char* table) {
   if (kind == MAPPED) run_step(s, &(struct step){ALL, SEEK, task, CBLK, CPOS, 1, 0}, "select");
   s->task = task;
   run_steps(s, rows, task, table);
 }
 
-static void write_contents(enum kind kind, int keys) {
+static void write_contents(enum open_kind kind, int keys) {
   struct stream s;
   memset(&s, 0, sizeof s);
   s.sid = open_one(kind, keys ? "wb,keyval" : "wb");
@@ -191,10 +192,10 @@ static void mapped_positions(void) {
 /* Calls of sion_dup that must fail. */
 static const struct {
   const char* name;
-  enum kind kind;
+  enum open_kind kind;
 } refusals[] = {{"serial", SERIAL}, {"one rank", RANK_ONLY}};
 
-static void refuse(enum kind kind) {
+static void refuse(enum open_kind kind) {
   int tasks = 0, files = 0, rank = 0;
   sion_int64 chunk = 0;
   sion_int32 block = 0;

@@ -44,7 +44,7 @@ static const struct step together_back[] = {{ALL, CREAD, 1, 100, 0, 100, 0},
 /* An open. The placement is the file and the local rank of each task, as digits. The capability of each task
  * is the last digit of 50, 51 or 52; the string is NULL if the client has no callbacks for collective calls.
  * `stored` has the resulting chunk sizes for requests of 100 bytes in blocks of 64 bytes. */
-static const struct open_case {
+static const struct generic_case {
   const char* name;
   int tasks, files;
   const char *file, *lrank, *mode, *read_mode;
@@ -178,7 +178,7 @@ static const struct open_case {
      {256, 128}},
 };
 
-static void lay_out_case(const struct open_case* e, struct stream* s) {
+static void lay_out_case(const struct generic_case* e, struct stream* s) {
   struct stream in_file;
   long long chunks[6] = {0};
   int n = 0;
@@ -189,7 +189,7 @@ static void lay_out_case(const struct open_case* e, struct stream* s) {
   s->skip = in_file.skip;
 }
 
-static void one_way(const struct open_case* e, int aid, struct group* global, int write) {
+static void one_way(const struct generic_case* e, int aid, struct group* global, int write) {
   struct stream s;
   const int number = e->file[run.rank] - '0', lrank = write ? e->lrank[run.rank] - '0' : -5;
   int filenumber = write ? number : -5, files = write ? e->files : -5, lsize = 0;
@@ -236,7 +236,7 @@ static void one_way(const struct open_case* e, int aid, struct group* global, in
 }
 
 /* Checks global ranks, chunk sizes and mapping in a serial open. The names must be those of the format. */
-static void check_serially(const struct open_case* e) {
+static void check_serially(const struct generic_case* e) {
   int ntasks = 0, nfiles = 0, blocks;
   sion_int64 skip, behind, *chunks, *ranks, *counts, *sizes;
   const int sid =
@@ -252,7 +252,7 @@ static void check_serially(const struct open_case* e) {
   sion_close(sid);
 }
 
-static void run_case(const struct open_case* e) {
+static void run_case(const struct generic_case* e) {
   struct group global = group_all(e->tasks == 1);
   const int aid = make_api(-1, e->capabilities != NULL, e->names);
   client.capability = e->capabilities ? 50 + e->capabilities[run.rank] - '0' : 50;

@@ -4,7 +4,7 @@
 
 /* Opens that must fail in a group of one task. `without` is the number of the callback that the API lacks;
    -1: it has all callbacks; -2: the API does not exist. */
-static const struct refusal {
+static const struct generic_refusal {
   const char* name;
   int without, lrank, lsize, file, files;
   const char* mode;
@@ -26,7 +26,7 @@ static const struct refusal {
     {"invalid id", -2, 0, 1, 0, 1, "wb"},
 };
 
-static void refuse(const struct refusal* e) {
+static void refuse(const struct generic_refusal* e) {
   struct group global = group_all(1);
   const int aid = e->without == -2 ? 4711 : make_api(e->without, 0, 0);
   int file = e->file, files = e->files;

@@ -6,7 +6,7 @@
 #include <omp.h>
 #include <pthread.h>
 
-enum phase { LOCAL, OPENING, MAPPED_WRITING, COLLECTIVE, CLOSING };
+enum thread_phase { LOCAL, OPENING, MAPPED_WRITING, COLLECTIVE, CLOSING };
 
 struct team {
   pthread_barrier_t barrier;
@@ -19,7 +19,7 @@ struct team {
 struct member {
   struct team* team;
   int rank, valid, local, made, freed;
-  enum phase phase;
+  enum thread_phase phase;
   struct team** files;
 };
 
@@ -37,7 +37,7 @@ static void wrong(const char* callback, const char* what) {
     _Pragma("omp critical") expect(where, what, expected, found_here); \
   } while (0)
 
-static struct member* member_of(void* cg, const char* callback, enum phase phase) {
+static struct member* member_of(void* cg, const char* callback, enum thread_phase phase) {
   struct member* m = cg;
   if (!m || m->valid != 4711) {
     wrong(callback, "with a group that was never made, or is freed");

@@ -174,9 +174,9 @@ static int first_of_share(int tasks) {
 
 /* The arrays that an open for reading gets: arrays of the caller, pointers to arrays that the library
  * allocates, or NULL. */
-enum arrays { GIVEN, MADE, NOT_WANTED };
+enum array_source { GIVEN, MADE, NOT_WANTED };
 
-static void read_tasks(const struct placement* p, int count, const int* ranks, enum arrays arrays,
+static void read_tasks(const struct placement* p, int count, const int* ranks, enum array_source arrays,
                        const char* mode) {
   struct lists l = list_room();
   struct stream s;
@@ -246,10 +246,10 @@ static void check_serially(const struct placement* p) {
 }
 
 /* The tasks that each process reads, as digits; -1: the library chooses. */
-static const struct reading {
+static const struct mapped_reading {
   int processes;
   const char* lists[6];
-  enum arrays arrays;
+  enum array_source arrays;
   const char* mode;
 } readings[] = {
     {1, {"-1"}, MADE, "rb"},
@@ -262,7 +262,7 @@ static const struct reading {
     {6, {"0", "1", "2", "3", "4", "43210"}, MADE, "rb"},
 };
 
-static void read_all(const struct placement* p, const struct reading* r) {
+static void read_all(const struct placement* p, const struct mapped_reading* r) {
   const char* text = r->lists[run.rank];
   int ranks[TASKS];
   const int count = text[0] == '-' ? -1 : (int)strlen(text);

@@ -18,7 +18,7 @@ constexpr int tasks = 4;
 constexpr int64_t record = 24;
 constexpr int64_t records = 200;
 
-struct Kind {
+struct TransferKind {
   const char* name;
   bool writes;
   bool gaps;
@@ -34,7 +34,7 @@ View view_of(const Comm& comm, bool gaps) {
 }
 
 // Makes one call. Returns the exception of each task, or null for a task that succeeded.
-std::vector<std::exception_ptr> call(FaultyStore& store, const Kind& kind, const FaultPlan& plan,
+std::vector<std::exception_ptr> call(FaultyStore& store, const TransferKind& kind, const FaultPlan& plan,
                                      int failing = -1) {
   std::vector<std::exception_ptr> outcomes(tasks);
   run_fibers({.ranks = tasks, .stack_bytes = 128 << 10, .ranks_per_node = kind.per_node}, [&](Comm& comm) {
@@ -86,10 +86,10 @@ void expect_all_failed(const std::vector<std::exception_ptr>& outcomes, Code cod
   }
 }
 
-class Failures : public testing::TestWithParam<Kind> {};
+class Failures : public testing::TestWithParam<TransferKind> {};
 
 // Fails one operation after another, until a run meets no failure.
-void sweep(const Kind& kind, size_t bytes_before) {
+void sweep(const TransferKind& kind, size_t bytes_before) {
   for (int64_t k = 0;; ++k) {
     SCOPED_TRACE("operation " + std::to_string(k));
     MemoryStore memory;
@@ -98,7 +98,7 @@ void sweep(const Kind& kind, size_t bytes_before) {
     FaultPlan plan;
     plan.fail_at = k;
     plan.errno_value = ENOSPC;
-    plan.kind = kind.writes ? Operation::write : Operation::read;
+    plan.kind = kind.writes ? StoreOperation::write : StoreOperation::read;
     const auto outcomes = call(store, kind, plan);
     if (store.failed() == 0) {
       EXPECT_GT(k, 0);
@@ -118,7 +118,7 @@ TEST(FailuresWhereTheFileGrows, OfAnyFileOperationReachAllTasks) {
 }
 
 TEST_P(Failures, OfOneTaskBeforeTheTransferReachAllTasks) {
-  const Kind kind = GetParam();
+  const TransferKind kind = GetParam();
   for (int task = 0; task < tasks; ++task) {
     MemoryStore memory;
     memory.set_contents("file", std::vector<std::byte>(record * records * (tasks + 1)));
@@ -127,16 +127,17 @@ TEST_P(Failures, OfOneTaskBeforeTheTransferReachAllTasks) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Failures,
-                         testing::Values(Kind{"write", true, false, Choice::enabled, 100},
-                                         Kind{"write_gaps", true, true, Choice::enabled, 100},
-                                         Kind{"write_independent", true, false, Choice::disabled, 100},
-                                         Kind{"write_nodes", true, true, Choice::enabled, 2},
-                                         Kind{"read", false, false, Choice::enabled, 100},
-                                         Kind{"read_gaps", false, true, Choice::enabled, 100},
-                                         Kind{"read_independent", false, false, Choice::disabled, 100},
-                                         Kind{"read_nodes", false, true, Choice::enabled, 2}),
-                         [](const auto& p) { return std::string(p.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, Failures,
+    testing::Values(TransferKind{"write", true, false, Choice::enabled, 100},
+                    TransferKind{"write_gaps", true, true, Choice::enabled, 100},
+                    TransferKind{"write_independent", true, false, Choice::disabled, 100},
+                    TransferKind{"write_nodes", true, true, Choice::enabled, 2},
+                    TransferKind{"read", false, false, Choice::enabled, 100},
+                    TransferKind{"read_gaps", false, true, Choice::enabled, 100},
+                    TransferKind{"read_independent", false, false, Choice::disabled, 100},
+                    TransferKind{"read_nodes", false, true, Choice::enabled, 2}),
+    [](const auto& p) { return std::string(p.param.name); });
 
 TEST(SharedFile, RefusesWhatTheModeForbidsOnAllTasks) {
   MemoryStore store;

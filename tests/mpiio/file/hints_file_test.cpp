@@ -15,7 +15,7 @@
 namespace sheaf::hints_file_test {
 namespace {
 
-using test::Variable;
+using test::EnvironmentVariable;
 
 class HintsFile : public ::testing::Test {
  protected:
@@ -36,7 +36,7 @@ TEST_F(HintsFile, LinesOfKeyAndValue) {
       "# of all programs\n\ncb_nodes 4\n\tcb_buffer_size\t 1M  # bytes\r\n#romio_cb_read disable\n"
       "another_key some value\nromio_cb_write\n   \nromio_ds_write disable\nromio_ds_write enable\n"
       "cb_config_list n1:2, *:1");
-  const Variable named(hints_variable, "mine");
+  const EnvironmentVariable named(hints_variable, "mine");
   const Hints h = hints();
   EXPECT_EQ(h.aggregators, 4);
   EXPECT_EQ(h.buffer_size, 1 << 20);
@@ -49,7 +49,7 @@ TEST_F(HintsFile, LinesOfKeyAndValue) {
 
 TEST_F(HintsFile, TheFirstValidLineOfAKeyCounts) {
   put("twice", "ind_rd_buffer_size many\nind_rd_buffer_size 49\nind_rd_buffer_size 60\n");
-  const Variable named(hints_variable, "twice");
+  const EnvironmentVariable named(hints_variable, "twice");
   EXPECT_EQ(hints().sieve_read_size, 49);
   EXPECT_EQ(take_warnings().size(), 1u);
 }
@@ -58,7 +58,7 @@ TEST_F(HintsFile, NoIndependentCallsMeanCollectiveTransfersWhateverElseIsSaid) {
   for (const char* const text : {"romio_no_indep_rw true\nromio_cb_read disable\n",
                                  "romio_cb_read disable\nromio_no_indep_rw true\n"}) {
     put("collective", text);
-    const Variable named(hints_variable, "collective");
+    const EnvironmentVariable named(hints_variable, "collective");
     EXPECT_EQ(hints().collective_read, Choice::enabled) << text;
     EXPECT_EQ(hints().collective_write, Choice::enabled) << text;
   }
@@ -69,7 +69,7 @@ TEST_F(HintsFile, TheSitesIsReadWhereTheUserNamesNone) {
   put(site_hints, "cb_nodes 7\n");
   put("mine", "cb_buffer_size 4096\n");
   EXPECT_EQ(hints().aggregators, 7);
-  const Variable named(hints_variable, "mine");
+  const EnvironmentVariable named(hints_variable, "mine");
   EXPECT_EQ(hints().aggregators, 0);
   EXPECT_EQ(hints().buffer_size, 4096);
   EXPECT_FALSE(any_warnings());
@@ -77,7 +77,7 @@ TEST_F(HintsFile, TheSitesIsReadWhereTheUserNamesNone) {
 
 TEST_F(HintsFile, ValuesThatAreNotUnderstoodAreIgnoredAndTold) {
   put("wrong", "cb_nodes many\nromio_cb_read 1\n");
-  const Variable named(hints_variable, "wrong");
+  const EnvironmentVariable named(hints_variable, "wrong");
   const Hints h = hints();
   EXPECT_EQ(h.aggregators, 0);
   EXPECT_EQ(h.collective_read, Choice::enabled);
@@ -89,7 +89,7 @@ TEST_F(HintsFile, WhatCannotBeReadIsToldOnce) {
   store_.add_directory("directory");
   put("huge", std::string((1 << 20) + 1, ' '));
   for (const char* const path : {"missing", "directory", "huge"}) {
-    const Variable named(hints_variable, path);
+    const EnvironmentVariable named(hints_variable, path);
     for (int i = 0; i < 2; ++i) EXPECT_EQ(hints().words(), Hints().words());
     const auto told = take_warnings();
     ASSERT_EQ(told.size(), 1u) << path;

@@ -14,13 +14,13 @@
 namespace sheaf::hosts_model_test {
 namespace {
 
-using model::Buffer;
-using model::Contents;
-using model::Random;
+using model::ExpectedContents;
+using model::ModelBuffer;
+using model::RandomSource;
 
 constexpr SharedMode both{.read = true, .write = true, .create = true};
 
-struct Case {
+struct HostsCase {
   bool together = false;   // all writes are collective
   bool reads_own = false;  // tasks read their own data before a synchronization
   int tasks = 2;
@@ -29,7 +29,7 @@ struct Case {
   Hints hints;
 };
 
-test::HostsOptions any_options(Random& random) {
+test::HostsOptions any_options(RandomSource& random) {
   test::HostsOptions options;
   options.locks = static_cast<LockScope>(random.in(0, 2));
   if (random.once_in(3)) options.kind = FileSystem::unknown;  // each transfer is published separately
@@ -47,8 +47,8 @@ test::HostsOptions any_options(Random& random) {
   return options;
 }
 
-Case any_case(Random& random) {
-  Case one;
+HostsCase any_case(RandomSource& random) {
+  HostsCase one;
   one.together = random.once_in(3);
   one.reads_own = random.once_in(2);
   one.tasks = static_cast<int>(random.in(2, 8));
@@ -68,9 +68,10 @@ Case any_case(Random& random) {
 }
 
 // The actions of one task. All tasks use generators with one seed, so that they agree on common choices.
-class Program {
+class HostsTaskProgram {
  public:
-  Program(Comm& comm, const Case& one, test::SimulatedHosts& hosts, Contents& contents, uint64_t seed)
+  HostsTaskProgram(Comm& comm, const HostsCase& one, test::SimulatedHosts& hosts, ExpectedContents& contents,
+                   uint64_t seed)
       : comm_(comm),
         one_(one),
         hosts_(hosts),
@@ -182,7 +183,7 @@ class Program {
   void write(bool together) {
     const bool owns = std::ranges::find(owners_, comm_.rank()) != owners_.end();
     choose();
-    Buffer buffer(own_, owns ? bytes_ : 0);
+    ModelBuffer buffer(own_, owns ? bytes_ : 0);
     contents_.write(view_, position_, buffer);
     const int64_t done = together ? file_->write_at_all(file_->sequence(), view_, position_, buffer.source())
                                   : file_->write_at(view_, position_, buffer.source());
@@ -199,8 +200,8 @@ class Program {
     const bool owns = std::ranges::find(owners_, comm_.rank()) != owners_.end();
     if (!owns || bytes_ == 0 || own_.once_in(4)) return;
     const int64_t from = own_.in(0, bytes_ - 1);
-    Buffer buffer(own_, own_.in(1, bytes_ - from));
-    const Buffer before = buffer;
+    ModelBuffer buffer(own_, own_.in(1, bytes_ - from));
+    const ModelBuffer before = buffer;
     const int64_t done = file_->read_at(view_, position_ + from, buffer.destination());
     EXPECT_EQ(done, buffer.bytes()) << "of its own, at task " << comm_.rank();
     contents_.check_read(view_, position_ + from, buffer, before, done);
@@ -210,8 +211,8 @@ class Program {
     if (!together || common_.once_in(2)) meet();
     comm_.barrier();
     choose();
-    Buffer buffer(own_, bytes_);
-    const Buffer before = buffer;
+    ModelBuffer buffer(own_, bytes_);
+    const ModelBuffer before = buffer;
     const int64_t done = together
                              ? file_->read_at_all(file_->sequence(), view_, position_, buffer.destination())
                              : file_->read_at(view_, position_, buffer.destination());
@@ -227,12 +228,12 @@ class Program {
   }
 
   Comm& comm_;
-  const Case& one_;
+  const HostsCase& one_;
   test::SimulatedHosts& hosts_;
   test::HostsStore store_;
-  Contents& contents_;
-  Random common_;
-  Random own_;
+  ExpectedContents& contents_;
+  RandomSource common_;
+  RandomSource own_;
   std::unique_ptr<SharedFile> file_;
   std::vector<int> owners_;
   View view_;
@@ -247,16 +248,16 @@ std::string examples(const test::HostsCounts& counts) {
 }
 
 void run_case(uint64_t seed) {
-  Random random(seed);
-  const Case one = any_case(random);
+  RandomSource random(seed);
+  const HostsCase one = any_case(random);
   SCOPED_TRACE("SHEAF_SEED=" + std::to_string(seed) + ": " + std::to_string(one.tasks) + " tasks, " +
                std::to_string(one.per_host) + " a host, page " + std::to_string(one.options.page) +
                ", unit " + std::to_string(one.options.unit) + ", direct " +
                std::to_string(one.options.direct) + ", locks " + name_of(one.options.locks));
   test::SimulatedHosts hosts(one.options);
-  Contents contents;
+  ExpectedContents contents;
   run_fibers({.ranks = one.tasks, .stack_bytes = 128 << 10, .seed = seed, .ranks_per_node = one.per_host},
-             [&](Comm& comm) { Program(comm, one, hosts, contents, seed).run(); });
+             [&](Comm& comm) { HostsTaskProgram(comm, one, hosts, contents, seed).run(); });
   const auto counts = hosts.counts();
   // A sieving read of own data also covers bytes of other tasks, which these may not have published.
   if (!one.reads_own) {

@@ -316,10 +316,10 @@ TEST(SharedHosts, AMissingDirectoryIsLookedForOnce) {
   plan.fail_at = 0;
   plan.from_then_on = true;
   plan.errno_value = ENOENT;
-  plan.kind = Operation::open;
+  plan.kind = StoreOperation::open;
   FaultyStore counting(memory, plan);
   EXPECT_TRUE(attempt([&] { SharedFile::open(self_comm(), counting, "missing/file", both, {}); }));
-  EXPECT_EQ(counting.operations(Operation::open), 1);
+  EXPECT_EQ(counting.operations(StoreOperation::open), 1);
 }
 
 TEST(SharedHosts, AnExclusiveNameThatIsTakenIsToldAtOnce) {

@@ -11,9 +11,9 @@
 namespace sheaf::interleaved_test {
 namespace {
 
-using model::Buffer;
-using model::Contents;
-using model::Random;
+using model::ExpectedContents;
+using model::ModelBuffer;
+using model::RandomSource;
 
 // Returns a view of `blocks` blocks of `length` bytes, one every `stride` bytes. Instances begin every
 // `extent` bytes.
@@ -31,8 +31,8 @@ std::unique_ptr<SharedFile> open(Comm& comm, Store& store) {
 
 // Transfers through views in which instances of all tasks interleave. The blocks of one task are `tasks *
 // instances` block lengths apart.
-void play(Comm& comm, MemoryStore& store, Contents& contents, uint64_t seed, bool together) {
-  Random common(seed), own(seed * 100 + static_cast<uint64_t>(comm.rank()));
+void play(Comm& comm, MemoryStore& store, ExpectedContents& contents, uint64_t seed, bool together) {
+  RandomSource common(seed), own(seed * 100 + static_cast<uint64_t>(comm.rank()));
   const int64_t length = common.in(1, 40), blocks = common.in(2, 5), instances = common.in(1, 4);
   const int64_t stride = length * instances * comm.size();
   const int64_t extent = length * comm.size();
@@ -41,14 +41,14 @@ void play(Comm& comm, MemoryStore& store, Contents& contents, uint64_t seed, boo
   file->set_view(view);
   const int64_t bytes = own.in(0, instances * blocks * length);
   const int64_t position = own.in(0, instances * blocks * length - bytes);
-  Buffer buffer(own, bytes);
+  ModelBuffer buffer(own, bytes);
   contents.write(view, position, buffer);
   EXPECT_EQ(together ? file->write_at_all(file->sequence(), view, position, buffer.source())
                      : file->write_at(view, position, buffer.source()),
             bytes);
   comm.barrier();
-  Buffer back(own, bytes);
-  const Buffer before = back;
+  ModelBuffer back(own, bytes);
+  const ModelBuffer before = back;
   const int64_t done = together ? file->read_at_all(file->sequence(), view, position, back.destination())
                                 : file->read_at(view, position, back.destination());
   EXPECT_EQ(done, bytes);
@@ -62,7 +62,7 @@ TEST(Interleaved, InstancesAreTransferredWhereverTheyLie) {
     for (const bool together : {false, true}) {
       SCOPED_TRACE("seed " + std::to_string(seed) + (together ? ", together" : ""));
       MemoryStore store(32);
-      Contents contents;
+      ExpectedContents contents;
       run_fibers({.ranks = static_cast<int>(1 + seed % 4), .stack_bytes = 128 << 10, .seed = seed},
                  [&](Comm& comm) { play(comm, store, contents, seed, together); });
       const auto found = store.contents("file");

@@ -13,9 +13,9 @@
 
 namespace sheaf::model {
 
-class Random {
+class RandomSource {
  public:
-  explicit Random(uint64_t seed) : engine_(seed * 0x9e3779b97f4a7c15 + 1) {}
+  explicit RandomSource(uint64_t seed) : engine_(seed * 0x9e3779b97f4a7c15 + 1) {}
   int64_t in(int64_t from, int64_t to) { return std::uniform_int_distribution<int64_t>(from, to)(engine_); }
   bool once_in(int64_t n) { return in(1, n) == 1; }
   std::byte byte() { return static_cast<std::byte>(engine_()); }
@@ -25,7 +25,7 @@ class Random {
 };
 
 // Returns the owner of each of the first `size` etypes of a repeated tile; -1: no owner.
-inline std::vector<int> random_owners(Random& random, int tasks) {
+inline std::vector<int> random_owners(RandomSource& random, int tasks) {
   std::vector<int> owners;
   const int64_t shape = random.in(0, 3);
   const int64_t holes = random.in(0, 1) * random.in(1, 4);
@@ -63,9 +63,9 @@ inline View view_of(const std::vector<int>& owners, int task, int64_t etype, int
 }
 
 // Memory for `bytes` bytes of data, contiguous or with gaps.
-class Buffer {
+class ModelBuffer {
  public:
-  Buffer(Random& random, int64_t bytes) : bytes_(bytes) {
+  ModelBuffer(RandomSource& random, int64_t bytes) : bytes_(bytes) {
     const int64_t kind = random.in(0, 3);
     if (bytes == 0 || kind == 0 || bytes % 2 != 0) {
       count_ = bytes;
@@ -100,10 +100,10 @@ class Buffer {
 };
 
 // Expected contents of the file; shared by the tasks.
-struct Contents {
+struct ExpectedContents {
   std::vector<std::byte> bytes;
 
-  void write(const View& view, int64_t position, Buffer& buffer) {
+  void write(const View& view, int64_t position, ModelBuffer& buffer) {
     const std::lock_guard lock(mutex_);
     for (int64_t i = 0; i < buffer.bytes(); ++i) {
       const auto offset = static_cast<size_t>(view.offset_of(position + i));
@@ -113,7 +113,8 @@ struct Contents {
   }
 
   // Requires that a read got the expected bytes and left the rest of the memory unchanged.
-  void check_read(const View& view, int64_t position, Buffer& got, Buffer before, int64_t count) const {
+  void check_read(const View& view, int64_t position, ModelBuffer& got, ModelBuffer before,
+                  int64_t count) const {
     int64_t wanted = 0;
     for (; wanted < got.bytes(); ++wanted) {
       const auto offset = static_cast<size_t>(view.offset_of(position + wanted));

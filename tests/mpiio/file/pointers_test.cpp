@@ -78,7 +78,7 @@ TEST(SharedFilePointers, TheirFileGoesAlsoIfItsFirstUseFailed) {
                                  .from_then_on = from_then_on,
                                  .errno_value = ENOSPC,
                                  .half_first = half,
-                                 .kind = Operation::write,
+                                 .kind = StoreOperation::write,
                                  .path_contains = ".pointer."});
       run_fibers({.ranks = 2, .stack_bytes = 128 << 10, .ranks_per_node = 2}, [&](Comm& comm) {
         const auto file = SharedFile::open(comm.duplicate(), store, "file", new_file);
@@ -196,7 +196,7 @@ TEST(SharedFile, BytesBetweenSievedPiecesAreNotLost) {
   }
 }
 
-TEST(SharedFile, RepeatedCallsMeetOnceAndReuseThePlan) {
+TEST(SharedFile, RepeatedCallsReduceOnceAndReuseThePlan) {
   MemoryStore store;
   with_file(4, store, new_file, [&](SharedFile& file, Comm& comm) {
     View view;

@@ -13,20 +13,20 @@
 namespace sheaf::shared_file_test {
 namespace {
 
-using model::Buffer;
-using model::Contents;
-using model::Random;
+using model::ExpectedContents;
+using model::ModelBuffer;
+using model::RandomSource;
 
-struct Case {
+struct SharedFileCase {
   int tasks;
   int per_node;
   Hints hints;
 };
 
-Choice any_choice(Random& random) { return static_cast<Choice>(random.in(0, 2)); }
+Choice any_choice(RandomSource& random) { return static_cast<Choice>(random.in(0, 2)); }
 
-Case any_case(Random& random) {
-  Case result{};
+SharedFileCase any_case(RandomSource& random) {
+  SharedFileCase result{};
   result.tasks = static_cast<int>(random.in(1, 9));
   result.per_node = random.once_in(3) ? 1 : random.once_in(2) ? static_cast<int>(random.in(1, 4)) : 100;
   Hints& hints = result.hints;
@@ -43,7 +43,7 @@ Case any_case(Random& random) {
   return result;
 }
 
-void check_contents(const MemoryStore& store, const Contents& contents, const std::string& when) {
+void check_contents(const MemoryStore& store, const ExpectedContents& contents, const std::string& when) {
   const auto found = store.contents("file");
   ASSERT_EQ(found.size(), contents.bytes.size()) << when;
   const auto differs = std::ranges::mismatch(found, contents.bytes).in1 - found.begin();
@@ -52,9 +52,10 @@ void check_contents(const MemoryStore& store, const Contents& contents, const st
 
 // Runs one task's part of a case. All tasks use generators with one seed, so that they agree on common
 // choices.
-void play(Comm& comm, const Case& one, MemoryStore& store, Contents& contents, uint64_t seed) {
-  Random common(seed);
-  Random own(seed * 1000 + static_cast<uint64_t>(comm.rank()));
+void play(Comm& comm, const SharedFileCase& one, MemoryStore& store, ExpectedContents& contents,
+          uint64_t seed) {
+  RandomSource common(seed);
+  RandomSource own(seed * 1000 + static_cast<uint64_t>(comm.rank()));
   const auto file = SharedFile::open(comm.duplicate(), store, "file",
                                      {.read = true, .write = true, .create = true}, one.hints);
   View view;
@@ -76,7 +77,7 @@ void play(Comm& comm, const Case& one, MemoryStore& store, Contents& contents, u
     }
     if (!again) what = common.in(0, 5);
     const bool writes = what < 3;
-    Buffer buffer(own, writes && !owns ? 0 : bytes);
+    ModelBuffer buffer(own, writes && !owns ? 0 : bytes);
     const bool together = what % 3 != 2;
     if (writes) {
       contents.write(view, position, buffer);
@@ -84,7 +85,7 @@ void play(Comm& comm, const Case& one, MemoryStore& store, Contents& contents, u
                                     : file->write_at(view, position, buffer.source());
       EXPECT_EQ(done, buffer.bytes());
     } else {
-      const Buffer before = buffer;
+      const ModelBuffer before = buffer;
       const int64_t done = together
                                ? file->read_at_all(file->sequence(), view, position, buffer.destination())
                                : file->read_at(view, position, buffer.destination());
@@ -100,10 +101,10 @@ void play(Comm& comm, const Case& one, MemoryStore& store, Contents& contents, u
 
 void run_case(uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
-  Random random(seed);
-  const Case one = any_case(random);
+  RandomSource random(seed);
+  const SharedFileCase one = any_case(random);
   MemoryStore store(random.in(1, 4) * 16);
-  Contents contents;
+  ExpectedContents contents;
   run_fibers({.ranks = one.tasks, .stack_bytes = 128 << 10, .seed = seed, .ranks_per_node = one.per_node},
              [&](Comm& comm) { play(comm, one, store, contents, seed); });
 }
@@ -117,10 +118,10 @@ TEST(SharedFile, TransfersWhatTheModelSays) {
 TEST(SharedFile, TransfersWhatTheModelSaysOnThreads) {
   for (uint64_t seed = 1; seed <= 150 && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Random random(seed);
-    const Case one = any_case(random);
+    RandomSource random(seed);
+    const SharedFileCase one = any_case(random);
     MemoryStore store(64);
-    Contents contents;
+    ExpectedContents contents;
     test::on_team(one.tasks, [&](Comm& comm) { play(comm, one, store, contents, seed); });
   }
 }

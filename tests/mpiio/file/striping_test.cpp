@@ -72,9 +72,9 @@ TEST(Striping, WithoutHintsTheFileSystemDecides) {
   EXPECT_FALSE(memory.striping("file").is_wished());
 }
 
-class StripedFile final : public ForwardingFile {
+class CloseCheckingFile final : public ForwardingFile {
  public:
-  StripedFile(std::shared_ptr<File> inner, const int& writing)
+  CloseCheckingFile(std::shared_ptr<File> inner, const int& writing)
       : ForwardingFile(std::move(inner)), writing_(writing) {}
   FileTraits traits() override { return {.dear_requests = true}; }
   void close() override {
@@ -86,11 +86,11 @@ class StripedFile final : public ForwardingFile {
   const int& writing_;
 };
 
-class StripedStore final : public ForwardingStore {
+class CloseCheckingStore final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
   std::shared_ptr<File> open(const std::string& path, Access access) override {
-    return std::make_shared<StripedFile>(inner().open(path, access), writing);
+    return std::make_shared<CloseCheckingFile>(inner().open(path, access), writing);
   }
   int writing = 0;  // number of writing tasks
 };
@@ -100,7 +100,7 @@ class StripedStore final : public ForwardingStore {
 TEST(StripedFiles, AreClosedWhenAllHaveWritten) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     MemoryStore memory;
-    StripedStore store(memory);
+    CloseCheckingStore store(memory);
     store.writing = 3;
     run_fibers({.ranks = 3, .stack_bytes = 128 << 10, .seed = seed, .ranks_per_node = 2}, [&](Comm& comm) {
       const auto file = SharedFile::open(comm.duplicate(), store, "file", create);

@@ -55,7 +55,7 @@ inline Code code_of(const std::function<void()>& call, std::string* message = nu
   return Code::ok;
 }
 
-struct Cluster {
+struct StripedCluster {
   int compute = 1;
   int listeners = 2;
   int64_t room = 1 << 16;  // bytes of a message
@@ -68,13 +68,13 @@ struct Cluster {
   std::unique_ptr<FiberNetwork> network;
 
   // What a compute task sees of the cluster.
-  struct Task {
+  struct ComputeTask {
     Comm& comm;  // communicator of the compute tasks
     std::shared_ptr<Link> link;
     FiberNetwork& network;
   };
 
-  Cluster(int compute_tasks, int listener_tasks) : compute(compute_tasks), listeners(listener_tasks) {
+  StripedCluster(int compute_tasks, int listener_tasks) : compute(compute_tasks), listeners(listener_tasks) {
     for (int i = 0; i < listeners; ++i) {
       disks.push_back(std::make_unique<MemoryStore>());
       stores.push_back(std::make_unique<FaultyStore>(*disks.back()));
@@ -85,7 +85,7 @@ struct Cluster {
   // Returns the task number of a listener. Compute tasks have the lower numbers.
   int task_of_listener(int number) const { return compute + number; }
 
-  void run(const std::function<void(Task&)>& body,
+  void run(const std::function<void(ComputeTask&)>& body,
            const std::function<Store*(FiberNetwork&, int)>& disk_of = {}) {
     network = std::make_unique<FiberNetwork>(compute + listeners, model);
     FiberOptions options;
@@ -113,7 +113,8 @@ struct Cluster {
         served[number] = service->counts();
         return;
       }
-      Task task{*mine, message_link(network->endpoint(all.rank()), roster.listeners, timeout), *network};
+      ComputeTask task{*mine, message_link(network->endpoint(all.rank()), roster.listeners, timeout),
+                       *network};
       std::exception_ptr failed;
       try {
         body(task);
@@ -140,7 +141,8 @@ struct Cluster {
       place_of;  // workplace of a listener; empty: its own
 };
 
-inline std::unique_ptr<StripedFile> open_named(Cluster::Task& task, const std::string& name, int64_t unit,
+inline std::unique_ptr<StripedFile> open_named(StripedCluster::ComputeTask& task, const std::string& name,
+                                               int64_t unit,
                                                sfio::SubfileOpenMode mode = sfio::SubfileOpenMode::create) {
   StripeName parsed = parse_stripe_name(name);
   parsed.unit = unit;

@@ -14,8 +14,8 @@ using sfio::Direction;
 using sfio::transfer_together;
 
 // Opens on task 0; the other tasks adopt the file.
-std::unique_ptr<StripedFile> open_together(Cluster::Task& task, const std::string& name, int64_t unit,
-                                           int subfiles) {
+std::unique_ptr<StripedFile> open_together(StripedCluster::ComputeTask& task, const std::string& name,
+                                           int64_t unit, int subfiles) {
   std::unique_ptr<StripedFile> file;
   std::vector<int64_t> token(static_cast<size_t>(2 + 2 * subfiles));
   if (task.comm.rank() == 0) {
@@ -36,7 +36,7 @@ std::string text_of(int task, size_t bytes) {
 // Tasks write randomly distributed blocks of their own, and then read blocks of other tasks.
 void random_blocks(int tasks, int listeners, uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
-  Cluster cluster(tasks, listeners);
+  StripedCluster cluster(tasks, listeners);
   cluster.seed = seed;
   cluster.room = 64;
   std::mt19937_64 random(seed);
@@ -55,7 +55,7 @@ void random_blocks(int tasks, int listeners, uint64_t seed) {
       const size_t from = random() % (model.size() + 1);
       list.emplace_back(static_cast<int64_t>(from), model.substr(from, random() % 200));
     }
-  cluster.run([&](Cluster::Task& task) {
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_together(task, name_on(listeners, subfiles), unit, subfiles);
     const auto me = static_cast<size_t>(task.comm.rank());
     CollectiveShare part{file.get(), {}, {}};
@@ -87,8 +87,8 @@ TEST(Collective, RandomBlocksOfAllTasks) {
 TEST(Collective, TooManyTasksAndListenersToKnowAllLoads) { random_blocks(140, 120, 1); }
 
 TEST(Collective, TheEndOfTheFileAndTasksWithoutData) {
-  Cluster cluster(3, 2);
-  cluster.run([&](Cluster::Task& task) {
+  StripedCluster cluster(3, 2);
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_together(task, name_on(2, 2), 10, 2);
     std::string text = text_of(1, 25);
     CollectiveShare part{file.get(), {}, {}};
@@ -105,8 +105,8 @@ TEST(Collective, TheEndOfTheFileAndTasksWithoutData) {
 }
 
 TEST(Collective, WhatIsWrongOnOneTaskIsTheErrorOfAll) {
-  Cluster cluster(3, 2);
-  cluster.run([&](Cluster::Task& task) {
+  StripedCluster cluster(3, 2);
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_together(task, name_on(2, 2), 10, 2);
     std::string text(30, 'x');
     CollectiveShare part{file.get(), {block(30 * task.comm.rank(), text)}, {}};
@@ -126,8 +126,8 @@ TEST(Collective, WhatIsWrongOnOneTaskIsTheErrorOfAll) {
 }
 
 TEST(Collective, AListenerThatFailsIsTheErrorOfAllAndTheOthersDoTheirParts) {
-  Cluster cluster(3, 3);
-  cluster.run([&](Cluster::Task& task) {
+  StripedCluster cluster(3, 3);
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_together(task, name_on(3, 3), 10, 3);
     task.comm.barrier();
     if (task.comm.rank() == 0) {
@@ -135,7 +135,7 @@ TEST(Collective, AListenerThatFailsIsTheErrorOfAllAndTheOthersDoTheirParts) {
       full.fail_at = 0;
       full.from_then_on = true;
       full.errno_value = ENOSPC;
-      full.kind = Operation::write;
+      full.kind = StoreOperation::write;
       cluster.stores[1]->set_plan(full);
     }
     task.comm.barrier();

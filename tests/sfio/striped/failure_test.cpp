@@ -6,8 +6,8 @@ namespace {
 
 constexpr int64_t unit = 10;
 
-void make_file(Cluster& cluster, int64_t bytes = 95, int64_t stripe_unit = unit) {
-  cluster.run([&](Cluster::Task& task) {
+void make_file(StripedCluster& cluster, int64_t bytes = 95, int64_t stripe_unit = unit) {
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     if (task.comm.rank() > 0) return;
     const auto file = open_named(task, name_on(cluster.listeners, cluster.listeners), stripe_unit);
     write_text(*file, 0, std::string(static_cast<size_t>(bytes), 'x'));
@@ -17,10 +17,10 @@ void make_file(Cluster& cluster, int64_t bytes = 95, int64_t stripe_unit = unit)
 }
 
 // Opens and closes a file. Returns the code of the error and sets `message` to its text.
-Code open_again(Cluster& cluster, const std::string& name, int64_t stripe_unit, std::string& message,
+Code open_again(StripedCluster& cluster, const std::string& name, int64_t stripe_unit, std::string& message,
                 sfio::SubfileOpenMode mode = sfio::SubfileOpenMode::create) {
   Code code = Code::ok;
-  cluster.run([&](Cluster::Task& task) {
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     if (task.comm.rank() > 0) return;
     code = code_of([&] { open_named(task, name, stripe_unit, mode)->close(); }, &message);
   });
@@ -31,7 +31,7 @@ Code open_again(Cluster& cluster, const std::string& name, int64_t stripe_unit, 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(StripedFailure, AnotherStripeUnitIsRefused) {
-  Cluster cluster(1, 3);
+  StripedCluster cluster(1, 3);
   make_file(cluster);
   std::string message;
   EXPECT_EQ(open_again(cluster, name_on(3, 3), 11, message), Code::mismatch);
@@ -42,7 +42,7 @@ TEST(StripedFailure, AnotherStripeUnitIsRefused) {
 }
 
 TEST(StripedFailure, AnotherOrderIsRefused) {
-  Cluster cluster(1, 3);
+  StripedCluster cluster(1, 3);
   make_file(cluster);
   std::string message;
   EXPECT_EQ(open_again(cluster, "host0,/f.dat;host2,/f.dat;host1,/f.dat;", unit, message), Code::mismatch);
@@ -51,7 +51,7 @@ TEST(StripedFailure, AnotherOrderIsRefused) {
 }
 
 TEST(StripedFailure, AnotherNumberOfSubfilesIsRefused) {
-  Cluster cluster(1, 3);
+  StripedCluster cluster(1, 3);
   make_file(cluster);
   std::string message;
   EXPECT_EQ(open_again(cluster, "host0,/f.dat;host1,/f.dat;", unit, message), Code::mismatch);
@@ -59,7 +59,7 @@ TEST(StripedFailure, AnotherNumberOfSubfilesIsRefused) {
 }
 
 TEST(StripedFailure, SubfilesOfTwoFilesAreRefused) {
-  Cluster cluster(1, 2);
+  StripedCluster cluster(1, 2);
   make_file(cluster);
   std::string message;
   EXPECT_EQ(open_again(cluster, "host0,/g.dat;host1,/g.dat;", unit, message), Code::ok);
@@ -70,7 +70,7 @@ TEST(StripedFailure, SubfilesOfTwoFilesAreRefused) {
 TEST(StripedFailure, AMissingSubfileIsNamed) {
   for (int lost = 0; lost < 3; ++lost) {
     for (const bool with_identity : {true, false}) {
-      Cluster cluster(1, 3);
+      StripedCluster cluster(1, 3);
       make_file(cluster);
       cluster.disks[static_cast<size_t>(lost)]->remove("/f.dat");
       if (with_identity) cluster.disks[static_cast<size_t>(lost)]->remove("/f.dat.sfio");
@@ -85,7 +85,7 @@ TEST(StripedFailure, AMissingSubfileIsNamed) {
 }
 
 TEST(StripedFailure, AShortSubfileIsNamed) {
-  Cluster cluster(1, 3);
+  StripedCluster cluster(1, 3);
   make_file(cluster);
   cluster.disks[1]->open("/f.dat", Access::write)->resize(29);
   std::string message;
@@ -94,7 +94,7 @@ TEST(StripedFailure, AShortSubfileIsNamed) {
 }
 
 TEST(StripedFailure, ALostOrDamagedIdentityIsNamed) {
-  Cluster cluster(1, 2);
+  StripedCluster cluster(1, 2);
   make_file(cluster);
   auto bytes = cluster.disks[1]->contents("/f.dat.sfio");
   bytes[35] ^= std::byte{1};
@@ -107,7 +107,7 @@ TEST(StripedFailure, ALostOrDamagedIdentityIsNamed) {
   EXPECT_TRUE(has(message, "host1") && has(message, "lost its identity")) << message;
 }
 
-std::vector<std::string> all_files(const Cluster& cluster) {
+std::vector<std::string> all_files(const StripedCluster& cluster) {
   std::vector<std::string> all;
   for (const auto& disk : cluster.disks)
     for (const std::string& path : disk->paths()) all.push_back(path);
@@ -122,12 +122,12 @@ TEST(StripedFailure, AFailedOpenOfANewFileLeavesNothing) {
       int64_t failures = 0;
       for (int64_t k = 0;; ++k) {
         SCOPED_TRACE("listener " + std::to_string(listener) + ", operation " + std::to_string(k));
-        Cluster cluster(1, 3);
+        StripedCluster cluster(1, 3);
         for (const auto& disk : cluster.disks) disk->set_contents("/other", {});
         FaultyStore& faulty = *cluster.stores[static_cast<size_t>(listener)];
         Code opened = Code::ok;
         int64_t failed = 0;
-        cluster.run([&](Cluster::Task& task) {
+        cluster.run([&](StripedCluster::ComputeTask& task) {
           FaultPlan plan;
           plan.fail_at = k;
           plan.errno_value = ENOSPC;
@@ -151,8 +151,8 @@ TEST(StripedFailure, AFailedOpenOfANewFileLeavesNothing) {
 // the next open must succeed.
 TEST(StripedFailure, AFailedOpenLeavesNothingOnOtherListeners) {
   for (int64_t k = 0; k < 8; ++k) {
-    Cluster cluster(1, 3);
-    cluster.run([&](Cluster::Task& task) {
+    StripedCluster cluster(1, 3);
+    cluster.run([&](StripedCluster::ComputeTask& task) {
       FaultPlan plan;
       plan.fail_at = k;
       plan.from_then_on = true;
@@ -171,13 +171,13 @@ TEST(StripedFailure, AFailedOpenLeavesNothingOnOtherListeners) {
 }
 
 TEST(StripedFailure, AFailedOpenLeavesWhatItHasNotMade) {
-  Cluster cluster(1, 3);
+  StripedCluster cluster(1, 3);
   cluster.disks[0]->set_contents("/f.dat", {});  // an empty file counts as a new subfile
   cluster.disks[2]->set_contents("/f.dat", std::vector<std::byte>(3));
   std::string message;
   EXPECT_NE(open_again(cluster, name_on(3, 3), unit, message), Code::ok);
   EXPECT_EQ(all_files(cluster), (std::vector<std::string>{"/f.dat", "/f.dat"}));
-  Cluster other(1, 3);
+  StripedCluster other(1, 3);
   make_file(other);
   other.disks[1]->remove("/f.dat.sfio");
   const auto before = all_files(other);
@@ -226,7 +226,7 @@ TEST(StripedFailure, AFailedOpenLeavesWhatOthersUse) {
 }
 
 TEST(StripedFailure, OpenModes) {
-  Cluster cluster(1, 2);
+  StripedCluster cluster(1, 2);
   std::string message;
   EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::SubfileOpenMode::read), Code::not_found);
   EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::SubfileOpenMode::write), Code::not_found);
@@ -235,7 +235,7 @@ TEST(StripedFailure, OpenModes) {
   EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::SubfileOpenMode::write), Code::ok);
   EXPECT_EQ(open_again(cluster, "nowhere,/f;", unit, message), Code::not_found);
   EXPECT_TRUE(has(message, "nowhere") && has(message, "host0, host1")) << message;
-  cluster.run([&](Cluster::Task& task) {
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_named(task, name_on(2, 2), unit, sfio::SubfileOpenMode::read);
     EXPECT_EQ(code_of([&] { write_text(*file, 0, "a"); }), Code::wrong_mode);
     EXPECT_EQ(code_of([&] { file->resize(7); }), Code::wrong_mode);
@@ -244,8 +244,8 @@ TEST(StripedFailure, OpenModes) {
 }
 
 TEST(StripedFailure, AFullDiskIsAnErrorForItsPartsOnly) {
-  Cluster cluster(2, 3);
-  cluster.run([&](Cluster::Task& task) {
+  StripedCluster cluster(2, 3);
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     std::unique_ptr<StripedFile> file;
     if (task.comm.rank() == 0) file = open_named(task, name_on(3, 3), unit);
     task.comm.barrier();
@@ -254,7 +254,7 @@ TEST(StripedFailure, AFullDiskIsAnErrorForItsPartsOnly) {
     full.fail_at = 0;
     full.from_then_on = true;
     full.errno_value = ENOSPC;
-    full.kind = sheaf::Operation::write;
+    full.kind = StoreOperation::write;
     full.path_contains = "/f.dat";
     cluster.stores[1]->set_plan(full);
     task.comm.barrier();
@@ -282,14 +282,14 @@ TEST(StripedFailure, EveryOperationOfADisk) {
     for (const bool half : {false, true})
       for (int64_t k = 0;; ++k) {
         SCOPED_TRACE("operation " + std::to_string(k));
-        Cluster cluster(2, 3);
+        StripedCluster cluster(2, 3);
         FaultPlan plan;
         plan.fail_at = k;
         plan.from_then_on = from_then_on;
         plan.half_first = half;
         cluster.stores[1]->set_plan(plan);
         int failures = 0;
-        cluster.run([&](Cluster::Task& task) {
+        cluster.run([&](StripedCluster::ComputeTask& task) {
           std::string message;
           const auto guarded = [&](const std::function<void()>& call) {
             const Code code = code_of(call, &message);
@@ -328,8 +328,8 @@ TEST(StripedFailure, EveryOperationOfADisk) {
 }
 
 TEST(StripedFailure, ErrorsAreCountedByKindAndForgottenWhenTold) {
-  Cluster cluster(1, 2);
-  cluster.run([&](Cluster::Task& task) {
+  StripedCluster cluster(1, 2);
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_named(task, name_on(2, 2), unit);
     FaultPlan plan;
     plan.fail_at = 0;
@@ -354,10 +354,10 @@ TEST(StripedFailure, ErrorsAreCountedByKindAndForgottenWhenTold) {
 
 TEST(StripedFailure, ADeadListenerIsAnErrorInBoundedTimeForEveryTask) {
   for (int dies_in = 0; dies_in < 6; ++dies_in) {
-    Cluster cluster(3, 3);
+    StripedCluster cluster(3, 3);
     cluster.timeout = 20;
     double longest = 0;
-    cluster.run([&](Cluster::Task& task) {
+    cluster.run([&](StripedCluster::ComputeTask& task) {
       std::unique_ptr<StripedFile> file = open_named(task, name_on(3, 3), unit);
       task.comm.barrier();
       if (task.comm.rank() == 0) task.network.kill_at_message(cluster.task_of_listener(1), dies_in);
@@ -384,9 +384,9 @@ TEST(StripedFailure, ADeadListenerIsAnErrorInBoundedTimeForEveryTask) {
 }
 
 // A store that is slow to return the status of `path`.
-class SlowStore final : public Store {
+class SlowStatusStore final : public Store {
  public:
-  SlowStore(Store& store, FiberNetwork& network) : store_(store), network_(network) {}
+  SlowStatusStore(Store& store, FiberNetwork& network) : store_(store), network_(network) {}
   std::shared_ptr<File> open(const std::string& path, Access access) override {
     return store_.open(path, access);
   }
@@ -404,10 +404,10 @@ class SlowStore final : public Store {
 
 // A batch system stops the job for a while, so the listener cannot answer. It must not be reported as dead.
 TEST(StripedFailure, AListenerIsNotGoneBecauseItsClientDidNotLookForLong) {
-  Cluster cluster(1, 1);
+  StripedCluster cluster(1, 1);
   cluster.timeout = 20;
-  std::unique_ptr<SlowStore> disk;
-  const auto body = [&](Cluster::Task& task) {
+  std::unique_ptr<SlowStatusStore> disk;
+  const auto body = [&](StripedCluster::ComputeTask& task) {
     Request request;
     request.kind = RequestKind::status;
     request.path = "/slow";
@@ -418,7 +418,7 @@ TEST(StripedFailure, AListenerIsNotGoneBecauseItsClientDidNotLookForLong) {
     EXPECT_GE(task.network.now(), 30);
   };
   cluster.run(body, [&](FiberNetwork& network, int) {
-    disk = std::make_unique<SlowStore>(*cluster.disks[0], network);
+    disk = std::make_unique<SlowStatusStore>(*cluster.disks[0], network);
     return disk.get();
   });
 }
@@ -439,13 +439,13 @@ class SlowPlace final : public sfio::Workplace {
 };
 
 TEST(StripedFailure, AListenerThatSyncsForMinutesLivesForWhoWaitsAndForWhoWaitsBehind) {
-  Cluster cluster(3, 2);
+  StripedCluster cluster(3, 2);
   cluster.timeout = 20;
   double seconds = 0;
   cluster.place_of = [&](FiberNetwork& network, int) {
     return std::make_unique<SlowPlace>(network, seconds);
   };
-  cluster.run([&](Cluster::Task& task) {
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_named(task, name_on(2, 2), unit);
     write_text(*file, 90 * task.comm.rank(), std::string(90, 'y'));
     task.comm.barrier();
@@ -461,13 +461,13 @@ TEST(StripedFailure, AListenerThatSyncsForMinutesLivesForWhoWaitsAndForWhoWaitsB
 }
 
 TEST(StripedFailure, AListenerThatDiesInALongSyncIsFoundInBoundedTime) {
-  Cluster cluster(2, 2);
+  StripedCluster cluster(2, 2);
   cluster.timeout = 20;
   double seconds = 0;
   cluster.place_of = [&](FiberNetwork& network, int) {
     return std::make_unique<SlowPlace>(network, seconds);
   };
-  cluster.run([&](Cluster::Task& task) {
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_named(task, name_on(2, 2), unit);
     write_text(*file, 90 * task.comm.rank(), std::string(90, 'y'));
     task.comm.barrier();
@@ -491,14 +491,14 @@ TEST(StripedFailure, AListenerThatDiesInALongSyncIsFoundInBoundedTime) {
 }
 
 TEST(StripedFailure, WhatWasNotClosedCanBeOpenedAndIsNotShort) {
-  Cluster cluster(1, 2);
+  StripedCluster cluster(1, 2);
   make_file(cluster, 95);
-  cluster.run([&](Cluster::Task& task) {
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_named(task, name_on(2, 2), unit);
     write_text(*file, 300, "end");  // and the program dies
   });
   cluster.is_over = false;
-  cluster.run([&](Cluster::Task& task) {
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_named(task, name_on(2, 2), unit);
     EXPECT_EQ(file->status().size, 303);
     file->close();
@@ -508,7 +508,7 @@ TEST(StripedFailure, WhatWasNotClosedCanBeOpenedAndIsNotShort) {
 
 TEST(StripedFailure, ACreationThatWasInterruptedGoesOn) {
   for (int64_t k = 0;; ++k) {
-    Cluster cluster(1, 2);
+    StripedCluster cluster(1, 2);
     FaultPlan plan;
     plan.fail_at = k;
     plan.from_then_on = true;

@@ -139,8 +139,8 @@ TEST(ForeignFiles, WhatIsLeftOfSubfilesIsRemoved) {
 
 // One of three subfiles is foreign. The listeners must not remove the other two.
 TEST(ForeignFiles, NothingIsRemovedIfOneIsForeign) {
-  Cluster cluster(1, 3);
-  cluster.run([&](Cluster::Task& task) {
+  StripedCluster cluster(1, 3);
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     open_named(task, name_on(3, 3), 100)->close();
     cluster.disks[1]->remove("/f.dat.sfio");
     std::string message;

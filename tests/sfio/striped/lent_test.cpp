@@ -13,9 +13,10 @@ namespace {
 std::string path_on(int listeners, int subfiles) { return "sfio:unit=5000;" + name_on(listeners, subfiles); }
 
 // One task, two listeners, and an open file with the given stripe unit.
-void with_file(int64_t unit, const std::function<void(Cluster&, Cluster::Task&, File&)>& body) {
-  Cluster cluster(1, 2);
-  cluster.run([&](Cluster::Task& task) {
+void with_file(int64_t unit,
+               const std::function<void(StripedCluster&, StripedCluster::ComputeTask&, File&)>& body) {
+  StripedCluster cluster(1, 2);
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const std::string name = "sfio:unit=" + std::to_string(unit) + ";" + name_on(2, 2);
     const auto file = make_striped_store(task.link)->open(name, Access::create);
     body(cluster, task, *file);
@@ -23,12 +24,12 @@ void with_file(int64_t unit, const std::function<void(Cluster&, Cluster::Task&, 
   });
 }
 
-struct Seen {
+struct LinkTraffic {
   int64_t bytes = 0, lent = 0;
 };
 
 // Returns the traffic of `move`.
-Seen seen_of(Link& link, const std::function<void()>& move) {
+LinkTraffic traffic_of(Link& link, const std::function<void()>& move) {
   const LinkCounts before = link.counts();
   move();
   return {link.counts().bytes - before.bytes, link.counts().lent - before.lent};
@@ -36,9 +37,9 @@ Seen seen_of(Link& link, const std::function<void()>& move) {
 
 TEST(LentTransfers, AreAsThoseByMessages) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
-    Cluster cluster(2, 3);
+    StripedCluster cluster(2, 3);
     cluster.seed = seed;
-    cluster.run([&](Cluster::Task& task) {
+    cluster.run([&](StripedCluster::ComputeTask& task) {
       std::mt19937 random(static_cast<unsigned>(seed * 2) + static_cast<unsigned>(task.comm.rank()));
       const std::string path = path_on(3, 5) + "." + std::to_string(task.comm.rank());
       const auto file = make_striped_store(task.link)->open(path, Access::create);
@@ -51,15 +52,15 @@ TEST(LentTransfers, AreAsThoseByMessages) {
         const int64_t offset = static_cast<int64_t>(random() % 150'000);
         const auto length = static_cast<size_t>(random() % 50'000);
         const auto part = memory->bytes().subspan(random() % 250'000, length);
-        Seen seen;
+        LinkTraffic seen;
         if (random() % 2 == 0) {
           for (std::byte& byte : part) byte = static_cast<std::byte>(random());
           std::ranges::copy(part, model.begin() + offset);
           if (length > 0) end = std::max(end, offset + static_cast<int64_t>(length));
-          seen = seen_of(*task.link, [&] { file->write_at(part, offset); });
+          seen = traffic_of(*task.link, [&] { file->write_at(part, offset); });
         } else {
           const auto expected = static_cast<size_t>(std::clamp<int64_t>(end - offset, 0, std::ssize(part)));
-          seen = seen_of(*task.link, [&] { ASSERT_EQ(file->read_at(part, offset), expected); });
+          seen = traffic_of(*task.link, [&] { ASSERT_EQ(file->read_at(part, offset), expected); });
           ASSERT_TRUE(std::ranges::equal(part.first(expected),
                                          std::span(model).subspan(static_cast<size_t>(offset), expected)));
         }
@@ -74,11 +75,11 @@ TEST(LentTransfers, AreAsThoseByMessages) {
 }
 
 TEST(LentTransfers, OnlyWhileTheMemoryIsLentAndOnlyWithinIt) {
-  with_file(5'000, [&](Cluster&, Cluster::Task& task, File& file) {
+  with_file(5'000, [&](StripedCluster&, StripedCluster::ComputeTask& task, File& file) {
     const auto memory = LendableMemory::make(20'000);
     std::vector<std::byte> other(20'000);
     const auto write = [&](std::span<const std::byte> bytes) {
-      return seen_of(*task.link, [&] { file.write_at(bytes, 0); }).lent;
+      return traffic_of(*task.link, [&] { file.write_at(bytes, 0); }).lent;
     };
     EXPECT_EQ(write(memory->bytes()), 0);
     {
@@ -101,15 +102,15 @@ TEST(LentTransfers, OnlyWhileTheMemoryIsLentAndOnlyWithinIt) {
 
 // More tasks lend memory than a listener keeps mapped. All transfers must succeed.
 TEST(LentTransfers, OfMoreTasksThanAListenerKeepsMapped) {
-  with_file(5'000, [&](Cluster&, Cluster::Task& task, File& file) {
+  with_file(5'000, [&](StripedCluster&, StripedCluster::ComputeTask& task, File& file) {
     std::vector<std::unique_ptr<LendableMemory>> memories;
     for (size_t i = 0; i < 40; ++i) memories.push_back(LendableMemory::make(10'000));
     for (int round = 0; round < 2; ++round)
       for (size_t i = 0; i < memories.size(); ++i) {
         const Loan loan(memories[i]->lent());
         std::ranges::fill(memories[i]->bytes(), static_cast<std::byte>(round * 40 + i));
-        EXPECT_EQ(seen_of(*task.link,
-                          [&] { file.write_at(memories[i]->bytes(), 10'000 * static_cast<int64_t>(i)); })
+        EXPECT_EQ(traffic_of(*task.link,
+                             [&] { file.write_at(memories[i]->bytes(), 10'000 * static_cast<int64_t>(i)); })
                       .lent,
                   10'000);
       }
@@ -120,7 +121,7 @@ TEST(LentTransfers, OfMoreTasksThanAListenerKeepsMapped) {
 }
 
 TEST(LentTransfers, EndAlsoForMemoryThatWasCalledBack) {
-  with_file(5'000, [&](Cluster&, Cluster::Task& task, File& file) {
+  with_file(5'000, [&](StripedCluster&, StripedCluster::ComputeTask& task, File& file) {
     const auto memory = LendableMemory::make(10'000);
     {
       const Loan loan(memory->lent());
@@ -134,7 +135,7 @@ TEST(LentTransfers, EndAlsoForMemoryThatWasCalledBack) {
 }
 
 TEST(LentTransfers, TravelInOneMessageWhereTheirPiecesAreSmall) {
-  with_file(100, [&](Cluster&, Cluster::Task& task, File& file) {
+  with_file(100, [&](StripedCluster&, StripedCluster::ComputeTask& task, File& file) {
     const auto memory = LendableMemory::make(20'000);
     const Loan loan(memory->lent());
     const auto before = task.link->counts();
@@ -147,7 +148,7 @@ TEST(LentTransfers, TravelInOneMessageWhereTheirPiecesAreSmall) {
 // The listener cannot find the memory, as if the task were on another machine. The bytes must travel in
 // messages.
 TEST(LentTransfers, TravelWhereTheListenerCannotReachTheMemory) {
-  with_file(5'000, [&](Cluster&, Cluster::Task& task, File& file) {
+  with_file(5'000, [&](StripedCluster&, StripedCluster::ComputeTask& task, File& file) {
     const auto memory = LendableMemory::make(20'000);
     std::ranges::fill(memory->bytes(), std::byte{'m'});
     LentMemory elsewhere = memory->lent();
@@ -166,13 +167,13 @@ TEST(LentTransfers, TravelWhereTheListenerCannotReachTheMemory) {
 }
 
 TEST(LentTransfers, FailAsThoseByMessages) {
-  with_file(5'000, [&](Cluster& cluster, Cluster::Task&, File& file) {
+  with_file(5'000, [&](StripedCluster& cluster, StripedCluster::ComputeTask&, File& file) {
     const auto memory = LendableMemory::make(20'000);
     const Loan loan(memory->lent());
     FaultPlan full;
     full.fail_at = 0;
     full.errno_value = ENOSPC;
-    full.kind = sheaf::Operation::write;
+    full.kind = StoreOperation::write;
     cluster.stores[1]->set_plan(full);
     std::string message;
     EXPECT_EQ(code_of([&] { file.write_at(memory->bytes(), 0); }, &message), Code::no_space);
@@ -211,14 +212,14 @@ TEST(LentTransfers, ThatAreGivenUpTouchNothingAfterwards) {
   const auto memory = LendableMemory::make(20'000);
   bool reading = false;
   bool given_up = false;
-  Cluster cluster(1, 1);
+  StripedCluster cluster(1, 1);
   std::unique_ptr<EventfulStore> disk;
   const auto wait_for_it = [&] {
     reading = true;
     while (!given_up) yield();
   };
   cluster.run(
-      [&](Cluster::Task& task) {
+      [&](StripedCluster::ComputeTask& task) {
         const auto file =
             StripedFile::open(task.link, parse_stripe_name(path_on(1, 1)), sfio::SubfileOpenMode::create);
         const Loan loan(memory->lent());

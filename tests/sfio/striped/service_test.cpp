@@ -5,7 +5,7 @@
 namespace sheaf::test::service_test {
 namespace {
 
-struct Listener {
+struct ServiceListener {
   MemoryStore disk;
   FaultyStore store{disk};
   Service service{store, "", 1 << 16};
@@ -41,20 +41,20 @@ struct Listener {
 };
 
 TEST(StripeService, AFileCountsAsWrittenAlsoIfThatCouldOnlyBeMarkedLater) {
-  Listener l;
+  ServiceListener l;
   const int64_t first = l.open("/f");
   EXPECT_TRUE(l.resize(first, 100));
   l.close(first, 100);
   EXPECT_EQ(l.size_of("/f"), 100);
   const int64_t again = l.open("/f");
-  l.store.set_plan({.fail_at = 0, .kind = Operation::write, .path_contains = ".sfio"});
+  l.store.set_plan({.fail_at = 0, .kind = StoreOperation::write, .path_contains = ".sfio"});
   EXPECT_FALSE(l.resize(again, 10));
   EXPECT_TRUE(l.resize(again, 10));  // the listener is killed after this call
   EXPECT_EQ(l.size_of("/f"), format::StripeIdentity::open_size);
 }
 
 TEST(StripeService, AnOpenThatIsGivenUpLeavesTheCloseToOthers) {
-  Listener l;
+  ServiceListener l;
   const int64_t mine = l.open("/f");
   EXPECT_TRUE(l.resize(mine, 5));
   l.close(l.open("/f"), -1, true);
@@ -64,7 +64,7 @@ TEST(StripeService, AnOpenThatIsGivenUpLeavesTheCloseToOthers) {
 }
 
 TEST(StripeService, AFileThatIsRenamedWhileItIsOpenStaysOne) {
-  Listener l;
+  ServiceListener l;
   const int64_t first = l.open("/f"), second = l.open("/f");
   EXPECT_TRUE(l.resize(first, 5));
   EXPECT_TRUE(l.locks(first));
@@ -81,7 +81,7 @@ TEST(StripeService, AFileThatIsRenamedWhileItIsOpenStaysOne) {
 }
 
 TEST(StripeService, AFileThatIsRemovedWhileItIsOpenIsNotTheOneMadeAfterwards) {
-  Listener l;
+  ServiceListener l;
   const int64_t gone = l.open("/f");
   EXPECT_TRUE(l.locks(gone));
   EXPECT_EQ(l.ask(RequestKind::remove, 0, 0, 0, "/f").code, 0);

@@ -9,11 +9,11 @@ namespace {
 std::string path_on(int listeners) { return "sfio:unit=10;" + name_on(listeners, listeners); }
 
 TEST(StripedLocks, KeepReadModifyWriteOfManyTasksApart) {
-  Cluster cluster(4, 3);
+  StripedCluster cluster(4, 3);
   for (uint64_t seed = 0; seed < 20; ++seed) {
     cluster.seed = seed;
     cluster.is_over = false;
-    cluster.run([&](Cluster::Task& task) {
+    cluster.run([&](StripedCluster::ComputeTask& task) {
       const auto store = make_striped_store(task.link);
       const auto file = store->open(path_on(3), Access::create);
       const auto bytes = [](int64_t& number) { return std::as_writable_bytes(std::span(&number, 1)); };
@@ -35,8 +35,8 @@ TEST(StripedLocks, KeepReadModifyWriteOfManyTasksApart) {
 }
 
 TEST(StripedLocks, OfOthersRangesAndSharedOnesDoNotWait) {
-  Cluster cluster(2, 2);
-  cluster.run([&](Cluster::Task& task) {
+  StripedCluster cluster(2, 2);
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = make_striped_store(task.link)->open(path_on(2), Access::create);
     const RangeLock own = file->lock(100 * task.comm.rank(), 100, true);
     RangeLock shared = file->lock(500, 10, false);
@@ -54,8 +54,8 @@ TEST(StripedLocks, OfOthersRangesAndSharedOnesDoNotWait) {
 }
 
 void many_pieces(const std::shared_ptr<WriteSlots>& slots) {
-  Cluster cluster(1, 4);
-  cluster.run([&](Cluster::Task& task) {
+  StripedCluster cluster(1, 4);
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = throttled(make_striped_store(task.link)->open(path_on(4), Access::create), slots);
     EXPECT_TRUE(file->traits().dear_requests);
     std::string text(900, 'x'), back(900, ' ');

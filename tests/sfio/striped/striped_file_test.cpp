@@ -9,8 +9,8 @@ namespace sheaf::test::striped_file_test {
 namespace {
 
 TEST(StripedFile, ThePaperFirstExample) {
-  Cluster cluster(1, 2);
-  cluster.run([](Cluster::Task& task) {
+  StripedCluster cluster(1, 2);
+  cluster.run([](StripedCluster::ComputeTask& task) {
     const auto file = open_named(task, name_on(2, 2), 5);
     write_text(*file, 0, "Hello World");
     file->close();
@@ -20,8 +20,8 @@ TEST(StripedFile, ThePaperFirstExample) {
 }
 
 TEST(StripedFile, ThePaperFigureFour) {
-  Cluster cluster(3, 2);
-  cluster.run([](Cluster::Task& task) {
+  StripedCluster cluster(3, 2);
+  cluster.run([](StripedCluster::ComputeTask& task) {
     const auto file = open_named(task, name_on(2, 2), 5);
     write_text(*file, 13 * task.comm.rank(), "Hello*World!*");
     task.comm.barrier();
@@ -38,7 +38,7 @@ void random_blocks(uint64_t seed) {
   const auto draw = [&](int64_t least, int64_t most) {
     return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
   };
-  Cluster cluster(static_cast<int>(draw(1, 3)), static_cast<int>(draw(1, 4)));
+  StripedCluster cluster(static_cast<int>(draw(1, 3)), static_cast<int>(draw(1, 4)));
   cluster.room = draw(1, 200);
   cluster.seed = seed;
   const auto subfiles = static_cast<int>(draw(1, 6));
@@ -46,14 +46,14 @@ void random_blocks(uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::string model;
   const std::string name = name_on(cluster.listeners, subfiles);
-  struct Step {
+  struct StripedStep {
     int task;
     bool writes;
     std::vector<std::pair<int64_t, std::string>> blocks;
   };
-  std::vector<Step> steps;
+  std::vector<StripedStep> steps;
   for (int i = 0; i < 12; ++i) {
-    Step step{static_cast<int>(draw(0, cluster.compute - 1)), draw(0, 2) != 0, {}};
+    StripedStep step{static_cast<int>(draw(0, cluster.compute - 1)), draw(0, 2) != 0, {}};
     for (int64_t n = draw(0, 6); n > 0; --n) {
       std::string text(static_cast<size_t>(draw(0, 300)), ' ');
       for (char& c : text) c = static_cast<char>(draw('a', 'z'));
@@ -61,9 +61,9 @@ void random_blocks(uint64_t seed) {
     }
     steps.push_back(step);
   }
-  cluster.run([&](Cluster::Task& task) {
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_named(task, name, unit);
-    for (Step step : steps) {
+    for (StripedStep step : steps) {
       if (step.task == task.comm.rank()) {
         std::vector<Block> blocks;
         for (auto& [offset, text] : step.blocks) blocks.push_back(block(offset, text));
@@ -108,8 +108,8 @@ TEST(StripedFile, AnyBlocksAgainstAModel) {
 }
 
 TEST(StripedFile, OneMessageAndOneDiskRequestPerListener) {
-  Cluster cluster(1, 4);
-  cluster.run([&](Cluster::Task& task) {
+  StripedCluster cluster(1, 4);
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_named(task, name_on(4, 4), 200);
     const auto before = task.link->counts();
     write_text(*file, 137, std::string(100'000, 'x'));
@@ -153,9 +153,9 @@ class NotingLink final : public Link {
 // Task t first writes to subfile 3 t of four. These offsets must not determine which listener the task
 // contacts first.
 TEST(StripedFile, TasksBeginWithDifferentListenersWhereverTheirBytesBegin) {
-  Cluster cluster(4, 4);
+  StripedCluster cluster(4, 4);
   std::vector<std::vector<int>> noted(4);
-  cluster.run([&](Cluster::Task& task) {
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const int rank = task.comm.rank();
     std::vector<int64_t> token(10);
     std::unique_ptr<StripedFile> file;
@@ -181,9 +181,9 @@ TEST(StripedFile, TasksBeginWithDifferentListenersWhereverTheirBytesBegin) {
 }
 
 TEST(StripedFile, MessagesAreCutAtTheListenersBuffer) {
-  Cluster cluster(1, 2);
+  StripedCluster cluster(1, 2);
   cluster.room = 1000;
-  cluster.run([&](Cluster::Task& task) {
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_named(task, name_on(2, 2), 7);
     const auto before = task.link->counts();
     write_text(*file, 0, std::string(5000, 'x'));
@@ -194,8 +194,8 @@ TEST(StripedFile, MessagesAreCutAtTheListenersBuffer) {
 }
 
 TEST(StripedFile, SimpleTransfersGiveTheSameFileWithAMessagePerPiece) {
-  Cluster cluster(1, 3);
-  cluster.run([&](Cluster::Task& task) {
+  StripedCluster cluster(1, 3);
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_named(task, name_on(3, 3), 10);
     std::string text = "the quick brown fox jumps over the lazy dog and runs away";
     const auto before = task.link->counts();
@@ -210,8 +210,8 @@ TEST(StripedFile, SimpleTransfersGiveTheSameFileWithAMessagePerPiece) {
 }
 
 TEST(StripedFile, HolesReadAsZeroAndTheSizeIsThatOfTheLastByte) {
-  Cluster cluster(1, 3);
-  cluster.run([&](Cluster::Task& task) {
+  StripedCluster cluster(1, 3);
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_named(task, name_on(3, 3), 4);
     EXPECT_EQ(file->status().size, 0);
     write_text(*file, 21, "x");
@@ -228,8 +228,8 @@ TEST(StripedFile, HolesReadAsZeroAndTheSizeIsThatOfTheLastByte) {
 }
 
 TEST(StripedFile, OffsetsMayBeLarge) {
-  Cluster cluster(1, 2);
-  cluster.run([&](Cluster::Task& task) {
+  StripedCluster cluster(1, 2);
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_named(task, name_on(2, 2), 200);
     const int64_t far = (int64_t{1} << 45) + 77;
     write_text(*file, far, std::string(1000, 'z'));
@@ -242,8 +242,8 @@ TEST(StripedFile, OffsetsMayBeLarge) {
 }
 
 TEST(StripedFile, LaterBlocksOfACallWin) {
-  Cluster cluster(1, 2);
-  cluster.run([&](Cluster::Task& task) {
+  StripedCluster cluster(1, 2);
+  cluster.run([&](StripedCluster::ComputeTask& task) {
     const auto file = open_named(task, name_on(2, 2), 3);
     std::string a(20, 'a'), b(5, 'b'), c(2, 'c');
     const Block blocks[] = {block(4, a), block(8, b), block(6, c)};
@@ -257,8 +257,8 @@ TEST(StripedFile, LaterBlocksOfACallWin) {
 }
 
 TEST(StripedFile, SharedBetweenTasksByItsToken) {
-  Cluster cluster(3, 2);
-  cluster.run([](Cluster::Task& task) {
+  StripedCluster cluster(3, 2);
+  cluster.run([](StripedCluster::ComputeTask& task) {
     std::unique_ptr<StripedFile> file;
     std::vector<int64_t> token(6);
     if (task.comm.rank() == 0) {
@@ -276,9 +276,9 @@ TEST(StripedFile, SharedBetweenTasksByItsToken) {
 
 TEST(StripedFile, ManyTasksMakeItAtOnce) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
-    Cluster cluster(5, 3);
+    StripedCluster cluster(5, 3);
     cluster.seed = seed;
-    cluster.run([&](Cluster::Task& task) {
+    cluster.run([&](StripedCluster::ComputeTask& task) {
       const auto file = open_named(task, name_on(3, 3), 8);
       write_text(*file, 10 * task.comm.rank(), std::string(10, static_cast<char>('a' + task.comm.rank())));
       task.comm.barrier();

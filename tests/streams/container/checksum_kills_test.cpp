@@ -31,15 +31,16 @@ class Unmapped final : public ForwardingStore {
     return traits;
   }
   std::shared_ptr<File> open(const std::string& path, Access access) override {
-    return std::make_shared<Written>(ForwardingStore::open(path, access), *this);
+    return std::make_shared<KillingFile>(ForwardingStore::open(path, access), *this);
   }
 
   int writes_left = -1;  // writes until the process is killed; < 0: no limit
 
  private:
-  class Written final : public ForwardingFile {
+  class KillingFile final : public ForwardingFile {
    public:
-    Written(std::shared_ptr<File> file, Unmapped& store) : ForwardingFile(std::move(file)), store_(store) {}
+    KillingFile(std::shared_ptr<File> file, Unmapped& store)
+        : ForwardingFile(std::move(file)), store_(store) {}
     void write_at(std::span<const std::byte> data, int64_t offset) override {
       ForwardingFile::write_at(data, offset);
       if (store_.writes_left > 0 && --store_.writes_left == 0) ::kill(::getpid(), SIGKILL);

@@ -27,12 +27,12 @@ constexpr int64_t version_at = 8;
 const ContainerHost this_host{"h", "/dev/shm"};
 
 // The directory in which a test program runs.
-class Folder {
+class ChecksumFolder {
  public:
-  Folder() : path_(fs::temp_directory_path() / ("sheaf-sums-" + std::to_string(::getpid()))) {
+  ChecksumFolder() : path_(fs::temp_directory_path() / ("sheaf-sums-" + std::to_string(::getpid()))) {
     fs::create_directories(path_);
   }
-  ~Folder() { fs::remove_all(path_); }
+  ~ChecksumFolder() { fs::remove_all(path_); }
   std::string set() const { return (path_ / "set").string(); }
   Bytes container() const {
     std::ifstream file(path_ / one_container, std::ios::binary);
@@ -73,21 +73,21 @@ Bytes bytes_of_set(bool in_log) {
     fill_set(*ContainerSet::open(memory, "set", this_host));
     return memory.contents(one_container);
   }
-  const Folder folder;
+  const ChecksumFolder folder;
   fill_set(*ContainerSet::open(posix_store(), folder.set(), this_host));
   return folder.container();
 }
 
-struct Seen {
+struct ContainerReading {
   std::map<std::string, std::pair<uint32_t, Bytes>> streams;
   std::string told;
 };
 
 // Reads a container with all checks.
-Seen seen_in(const Bytes& container) {
+ContainerReading seen_in(const Bytes& container) {
   MemoryStore memory;
   memory.set_contents(one_container, container);
-  Seen seen;
+  ContainerReading seen;
   if (const auto problem = attempt([&] {
         const auto streams = NamedStreams::open(memory, "set", true);
         for (const auto& origin : streams->origins()) seen.told += origin.damage + origin.torn;
@@ -105,7 +105,7 @@ TEST(ContainerChecksums, NoFlipIsSilentThatChangesAStream) {
   std::mt19937_64 random(5);
   for (const bool in_log : {true, false}) {
     const Bytes whole = bytes_of_set(in_log);
-    const Seen right = seen_in(whole);
+    const ContainerReading right = seen_in(whole);
     ASSERT_EQ(right.told, "");
     ASSERT_EQ(right.streams.size(), 4u);
     std::vector<size_t> used;
@@ -117,7 +117,7 @@ TEST(ContainerChecksums, NoFlipIsSilentThatChangesAStream) {
       const size_t at = k % 2 == 0 ? used[random() % used.size()] : used[random() % (used.size() / 60)];
       Bytes changed = whole;
       changed[at] ^= static_cast<std::byte>(1 << random() % 8);
-      const Seen found = seen_in(changed);
+      const ContainerReading found = seen_in(changed);
       told += !found.told.empty();
       ASSERT_TRUE(!found.told.empty() || found.streams == right.streams)
           << "byte " << at << ", log " << in_log;
@@ -248,7 +248,7 @@ TEST(ContainerChecksums, AMultifileOfSoundContainersIsSound) {
   MemoryStore memory;
   WorkProgress quiet;
   fill_set(*ContainerSet::open(memory, "set", this_host));
-  const Seen right = seen_in(memory.contents(one_container));
+  const ContainerReading right = seen_in(memory.contents(one_container));
   gather(memory, {.set = "set"}, quiet);
   const auto made = NamedStreams::open(memory, "set");
   for (size_t k = 0; k < made->streams().size(); ++k)
@@ -256,7 +256,7 @@ TEST(ContainerChecksums, AMultifileOfSoundContainersIsSound) {
 }
 
 TEST(ContainerChecksums, APieceGetsMoreSlotsAsItGrows) {
-  const Folder folder;
+  const ChecksumFolder folder;
   for (const bool in_log : {true, false}) {
     MemoryStore memory;
     Store& store = in_log ? static_cast<Store&>(memory) : posix_store();
@@ -316,7 +316,7 @@ TEST(ContainerChecksums, AContainerOfALaterVersionIsRefused) {
 // When a stream is cut or removed, the file system gets its bytes back. Programs that opened the stream
 // before must read zeros and report no mismatch.
 TEST(ContainerChecksums, WhoHasOpenedAStreamThatIsCutOrRemovedSeesNoMismatch) {
-  const Folder folder;
+  const ChecksumFolder folder;
   const auto set = ContainerSet::open(posix_store(), folder.set(), this_host);
   for (const int64_t size : {int64_t{0}, int64_t{100000}, int64_t{-1}}) {
     append(*set, "a", content(1, 400000));
@@ -333,7 +333,7 @@ TEST(ContainerChecksums, WhoHasOpenedAStreamThatIsCutOrRemovedSeesNoMismatch) {
 
 // Two processes write one stream; each continues the other's last block. All checksums must match.
 TEST(ContainerChecksums, ProcessesOfAHostContinueEachOthersBlocks) {
-  const Folder folder;
+  const ChecksumFolder folder;
   const auto set = ContainerSet::open(posix_store(), folder.set(), this_host);
   const auto stream = set->open_stream("a", {.create = true});
   stream->append(content(1, 1000));
@@ -355,7 +355,7 @@ TEST(ContainerChecksums, ProcessesOfAHostContinueEachOthersBlocks) {
 
 // A read may occur between the write of bytes and the write of their checksum. It must report no mismatch.
 TEST(ContainerChecksums, WhoReadsMeanwhileSeesNoMismatch) {
-  const Folder folder;
+  const ChecksumFolder folder;
   for (const bool in_log : {true, false}) {
     MemoryStore memory;
     Store& store = in_log ? static_cast<Store&>(memory) : posix_store();

@@ -60,9 +60,9 @@ std::vector<std::pair<std::string, int64_t>> names_and_sizes(Store& store) {
   return all;
 }
 
-enum class Outcome { complete, refused, kept };
+enum class GatherOutcome { complete, refused, kept };
 
-Outcome outcome(const Bytes& bytes, const std::vector<std::pair<std::string, int64_t>>& all) {
+GatherOutcome outcome(const Bytes& bytes, const std::vector<std::pair<std::string, int64_t>>& all) {
   MemoryStore memory;
   memory.set_contents(one_container, bytes);
   WorkProgress quiet;
@@ -71,14 +71,14 @@ Outcome outcome(const Bytes& bytes, const std::vector<std::pair<std::string, int
     require(containers_of(memory, "set").empty(), "the container is still there");
     if (!done.kept.empty()) {
       require(memory.contents("set.torn.h") == bytes, "what was kept is something else");
-      return Outcome::kept;
+      return GatherOutcome::kept;
     }
     require(names_and_sizes(memory) == all, "not all is in the multifile");
-    return Outcome::complete;
+    return GatherOutcome::complete;
   } catch (const Error&) {
     require(memory.contents(one_container) == bytes, "the container has changed");
     require(memory.paths().size() == 1, "there is more than the container");
-    return Outcome::refused;
+    return GatherOutcome::refused;
   }
 }
 
@@ -93,18 +93,18 @@ TEST(ContainerDamage, NothingIsRemovedWhoseMetadataHaveChanged) {
     const Bytes whole = bytes_of_container(in_log);
     const auto all = all_of(whole);
     ASSERT_EQ(all.size(), 4u);
-    ASSERT_EQ(outcome(whole, all), Outcome::complete);
+    ASSERT_EQ(outcome(whole, all), GatherOutcome::complete);
     int refused = 0, kept = 0;
     for (size_t at = 0; at < whole.size(); ++at) {
       if (whole[at] == std::byte{0} && at % 64 != 0) continue;
       Bytes changed = whole;
       changed[at] ^= std::byte{0x10};
-      const Outcome found = outcome(changed, all);
+      const GatherOutcome found = outcome(changed, all);
       if (at < guarded_header) {
-        EXPECT_EQ(found, Outcome::refused) << at;
+        EXPECT_EQ(found, GatherOutcome::refused) << at;
       }
-      refused += found == Outcome::refused;
-      kept += found == Outcome::kept;
+      refused += found == GatherOutcome::refused;
+      kept += found == GatherOutcome::kept;
     }
     EXPECT_GT(refused, 400) << in_log;
     EXPECT_GT(kept, 0) << in_log;
@@ -119,7 +119,7 @@ TEST(ContainerDamage, NothingIsRemovedThatWasCutOff) {
       if (const Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
           std::ranges::any_of(whole | std::views::drop(bytes),
                               [](std::byte b) { return b != std::byte{0}; })) {
-        EXPECT_EQ(outcome(cut, all), Outcome::refused) << in_log << ", " << bytes;
+        EXPECT_EQ(outcome(cut, all), GatherOutcome::refused) << in_log << ", " << bytes;
       }
   }
 }

@@ -51,8 +51,8 @@ class Gathering {
   const std::string name_;
 };
 
-struct Begun final : WorkProgress {
-  explicit Begun(std::function<void()> work) : then(std::move(work)) {}
+struct BeginHook final : WorkProgress {
+  explicit BeginHook(std::function<void()> work) : then(std::move(work)) {}
   void begin(int64_t) override { then(); }
   std::function<void()> then;
 };
@@ -60,7 +60,7 @@ struct Begun final : WorkProgress {
 TEST(ContainerGathering, WhoBeginsToWriteMeanwhileIsNotPassedOver) {
   Gathering set("meanwhile");
   std::shared_ptr<ContainerStream> log;
-  Begun begun([&] {
+  BeginHook begun([&] {
     log = set.b->open_stream("log", {.create = true});
     log->append(added);
     log->flush();

@@ -26,16 +26,16 @@ class Deadly final : public ForwardingStore {
     return traits;
   }
   std::shared_ptr<File> open(const std::string& path, Access access) override {
-    return std::make_shared<Written>(ForwardingStore::open(path, access), *this);
+    return std::make_shared<DeadlyFile>(ForwardingStore::open(path, access), *this);
   }
 
   int writes_left = -1;  // writes until the process is killed; < 0: no limit
   bool before = false;   // kills before the last write, not after it
 
  private:
-  class Written final : public ForwardingFile {
+  class DeadlyFile final : public ForwardingFile {
    public:
-    Written(std::shared_ptr<File> file, Deadly& store) : ForwardingFile(std::move(file)), store_(store) {}
+    DeadlyFile(std::shared_ptr<File> file, Deadly& store) : ForwardingFile(std::move(file)), store_(store) {}
     void write_at(std::span<const std::byte> data, int64_t offset) override {
       const bool is_last = store_.writes_left > 0 && --store_.writes_left == 0;
       if (is_last && store_.before) ::kill(::getpid(), SIGKILL);
@@ -62,13 +62,13 @@ std::map<std::string, Bytes> found_by_readers(Store& store, const std::string& p
   return found;
 }
 
-struct Change {
+struct SetChange {
   std::string name;
   std::function<void(ContainerSet&)> make;
 };
 
 // Performs `change` in a child that is killed at the given write. Returns whether the child was killed.
-bool happens_whole(const Change& change, int write, bool before, bool held) {
+bool happens_whole(const SetChange& change, int write, bool before, bool held) {
   const auto folder = std::filesystem::temp_directory_path() / ("sheaf-half-" + std::to_string(::getpid()));
   std::filesystem::create_directory(folder);
   const std::string path = folder / "set";
@@ -106,12 +106,12 @@ TEST(ContainerHalfway, WhatAKilledProcessHasBegunIsTheSameForAll) {
   const auto copy = [](const ContainerSet::Leaving&, const StreamStatus&) {
     return std::pair<uint64_t, uint64_t>(1, 1);
   };
-  const std::vector<Change> all{
+  const std::vector<SetChange> all{
       {"remove", [](ContainerSet& set) { set.remove("x"); }},
       {"rename", [](ContainerSet& set) { set.rename("x", "new"); }},
       {"rename over another", [](ContainerSet& set) { set.rename("x", "z"); }},
       {"move out", [&](ContainerSet& set) { set.move_out("x", "/elsewhere", copy); }}};
-  for (const Change& change : all)
+  for (const SetChange& change : all)
     for (const bool before : {false, true})
       for (const bool held : {false, true}) {
         int write = 1;

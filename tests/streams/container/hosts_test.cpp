@@ -11,9 +11,9 @@
 namespace sheaf::test {
 namespace {
 
-class Cluster {
+class ContainerCluster {
  public:
-  Cluster(int hosts, uint64_t seed) : world_({.seed = seed, .pressure = 7}) {
+  ContainerCluster(int hosts, uint64_t seed) : world_({.seed = seed, .pressure = 7}) {
     for (int host = 0; host < hosts; ++host) {
       stores_.push_back(std::make_unique<HostsStore>(world_, host, host));
       const std::string name = "s" + std::to_string(seed) + "h" + std::to_string(host);
@@ -38,7 +38,7 @@ void put(ContainerSet& set, const std::string& name, const Bytes& bytes, bool ap
 }
 
 TEST(ContainerHosts, WhatWasClosedIsFoundElsewhere) {
-  Cluster cluster(3, 1);
+  ContainerCluster cluster(3, 1);
   put(cluster.set(0), "a", content(1, 5000));
   EXPECT_EQ(get(cluster.set(1), "a"), content(1, 5000));
   put(cluster.set(1), "a", content(2, 300), true);
@@ -57,7 +57,7 @@ TEST(ContainerHosts, WhatWasClosedIsFoundElsewhere) {
 }
 
 TEST(ContainerHosts, PermissionsAndTimesAreFoundElsewhere) {
-  Cluster cluster(2, 5);
+  ContainerCluster cluster(2, 5);
   put(cluster.set(0), "a", content(1, 100));
   put(cluster.set(1), "own", content(1, 1));
   EXPECT_TRUE(cluster.set(1).status("a"));
@@ -70,7 +70,7 @@ TEST(ContainerHosts, PermissionsAndTimesAreFoundElsewhere) {
 }
 
 TEST(ContainerHosts, WhatOthersHaveDoneIsTheTimeOfTheLastChange) {
-  Cluster cluster(2, 6);
+  ContainerCluster cluster(2, 6);
   put(cluster.set(0), "a", content(1, 100));
   put(cluster.set(1), "own", content(1, 1));
   EXPECT_EQ(cluster.set(1).status("a")->size, 100);
@@ -97,7 +97,7 @@ TEST(ContainerHosts, WhatWasClosedIsFoundAtOnceOnALocalFileSystemToo) {
 }
 
 TEST(ContainerHosts, WhoHasNotHeardOfAnotherNameWritesToTheStreamThatHasIt) {
-  Cluster cluster(2, 7);
+  ContainerCluster cluster(2, 7);
   put(cluster.set(1), "own", content(1, 1));
   for (const char* const name : {"renamed", "removed"}) put(cluster.set(0), name, content(1, 100));
   for (const char* const name : {"renamed", "removed"}) EXPECT_TRUE(cluster.set(1).status(name));
@@ -119,7 +119,7 @@ TEST(ContainerHosts, WhoHasNotHeardOfAnotherNameWritesToTheStreamThatHasIt) {
 // A stream that is created under the name after a removal must be a new stream.
 TEST(ContainerHosts, AStreamThatTwoHostsHaveMadeIsRemovedByEither) {
   for (const int first : {0, 1}) {
-    Cluster cluster(2, 3 + static_cast<uint64_t>(first));
+    ContainerCluster cluster(2, 3 + static_cast<uint64_t>(first));
     ContainerSet &one = cluster.set(first), &other = cluster.set(1 - first);
     for (ContainerSet* const set : {&one, &other}) put(*set, "own", content(1, 1));
     for (ContainerSet* const set : {&one, &other})
@@ -143,7 +143,7 @@ TEST(ContainerHosts, AStreamThatTwoHostsHaveMadeIsRemovedByEither) {
 // Programs take turns: each closes its streams before the next one opens them.
 TEST(ContainerHosts, RandomProgramsInTurn) {
   for (uint64_t seed = 10; seed < 60; ++seed) {
-    Cluster cluster(3, seed);
+    ContainerCluster cluster(3, seed);
     Model model;
     std::mt19937_64 random(seed);
     try {

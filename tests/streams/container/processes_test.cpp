@@ -21,12 +21,13 @@
 namespace sheaf::test {
 namespace {
 
-class Directory {
+class SetDirectory {
  public:
-  Directory() : path_(std::filesystem::temp_directory_path() / ("sheaf-set-" + std::to_string(::getpid()))) {
+  SetDirectory()
+      : path_(std::filesystem::temp_directory_path() / ("sheaf-set-" + std::to_string(::getpid()))) {
     std::filesystem::create_directories(path_);
   }
-  ~Directory() { std::filesystem::remove_all(path_); }
+  ~SetDirectory() { std::filesystem::remove_all(path_); }
   std::string set() const { return (path_ / "set").string(); }
 
  private:
@@ -54,7 +55,7 @@ bool ended_well(pid_t child) {
 }
 
 TEST(ContainerProcesses, EachSeesAtOnceWhatOthersDo) {
-  const Directory directory;
+  const SetDirectory directory;
   const auto set = ContainerSet::open(posix_store(), directory.set());
   set->open_stream("kept", {.create = true})->append(content(1, 5000));
   set->open_stream("old", {.create = true})->append(content(2, 100));
@@ -73,7 +74,7 @@ TEST(ContainerProcesses, EachSeesAtOnceWhatOthersDo) {
 }
 
 TEST(ContainerProcesses, NothingOfKilledProcessesStaysInMemoryOnceTheirContainerIsTakenIn) {
-  const Directory directory;
+  const SetDirectory directory;
   const std::filesystem::path memory = std::filesystem::path(directory.set()).parent_path() / "memory";
   std::filesystem::create_directory(memory);
   const pid_t child = start([&] {
@@ -90,7 +91,7 @@ TEST(ContainerProcesses, NothingOfKilledProcessesStaysInMemoryOnceTheirContainer
 }
 
 TEST(ContainerProcesses, ForkedChildrenWriteForThemselves) {
-  const Directory directory;
+  const SetDirectory directory;
   const auto set = ContainerSet::open(posix_store(), directory.set());
   const auto log = set->open_stream("log", {.create = true});
   log->append(content(0, 10));
@@ -113,7 +114,7 @@ TEST(ContainerProcesses, ForkedChildrenWriteForThemselves) {
 }
 
 TEST(ContainerProcesses, AStreamThatWasRemovedIsReadAsLongAsItIsOpen) {
-  const Directory directory;
+  const SetDirectory directory;
   const auto set = ContainerSet::open(posix_store(), directory.set());
   const auto stream = set->open_stream("a", {.create = true});
   stream->append(content(1, 200000));
@@ -129,7 +130,7 @@ TEST(ContainerProcesses, AStreamThatWasRemovedIsReadAsLongAsItIsOpen) {
 
 TEST(ContainerProcesses, ASetThatIsOpenIsNotGatheredWhateverItIsCalled) {
   namespace fs = std::filesystem;
-  const Directory directory;
+  const SetDirectory directory;
   const fs::path folder = fs::path(directory.set()).parent_path();
   fs::create_directory(folder / "sub");
   fs::create_directory_symlink(folder, folder / "link");
@@ -237,7 +238,7 @@ void check_killed(const std::string& path, int round, Told* told) {
 }
 
 TEST(ContainerProcesses, KilledAtRandomMoments) {
-  const Directory directory;
+  const SetDirectory directory;
   void* const memory = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   Told* const told = static_cast<Told*>(memory);
   const uint64_t rounds = variable("SHEAF_KILL_ROUNDS", 40);

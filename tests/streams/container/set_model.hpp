@@ -124,14 +124,14 @@ class SetProgram {
   }
 
  private:
-  struct Open {
+  struct OpenStream {
     std::shared_ptr<ContainerStream> stream;
     std::shared_ptr<ModelStream> model;
   };
 
   uint64_t below(uint64_t limit) { return random_() % limit; }
   std::string some_name() { return "out/" + std::string(1 + below(3), 'a') + std::to_string(below(5)); }
-  Open* some_open() { return open_.empty() ? nullptr : &open_[below(open_.size())]; }
+  OpenStream* some_open() { return open_.empty() ? nullptr : &open_[below(open_.size())]; }
   Bytes some_bytes() {
     const uint64_t most = below(10) == 0 ? 200000 : below(2) == 0 ? 5000 : 40;
     Bytes bytes(below(most));
@@ -148,7 +148,7 @@ class SetProgram {
     how.write = true;
     how.mode = below(2) == 0 ? 0600 : 0644;
     const bool there = model_.contains(name);
-    Open opened;
+    OpenStream opened;
     try {
       opened.stream = set_->open_stream(name, how);
     } catch (const Error& e) {
@@ -173,7 +173,7 @@ class SetProgram {
   }
 
   void write() {
-    Open* const to = some_open();
+    OpenStream* const to = some_open();
     if (to == nullptr) return;
     const Bytes bytes = some_bytes();
     Bytes& all = to->model->bytes;
@@ -195,7 +195,7 @@ class SetProgram {
     if (below(4) == 0) compare(*to, at);
   }
 
-  void compare(Open& one, size_t at) {
+  void compare(OpenStream& one, size_t at) {
     const size_t from = at > 50 ? at - 50 : 0;
     Bytes bytes(300);
     bytes.resize(one.stream->read(bytes, static_cast<int64_t>(from)));
@@ -205,7 +205,7 @@ class SetProgram {
   }
 
   void truncate() {
-    Open* const to = some_open();
+    OpenStream* const to = some_open();
     if (to == nullptr) return;
     const size_t size = below(3) == 0 ? 0 : below(to->model->bytes.size() + 1000);
     to->stream->truncate(static_cast<int64_t>(size));
@@ -214,7 +214,7 @@ class SetProgram {
   }
 
   void allocate() {
-    Open* const to = some_open();
+    OpenStream* const to = some_open();
     if (to == nullptr) return;
     const size_t at = below(to->model->bytes.size() + 100), length = 1 + below(3000);
     const auto what = std::array{Allocation::reservation, Allocation::zero, Allocation::hole}[below(3)];
@@ -281,7 +281,7 @@ class SetProgram {
   const std::shared_ptr<ContainerSet> set_;
   Model& model_;
   std::mt19937_64 random_;
-  std::vector<Open> open_;
+  std::vector<OpenStream> open_;
 };
 
 }  // namespace sheaf::test

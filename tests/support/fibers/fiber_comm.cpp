@@ -20,7 +20,7 @@ thread_local Scheduler* current_scheduler = nullptr;
 class FiberComm final : public Comm {
  public:
   // Adopts one reference to the group's family that the caller has already counted.
-  FiberComm(Group& group, int rank, int task) : group_(&group), rank_(rank), task_(task) {}
+  FiberComm(MeetingGroup& group, int rank, int task) : group_(&group), rank_(rank), task_(task) {}
   FiberComm(const FiberComm&) = delete;
   FiberComm& operator=(const FiberComm&) = delete;
   ~FiberComm() override { group_->family->release(); }
@@ -36,7 +36,7 @@ class FiberComm final : public Comm {
   void broadcast(std::span<std::byte> data, int root) override {
     check_root(root, size());
     const bool is_root = rank_ == root;
-    Slot& slot = come({"broadcast", root, std::ssize(data)}, is_root ? data.size() : 0);
+    MeetingSlot& slot = come({"broadcast", root, std::ssize(data)}, is_root ? data.size() : 0);
     if (is_root) {
       const Billing network(nobody);
       slot.bytes.assign(data.begin(), data.end());
@@ -48,15 +48,15 @@ class FiberComm final : public Comm {
   void reduce(Reduction how, std::span<int64_t> values) override {
     if (how == Reduction::exclusive_scan) return prefixes(values);
     const bool largest = how == Reduction::max;
-    Slot& slot = post_contribution(largest ? "all_max" : "all_sum", values, largest);
+    MeetingSlot& slot = post_contribution(largest ? "all_max" : "all_sum", values, largest);
     group_->meet([] {});
     std::ranges::copy(slot.values, values.begin());
   }
 
   Gathered gather(std::span<const std::byte> mine, int root) override {
     check_root(root, size());
-    Slot& slot = come({"gather", root}, mine.size());
-    Task& offer = scheduler().task(task_);
+    MeetingSlot& slot = come({"gather", root}, mine.size());
+    FiberTask& offer = scheduler().task(task_);
     offer.data = mine.data();
     offer.length = std::ssize(mine);
     group_->meet([&] { join(slot.gathered, root); });
@@ -66,7 +66,7 @@ class FiberComm final : public Comm {
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
     check_root(root, size());
     const bool is_root = rank_ == root;
-    Slot& slot = come({"scatter", root}, is_root ? pieces.bytes.size() : 0);
+    MeetingSlot& slot = come({"scatter", root}, is_root ? pieces.bytes.size() : 0);
     if (is_root) {
       slot.pieces = is_consistent(pieces, size()) ? &pieces : nullptr;
       const Billing network(nobody);
@@ -80,7 +80,7 @@ class FiberComm final : public Comm {
     check_root(root, size());
     const bool is_root = rank_ == root;
     if (is_root) check_equal_pieces(pieces.size(), mine.size(), size());
-    Slot& slot = come({"scatter_equal", root, std::ssize(mine)}, is_root ? pieces.size() : 0);
+    MeetingSlot& slot = come({"scatter_equal", root, std::ssize(mine)}, is_root ? pieces.size() : 0);
     if (is_root) {
       const Billing network(nobody);
       slot.bytes.assign(pieces.begin(), pieces.end());
@@ -104,7 +104,7 @@ class FiberComm final : public Comm {
   }
 
   std::unique_ptr<Comm> duplicate() override {
-    Slot& slot = come({"duplicate"}, 0);
+    MeetingSlot& slot = come({"duplicate"}, 0);
     group_->meet([&] {
       const Billing network(nobody);
       slot.family = make_copy(*group_);
@@ -124,7 +124,7 @@ class FiberComm final : public Comm {
         : comm_(comm), lists_{std::move(outgoing), std::move(incoming), {}} {}
 
     std::vector<int64_t> finish() override {
-      Slot& slot = comm_.come({"exchange"}, static_cast<size_t>(bytes_of(lists_.outgoing)));
+      MeetingSlot& slot = comm_.come({"exchange"}, static_cast<size_t>(bytes_of(lists_.outgoing)));
       {
         const Billing network(nobody);
         slot.lists.resize(static_cast<size_t>(comm_.size()));
@@ -143,14 +143,14 @@ class FiberComm final : public Comm {
     ExchangeLists lists_;
   };
 
-  World& world() const { return *group_->world; }
+  FiberWorld& world() const { return *group_->world; }
   Scheduler& scheduler() const { return *world().scheduler; }
 
   static int64_t length_of(std::span<const int64_t> values) {
     return static_cast<int64_t>(values.size_bytes());
   }
 
-  Slot& come(const Call& call, size_t contributed) {
+  MeetingSlot& come(const FiberCall& call, size_t contributed) {
     count_collective(scheduler().task(task_).traffic, size(), static_cast<int64_t>(contributed));
     const Billing network(nobody);
     return group_->come(task_, call);
@@ -163,7 +163,7 @@ class FiberComm final : public Comm {
 
   void prefixes(std::span<int64_t> values) {
     const size_t width = values.size();
-    Slot& slot = come({"prefix_sum", 0, length_of(values)}, values.size_bytes());
+    MeetingSlot& slot = come({"prefix_sum", 0, length_of(values)}, values.size_bytes());
     resize(slot.values, width * static_cast<size_t>(size()));
     const auto mine = slot.values.begin() + rank_ * std::ssize(values);
     std::ranges::copy(values, mine);
@@ -178,8 +178,8 @@ class FiberComm final : public Comm {
   }
 
   // Joins the reduction with `values`.
-  Slot& post_contribution(const char* operation, std::span<const int64_t> values, bool largest) {
-    Slot& slot = come({operation, 0, length_of(values)}, values.size_bytes());
+  MeetingSlot& post_contribution(const char* operation, std::span<const int64_t> values, bool largest) {
+    MeetingSlot& slot = come({operation, 0, length_of(values)}, values.size_bytes());
     if (group_->arrived == 1) {
       const Billing network(nobody);
       slot.values.assign(values.begin(), values.end());
@@ -202,13 +202,13 @@ class FiberComm final : public Comm {
     }
     to.bytes.reserve(total);
     for (int rank = 0; rank < size(); ++rank) {
-      const Task& offer = scheduler().task(group_->task_of(rank));
+      const FiberTask& offer = scheduler().task(group_->task_of(rank));
       to.bytes.insert(to.bytes.end(), offer.data, offer.data + offer.length);
     }
   }
 
   // Copies this task's piece. The root waits until all members have copied theirs.
-  std::vector<std::byte> take_piece(Slot& slot, int root) {
+  std::vector<std::byte> take_piece(MeetingSlot& slot, int root) {
     const bool refused = slot.pieces == nullptr;
     std::vector<std::byte> mine;
     if (!refused) {
@@ -226,7 +226,7 @@ class FiberComm final : public Comm {
   }
 
   std::unique_ptr<Comm> split_as(const char* operation, int64_t contributed, int color, int key) {
-    Slot& slot = come({operation}, static_cast<size_t>(contributed));
+    MeetingSlot& slot = come({operation}, static_cast<size_t>(contributed));
     resize(slot.values, static_cast<size_t>(size()));
     slot.values[static_cast<size_t>(rank_)] = pack(color, key);
     group_->meet([&] {
@@ -239,7 +239,7 @@ class FiberComm final : public Comm {
                                        int{task_});
   }
 
-  Group* group_;
+  MeetingGroup* group_;
   int rank_;
   int task_;
 };
@@ -258,10 +258,10 @@ class Current {
   Scheduler* outer_;
 };
 
-Family* make_first_family(World& world, int tasks) {
-  auto family = std::make_unique<Family>();
+GroupFamily* make_first_family(FiberWorld& world, int tasks) {
+  auto family = std::make_unique<GroupFamily>();
   family->comms = tasks;
-  Group& all = family->groups.emplace_back();
+  MeetingGroup& all = family->groups.emplace_back();
   all.world = &world;
   all.family = family.get();
   all.size = tasks;
@@ -275,8 +275,8 @@ std::vector<std::exception_ptr> run_fibers_collect(const FiberOptions& options,
                                                    FiberReport* report) {
   if (options.ranks < 1 || options.ranks_per_node < 1)
     throw Error(Code::invalid_argument, "fibers need at least one rank, and one per node");
-  World world;
-  Group* all = nullptr;
+  FiberWorld world;
+  MeetingGroup* all = nullptr;
   Scheduler scheduler(options.ranks, options.stack_bytes, options.seed, [&](int task) {
     FiberComm comm(*all, task, task);
     body(comm);

@@ -21,8 +21,8 @@
 
 namespace sheaf::fibers {
 
-struct World;
-struct Family;
+struct FiberWorld;
+struct GroupFamily;
 
 // Rank to which allocations are attributed (memory_owner() in fiber_comm.hpp). If null, they are attributed
 // to the running task.
@@ -43,12 +43,12 @@ class Billing {
 
 // Properties of a call that must be the same on all members. `operation` is a string literal, so equal
 // operations have equal pointers.
-struct Call {
+struct FiberCall {
   const char* operation = nullptr;
   int root = 0;
   int64_t length = 0;  // bytes; 0 if lengths may differ
 
-  bool operator==(const Call&) const = default;
+  bool operator==(const FiberCall&) const = default;
 
   std::string text() const {
     return std::string(operation) + "(root " + std::to_string(root) + ", " + std::to_string(length) +
@@ -57,35 +57,35 @@ struct Call {
 };
 
 // The result of one meeting under construction. Each operation uses a subset of the members.
-struct Slot {
+struct MeetingSlot {
   std::vector<int64_t> values;        // sums, maxima or offsets; or one or more entries per member
   std::vector<std::byte> bytes;       // data that the root broadcasts
   Gathered gathered;                  // result for the root, which moves it out
   const Gathered* pieces = nullptr;   // pieces of the root; null if they do not match their sizes
-  Family* family = nullptr;           // groups created by a split
+  GroupFamily* family = nullptr;      // groups created by a split
   int readers = 0;                    // members that have yet to copy their piece
   std::vector<ExchangeLists*> lists;  // lists of an exchange, one per member
   std::optional<Error> outcome;       // result of an exchange
 };
 
-struct Group {
-  World* world = nullptr;
-  Family* family = nullptr;
+struct MeetingGroup {
+  FiberWorld* world = nullptr;
+  GroupFamily* family = nullptr;
   int first = 0;  // index of the first member in the family's list
   int size = 0;
   int arrived = 0;          // members that have reached the current meeting
   int first_task = nobody;  // task that arrived first
   uint32_t barriers = 0;    // number of completed barriers
-  Call call;                // call of the current meeting
-  std::unique_ptr<Slot[]> slots;
+  FiberCall call;           // call of the current meeting
+  std::unique_ptr<MeetingSlot[]> slots;
   std::exception_ptr broken;  // reason why this group can meet no more
 
   int task_of(int rank) const;
-  Slot& slot() { return slot(barriers); }
-  Slot& slot(uint32_t meeting);
+  MeetingSlot& slot() { return slot(barriers); }
+  MeetingSlot& slot(uint32_t meeting);
 
   // Enters the running member, `task`, into the meeting that `now` describes. Returns the meeting's slot.
-  Slot& come(int task, const Call& now);
+  MeetingSlot& come(int task, const FiberCall& now);
 
   // Ends the meeting if all members have arrived, otherwise waits for its end. The last member to arrive
   // calls complete(), once.
@@ -99,12 +99,12 @@ struct Group {
   void wait(uint32_t meeting);  // second step: until the meeting ends
 
  private:
-  void refuse(int task, const Call& now);
+  void refuse(int task, const FiberCall& now);
 };
 
 // Groups created by one split. A family lives as long as any Comm of its groups.
-struct Family {
-  std::vector<Group> groups;
+struct GroupFamily {
+  std::vector<MeetingGroup> groups;
   std::shared_ptr<const std::vector<int>> members;  // task numbers, group by group; null: all tasks in order
   int64_t comms = 0;
 
@@ -114,23 +114,23 @@ struct Family {
 };
 
 // State shared by all tasks of a run.
-struct World {
+struct FiberWorld {
   Scheduler* scheduler = nullptr;
   int ranks_per_node = 1;
-  Slot alone;  // for groups of one task: their meetings begin and end within a call
+  MeetingSlot alone;  // for groups of one task: their meetings begin and end within a call
 };
 
-inline int Group::task_of(int rank) const {
+inline int MeetingGroup::task_of(int rank) const {
   return family->members ? (*family->members)[static_cast<size_t>(first + rank)] : rank;
 }
 
-inline Slot& Group::slot(uint32_t meeting) {
+inline MeetingSlot& MeetingGroup::slot(uint32_t meeting) {
   if (size == 1) return world->alone;
-  if (!slots) slots = std::make_unique<Slot[]>(2);
+  if (!slots) slots = std::make_unique<MeetingSlot[]>(2);
   return slots[meeting % 2];
 }
 
-inline Slot& Group::come(int task, const Call& now) {
+inline MeetingSlot& MeetingGroup::come(int task, const FiberCall& now) {
   world->scheduler->throw_failure();
   if (broken) std::rethrow_exception(broken);
   if (arrived == 0) {
@@ -144,7 +144,7 @@ inline Slot& Group::come(int task, const Call& now) {
 }
 
 template <typename Complete>
-bool Group::end(Complete complete, bool queues_up) {
+bool MeetingGroup::end(Complete complete, bool queues_up) {
   if (arrived < size) return false;
   complete();
   arrived = 0;
@@ -159,7 +159,7 @@ bool Group::end(Complete complete, bool queues_up) {
   return true;
 }
 
-inline void Group::wait(uint32_t meeting) {
+inline void MeetingGroup::wait(uint32_t meeting) {
   if (meeting != barriers) return;
   if (broken) std::rethrow_exception(broken);  // the group broke after the running member arrived
   world->scheduler->wait(this, call.operation);
@@ -167,7 +167,7 @@ inline void Group::wait(uint32_t meeting) {
 }
 
 template <typename Complete>
-void Group::meet(Complete complete) {
+void MeetingGroup::meet(Complete complete) {
   const uint32_t meeting = barriers;
   // The last member to arrive enqueues as well: round robin keeps rank order, and a seed may select any
   // member.
@@ -175,7 +175,7 @@ void Group::meet(Complete complete) {
   if (size > 1) world->scheduler->pause();
 }
 
-inline void Group::refuse(int task, const Call& now) {
+inline void MeetingGroup::refuse(int task, const FiberCall& now) {
   const std::string what = "task " + std::to_string(task) + " called " + now.text() + " where task " +
                            std::to_string(first_task) + " had called " + call.text();
   broken = std::make_exception_ptr(Error(Code::mismatch, what, 0, task));
@@ -194,12 +194,12 @@ inline int low(int64_t entry) { return static_cast<int>(entry & 0xffffffff); }
 // Creates one group per color, ordered by (key, rank). `entries` holds pack(color, key) by rank on input. On
 // output it holds pack(index of the group in the family, rank in the group), negative for tasks without a
 // group. Returns null if no task is in a group. O(P log P).
-inline Family* make_family(const Group& parent, std::vector<int64_t>& entries) {
-  struct Member {
+inline GroupFamily* make_family(const MeetingGroup& parent, std::vector<int64_t>& entries) {
+  struct SplitMember {
     int color, key, rank;
-    auto operator<=>(const Member&) const = default;
+    auto operator<=>(const SplitMember&) const = default;
   };
-  std::vector<Member> sorted;
+  std::vector<SplitMember> sorted;
   sorted.reserve(entries.size());
   for (int rank = 0; rank < parent.size; ++rank) {
     int64_t& entry = entries[static_cast<size_t>(rank)];
@@ -209,22 +209,22 @@ inline Family* make_family(const Group& parent, std::vector<int64_t>& entries) {
   if (sorted.empty()) return nullptr;
   if (!std::ranges::is_sorted(sorted)) std::ranges::sort(sorted);
 
-  auto family = std::make_unique<Family>();
+  auto family = std::make_unique<GroupFamily>();
   auto members = std::make_shared<std::vector<int>>();
   members->reserve(sorted.size());
   size_t colors = 1;
   for (size_t i = 1; i < sorted.size(); ++i) colors += sorted[i].color != sorted[i - 1].color;
   family->groups.resize(colors);
   int index = -1, last_color = -1;
-  for (const Member& member : sorted) {
+  for (const SplitMember& member : sorted) {
     if (member.color != last_color) {
       last_color = member.color;
-      Group& opened = family->groups[static_cast<size_t>(++index)];
+      MeetingGroup& opened = family->groups[static_cast<size_t>(++index)];
       opened.world = parent.world;
       opened.family = family.get();
       opened.first = static_cast<int>(members->size());
     }
-    Group& group = family->groups[static_cast<size_t>(index)];
+    MeetingGroup& group = family->groups[static_cast<size_t>(index)];
     entries[static_cast<size_t>(member.rank)] = pack(index, group.size++);
     members->push_back(parent.task_of(member.rank));
   }
@@ -234,11 +234,11 @@ inline Family* make_family(const Group& parent, std::vector<int64_t>& entries) {
 }
 
 // Creates a single group of the same tasks.
-inline Family* make_copy(const Group& parent) {
-  auto family = std::make_unique<Family>();
+inline GroupFamily* make_copy(const MeetingGroup& parent) {
+  auto family = std::make_unique<GroupFamily>();
   family->members = parent.family->members;
   family->comms = parent.size;
-  Group& group = family->groups.emplace_back();
+  MeetingGroup& group = family->groups.emplace_back();
   group.world = parent.world;
   group.family = family.get();
   group.first = parent.first;

@@ -12,7 +12,7 @@
 namespace sheaf::fibers {
 
 // Returns, for instance, "tasks 0-3 in barrier, task 4 in gather": at most the first dozen ranges of tasks.
-inline std::string who_waits(const std::vector<Task>& tasks) {
+inline std::string who_waits(const std::vector<FiberTask>& tasks) {
   std::string text;
   int runs = 0;
   for (size_t from = 0; from < tasks.size();) {
@@ -50,7 +50,7 @@ inline FiberReport report_of(const Scheduler& scheduler) {
   FiberReport report;
   report.switches = scheduler.switches();
   report.stack_bytes = scheduler.stack_bytes();
-  for (const Task& task : scheduler.tasks()) {
+  for (const FiberTask& task : scheduler.tasks()) {
     report.traffic.collectives = std::max(report.traffic.collectives, task.traffic.collectives);
     report.traffic.steps = std::max(report.traffic.steps, task.traffic.steps);
     report.traffic.bytes = std::max(report.traffic.bytes, task.traffic.bytes);

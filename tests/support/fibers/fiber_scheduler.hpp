@@ -23,7 +23,7 @@ namespace sheaf::fibers {
 inline constexpr int nobody = -1;  // the thread's own stack
 
 // State of a task besides its stack. One cache line, because a million tasks exceed every cache.
-struct alignas(64) Task {
+struct alignas(64) FiberTask {
   void* context = nullptr;          // saved context; null before the task starts
   const void* waits_for = nullptr;  // a group or slot; null if the task does not wait
   const char* operation = nullptr;  // call in which the task waits
@@ -102,7 +102,7 @@ class Scheduler {
   // Suspends the running task until another task wakes it.
   void wait(const void* group, const char* operation) {
     throw_failure();
-    Task& task = tasks_[static_cast<size_t>(running_)];
+    FiberTask& task = tasks_[static_cast<size_t>(running_)];
     task.waits_for = group;
     task.operation = operation;
     switch_from(running_);
@@ -127,8 +127,8 @@ class Scheduler {
     if (failure_) std::rethrow_exception(failure_);
   }
 
-  Task& task(int number) { return tasks_[static_cast<size_t>(number)]; }
-  const std::vector<Task>& tasks() const { return tasks_; }
+  FiberTask& task(int number) { return tasks_[static_cast<size_t>(number)]; }
+  const std::vector<FiberTask>& tasks() const { return tasks_; }
   std::vector<std::exception_ptr>& outcomes() { return outcomes_; }
   bool is_running() const { return running_ != nobody; }
   int running() const { return running_; }
@@ -171,7 +171,7 @@ class Scheduler {
     void* context = own_context_;
     if (to != nobody) {
       ++switches_;
-      Task& next = tasks_[static_cast<size_t>(to)];
+      FiberTask& next = tasks_[static_cast<size_t>(to)];
       if (next.context == nullptr) start(to);
       context = next.context;
     }
@@ -233,7 +233,7 @@ class Scheduler {
   std::pair<const void*, size_t> own_stack_;
 #endif
 
-  std::vector<Task> tasks_;
+  std::vector<FiberTask> tasks_;
   std::vector<std::exception_ptr> outcomes_;
   ReadyTasks ready_;
   Stacks stacks_;

@@ -8,45 +8,47 @@
 
 namespace sheaf {
 
-const char* name_of(Operation kind) {
+const char* name_of(StoreOperation kind) {
   switch (kind) {
-    case Operation::open:
+    case StoreOperation::open:
       return "open";
-    case Operation::status:
+    case StoreOperation::status:
       return "status";
-    case Operation::remove:
+    case StoreOperation::remove:
       return "remove";
-    case Operation::rename:
+    case StoreOperation::rename:
       return "rename";
-    case Operation::read:
+    case StoreOperation::read:
       return "read";
-    case Operation::write:
+    case StoreOperation::write:
       return "write";
-    case Operation::resize:
+    case StoreOperation::resize:
       return "resize";
-    case Operation::sync:
+    case StoreOperation::sync:
       return "sync";
-    case Operation::next:
+    case StoreOperation::next:
       return "next";
-    case Operation::close:
+    case StoreOperation::close:
       return "close";
   }
   return "unknown";
 }
 
-Error injected_error(Operation kind, const std::string& path, int errno_value) {
+Error injected_error(StoreOperation kind, const std::string& path, int errno_value) {
   return os_error(std::string("injected failure of ") + name_of(kind), path, errno_value);
 }
 
-int FaultyStore::Ledger::enter(Operation kind, const std::string& path, int64_t offset, int64_t length) {
-  return enter({kind, path, offset, length}, kind == Operation::rename || kind == Operation::remove);
+int FaultyStore::FaultLedger::enter(StoreOperation kind, const std::string& path, int64_t offset,
+                                    int64_t length) {
+  return enter({kind, path, offset, length},
+               kind == StoreOperation::rename || kind == StoreOperation::remove);
 }
 
-int FaultyStore::Ledger::enter_open(const std::string& path, bool creates) {
-  return enter({Operation::open, path}, creates);
+int FaultyStore::FaultLedger::enter_open(const std::string& path, bool creates) {
+  return enter({StoreOperation::open, path}, creates);
 }
 
-int FaultyStore::Ledger::enter(const OperationRecord& operation, bool changes_names) {
+int FaultyStore::FaultLedger::enter(const OperationRecord& operation, bool changes_names) {
   std::function<void()> when_reached;
   int error = 0;
   {
@@ -68,33 +70,35 @@ int FaultyStore::Ledger::enter(const OperationRecord& operation, bool changes_na
   return error;
 }
 
-void FaultyStore::Ledger::require(Operation kind, const std::string& path, int64_t offset, int64_t length) {
+void FaultyStore::FaultLedger::require(StoreOperation kind, const std::string& path, int64_t offset,
+                                       int64_t length) {
   if (const int error = enter(kind, path, offset, length)) throw injected_error(kind, path, error);
 }
 
-bool FaultyStore::Ledger::matches(Operation kind, const std::string& path, bool changes_names) const {
+bool FaultyStore::FaultLedger::matches(StoreOperation kind, const std::string& path,
+                                       bool changes_names) const {
   if (plan_.changes_names && !changes_names) return false;
   if (plan_.kind && *plan_.kind != kind) return false;
-  if (plan_.ends_early && kind != Operation::read) return false;
+  if (plan_.ends_early && kind != StoreOperation::read) return false;
   return path.find(plan_.path_contains) != std::string::npos;
 }
 
-void FaultyStore::Ledger::add_written(int64_t bytes) {
+void FaultyStore::FaultLedger::add_written(int64_t bytes) {
   const std::lock_guard lock(mutex_);
   bytes_written_ += bytes;
 }
 
-void FaultyStore::Ledger::add_read(int64_t bytes) {
+void FaultyStore::FaultLedger::add_read(int64_t bytes) {
   const std::lock_guard lock(mutex_);
   bytes_read_ += bytes;
 }
 
-bool FaultyStore::Ledger::half_first() const {
+bool FaultyStore::FaultLedger::half_first() const {
   const std::lock_guard lock(mutex_);
   return plan_.half_first && !(plan_.dies && matched_ > plan_.fail_at + 1);
 }
 
-bool FaultyStore::Ledger::ends_early() const {
+bool FaultyStore::FaultLedger::ends_early() const {
   const std::lock_guard lock(mutex_);
   return plan_.ends_early;
 }
@@ -112,7 +116,7 @@ int64_t FaultyStore::operations() const {
   return sum;
 }
 
-int64_t FaultyStore::operations(Operation kind) const {
+int64_t FaultyStore::operations(StoreOperation kind) const {
   const std::lock_guard lock(ledger_->mutex_);
   return ledger_->counts_[static_cast<size_t>(kind)];
 }

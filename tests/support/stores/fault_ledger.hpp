@@ -11,26 +11,26 @@
 namespace sheaf {
 
 // Thread-safe.
-class FaultyStore::Ledger {
+class FaultyStore::FaultLedger {
  public:
   // Counts an operation. Returns the errno with which the operation must fail, or 0.
-  int enter(Operation kind, const std::string& path, int64_t offset = 0, int64_t length = 0);
+  int enter(StoreOperation kind, const std::string& path, int64_t offset = 0, int64_t length = 0);
   // Like enter(), for an open that may create the file.
   int enter_open(const std::string& path, bool creates);
 
   // Like enter(), but throws the failure.
-  void require(Operation kind, const std::string& path, int64_t offset = 0, int64_t length = 0);
+  void require(StoreOperation kind, const std::string& path, int64_t offset = 0, int64_t length = 0);
 
   void add_written(int64_t bytes);
   void add_read(int64_t bytes);
   bool half_first() const;
   bool ends_early() const;
 
-  static constexpr size_t kinds = static_cast<size_t>(Operation::close) + 1;
+  static constexpr size_t kinds = static_cast<size_t>(StoreOperation::close) + 1;
 
  private:
   int enter(const OperationRecord& operation, bool changes_names);
-  bool matches(Operation kind, const std::string& path, bool changes_names) const;
+  bool matches(StoreOperation kind, const std::string& path, bool changes_names) const;
 
   friend class FaultyStore;
   mutable std::mutex mutex_;
@@ -45,6 +45,6 @@ class FaultyStore::Ledger {
 };
 
 // Returns the error of an operation that was made to fail.
-Error injected_error(Operation kind, const std::string& path, int errno_value);
+Error injected_error(StoreOperation kind, const std::string& path, int errno_value);
 
 }  // namespace sheaf

@@ -21,14 +21,14 @@ int64_t total_of(Pieces pieces) {
 // Decorator of a File. Also counts accesses that bypass the cache of a simulated host.
 class FaultyFile final : public File, private DirectIo {
  public:
-  FaultyFile(std::shared_ptr<File> inner, std::shared_ptr<FaultyStore::Ledger> ledger)
+  FaultyFile(std::shared_ptr<File> inner, std::shared_ptr<FaultyStore::FaultLedger> ledger)
       : inner_(std::move(inner)), ledger_(std::move(ledger)) {}
 
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     const auto length = static_cast<int64_t>(data.size());
-    if (const int error = ledger_->enter(Operation::write, path(), offset, length)) {
+    if (const int error = ledger_->enter(StoreOperation::write, path(), offset, length)) {
       if (ledger_->half_first()) inner_->write_at(data.first(data.size() / 2), offset);
-      throw injected_error(Operation::write, path(), error);
+      throw injected_error(StoreOperation::write, path(), error);
     }
     inner_->write_at(data, offset);
     ledger_->add_written(length);
@@ -45,10 +45,10 @@ class FaultyFile final : public File, private DirectIo {
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
     if (const int error =
-            ledger_->enter(Operation::read, path(), offset, static_cast<int64_t>(data.size()))) {
+            ledger_->enter(StoreOperation::read, path(), offset, static_cast<int64_t>(data.size()))) {
       if (ledger_->ends_early()) return inner_->read_at(data.first(data.size() / 2), offset);
       if (ledger_->half_first()) inner_->read_at(data.first(data.size() / 2), offset);
-      throw injected_error(Operation::read, path(), error);
+      throw injected_error(StoreOperation::read, path(), error);
     }
     const size_t got = inner_->read_at(data, offset);
     ledger_->add_read(static_cast<int64_t>(got));
@@ -56,12 +56,12 @@ class FaultyFile final : public File, private DirectIo {
   }
 
   FileStatus status() override {
-    ledger_->require(Operation::status, path());
+    ledger_->require(StoreOperation::status, path());
     return inner_->status();
   }
 
   void resize(int64_t size) override {
-    ledger_->require(Operation::resize, path(), size);
+    ledger_->require(StoreOperation::resize, path(), size);
     inner_->resize(size);
   }
 
@@ -73,48 +73,48 @@ class FaultyFile final : public File, private DirectIo {
   }
 
   void sync() override {
-    ledger_->require(Operation::sync, path());
+    ledger_->require(StoreOperation::sync, path());
     inner_->sync();
   }
 
   int64_t next(Space space, int64_t offset) override {
-    ledger_->require(Operation::next, path(), offset);
+    ledger_->require(StoreOperation::next, path(), offset);
     return inner_->next(space, offset);
   }
 
   FileDescriptor descriptor(DescriptorKind kind) override {
     if (kind == DescriptorKind::file) return {};
-    ledger_->require(Operation::open, path());
+    ledger_->require(StoreOperation::open, path());
     return inner_->descriptor(kind);
   }
 
   const std::string& path() const override { return inner_->path(); }
 
   void close() override {
-    const int error = ledger_->enter(Operation::close, path());
+    const int error = ledger_->enter(StoreOperation::close, path());
     inner_->close();
-    if (error != 0) throw injected_error(Operation::close, path(), error);
+    if (error != 0) throw injected_error(StoreOperation::close, path(), error);
   }
 
  private:
   bool write_directly(std::span<const std::byte> data, int64_t offset) override {
     const auto length = static_cast<int64_t>(data.size());
-    if (const int error = ledger_->enter(Operation::write, path(), offset, length)) {
+    if (const int error = ledger_->enter(StoreOperation::write, path(), offset, length)) {
       if (ledger_->half_first()) direct_io_->write_directly(data.first(data.size() / 2), offset);
-      throw injected_error(Operation::write, path(), error);
+      throw injected_error(StoreOperation::write, path(), error);
     }
     return direct_io_->write_directly(data, offset);
   }
   size_t read_directly(std::span<std::byte> data, int64_t offset) override {
-    ledger_->require(Operation::read, path(), offset, static_cast<int64_t>(data.size()));
+    ledger_->require(StoreOperation::read, path(), offset, static_cast<int64_t>(data.size()));
     return direct_io_->read_directly(data, offset);
   }
   void publish() override {
-    ledger_->require(Operation::sync, path());
+    ledger_->require(StoreOperation::sync, path());
     direct_io_->publish();
   }
   int64_t revalidate_opened() override {
-    ledger_->require(Operation::status, path());
+    ledger_->require(StoreOperation::status, path());
     return direct_io_->revalidate_opened();
   }
   void know(FileSystem kind) override { direct_io_->know(kind); }
@@ -122,9 +122,9 @@ class FaultyFile final : public File, private DirectIo {
   // Writes adjacent pieces: each begins where the previous one ends.
   void write_run(Pieces pieces) {
     const int64_t length = total_of(pieces);
-    if (const int error = ledger_->enter(Operation::write, path(), pieces.front().offset, length)) {
+    if (const int error = ledger_->enter(StoreOperation::write, path(), pieces.front().offset, length)) {
       if (ledger_->half_first()) write_first(pieces, length / 2);
-      throw injected_error(Operation::write, path(), error);
+      throw injected_error(StoreOperation::write, path(), error);
     }
     inner_->write_pieces(pieces);
     ledger_->add_written(length);
@@ -139,14 +139,14 @@ class FaultyFile final : public File, private DirectIo {
   }
 
   const std::shared_ptr<File> inner_;
-  const std::shared_ptr<FaultyStore::Ledger> ledger_;
+  const std::shared_ptr<FaultyStore::FaultLedger> ledger_;
   DirectIo* direct_io_ = nullptr;  // of inner_
 };
 
 }  // namespace
 
 FaultyStore::FaultyStore(Store& inner, FaultPlan plan)
-    : ForwardingStore(inner), ledger_(std::make_shared<Ledger>()) {
+    : ForwardingStore(inner), ledger_(std::make_shared<FaultLedger>()) {
   set_plan(std::move(plan));
 }
 
@@ -155,27 +155,27 @@ FaultyStore::~FaultyStore() = default;
 std::shared_ptr<File> FaultyStore::open(const std::string& path, Access access) {
   const bool creates = access == Access::fresh || (access == Access::create && !inner().status(path).exists);
   if (const int error = ledger_->enter_open(path, creates))
-    throw injected_error(Operation::open, path, error);
+    throw injected_error(StoreOperation::open, path, error);
   return std::make_shared<FaultyFile>(inner().open(path, access), ledger_);
 }
 
 FileStatus FaultyStore::status(const std::string& path) {
-  ledger_->require(Operation::status, path);
+  ledger_->require(StoreOperation::status, path);
   return inner().status(path);
 }
 
 std::vector<std::string> FaultyStore::names_in(const std::string& directory) {
-  ledger_->require(Operation::open, directory);
+  ledger_->require(StoreOperation::open, directory);
   return inner().names_in(directory);
 }
 
 void FaultyStore::remove(const std::string& path) {
-  ledger_->require(Operation::remove, path);
+  ledger_->require(StoreOperation::remove, path);
   inner().remove(path);
 }
 
 void FaultyStore::rename(const std::string& from, const std::string& to) {
-  ledger_->require(Operation::rename, from);
+  ledger_->require(StoreOperation::rename, from);
   inner().rename(from, to);
 }
 

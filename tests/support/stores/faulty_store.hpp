@@ -13,15 +13,15 @@
 
 namespace sheaf {
 
-enum class Operation : uint8_t { open, status, remove, rename, read, write, resize, sync, next, close };
+enum class StoreOperation : uint8_t { open, status, remove, rename, read, write, resize, sync, next, close };
 
 // Returns the name of an operation, for messages. Static storage.
-const char* name_of(Operation kind);
+const char* name_of(StoreOperation kind);
 
 // One call to the store. A write of adjacent pieces is one `write`. `status` is a query of a name or of a
 // File.
 struct OperationRecord {
-  Operation kind;
+  StoreOperation kind;
   std::string path;     // as passed to the open; the old name for a rename
   int64_t offset = 0;   // bytes; the new size for a resize
   int64_t length = 0;   // requested bytes
@@ -37,8 +37,8 @@ struct FaultPlan {
   bool half_first = false;            // a failing read or write moves the first half of its bytes
   // Only reads match; a failing read returns the first half, as at the end of a file
   bool ends_early = false;
-  std::optional<Operation> kind = {};  // operations of other kinds do not match
-  std::string path_contains = {};      // operations on other paths do not match
+  std::optional<StoreOperation> kind = {};  // operations of other kinds do not match
+  std::string path_contains = {};           // operations on other paths do not match
   // Only operations that change names in a directory match: creating, renaming and removing files
   bool changes_names = false;
   bool dies = false;  // with from_then_on: as in a killed program, only operation `fail_at` moves bytes
@@ -69,8 +69,8 @@ class FaultyStore final : public ForwardingStore {
   // Replaces the plan. Counts the operations that match it from 0. The other counters keep their values.
   void set_plan(FaultPlan plan);
 
-  int64_t operations() const;                // operations of all kinds
-  int64_t operations(Operation kind) const;  // failed ones included
+  int64_t operations() const;                     // operations of all kinds
+  int64_t operations(StoreOperation kind) const;  // failed ones included
   int64_t matched() const;        // operations that matched the current plan: the k of a fault sweep
   int64_t failed() const;         // operations that the plans made fail
   int64_t bytes_written() const;  // by writes and copies that succeeded
@@ -82,10 +82,10 @@ class FaultyStore final : public ForwardingStore {
   void keep_log(bool keep);
   void clear_log();
 
-  class Ledger;  // private to the implementation
+  class FaultLedger;  // private to the implementation
 
  private:
-  const std::shared_ptr<Ledger> ledger_;
+  const std::shared_ptr<FaultLedger> ledger_;
 };
 
 }  // namespace sheaf

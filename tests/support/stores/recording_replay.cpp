@@ -11,30 +11,33 @@ namespace sheaf {
 
 namespace {
 
-using Tape = RecordingStore::Tape;
-using Kind = Tape::Kind;
+using ChangeTape = RecordingStore::ChangeTape;
+using ChangeKind = ChangeTape::ChangeKind;
 
 constexpr int64_t sector_bytes = 512;  // unit that a disk writes whole or not at all
 
-bool changes_names(Kind kind) { return kind == Kind::create || kind == Kind::rename || kind == Kind::remove; }
+bool changes_names(ChangeKind kind) {
+  return kind == ChangeKind::create || kind == ChangeKind::rename || kind == ChangeKind::remove;
+}
 
-void apply(const Tape::Change& change, std::vector<std::shared_ptr<File>>& files, MemoryStore& into) {
+void apply(const ChangeTape::RecordedChange& change, std::vector<std::shared_ptr<File>>& files,
+           MemoryStore& into) {
   switch (change.kind) {
-    case Kind::create:
+    case ChangeKind::create:
       files[change.file] = into.open(change.path, Access::fresh);
       break;
-    case Kind::write:
+    case ChangeKind::write:
       files[change.file]->write_at(change.data, change.offset);
       break;
-    case Kind::resize:
+    case ChangeKind::resize:
       files[change.file]->resize(change.offset);
       break;
-    case Kind::sync:
+    case ChangeKind::sync:
       break;
-    case Kind::rename:
+    case ChangeKind::rename:
       into.rename(change.path, change.to);
       break;
-    case Kind::remove:
+    case ChangeKind::remove:
       into.remove(change.path);
       break;
   }
@@ -51,7 +54,7 @@ class PowerLoss {
 
   bool keeps() { return random_() % 100 < static_cast<uint64_t>(keep_percent_); }
 
-  void write_some(const Tape::Change& change, File& file) {
+  void write_some(const ChangeTape::RecordedChange& change, File& file) {
     auto data = std::span<const std::byte>(change.data);
     int64_t offset = change.offset;
     while (!data.empty()) {
@@ -87,7 +90,7 @@ void RecordingStore::replay_losing_unsynced(size_t prefix, uint64_t seed, Memory
       files.size(), 0);  // element i: number of the last sync of file i; earlier changes to it are on disk
   size_t safe_names = 0;
   for (size_t i = 0; i < prefix; ++i)
-    if (tape_->changes.at(i).kind == Kind::sync) safe_names = safe[tape_->changes[i].file] = i;
+    if (tape_->changes.at(i).kind == ChangeKind::sync) safe_names = safe[tape_->changes[i].file] = i;
 
   PowerLoss loss(seed);
   const size_t last_name = loss.between(safe_names, prefix);
@@ -99,7 +102,7 @@ void RecordingStore::replay_losing_unsynced(size_t prefix, uint64_t seed, Memory
       continue;
     } else if (i < safe[change.file]) {
       apply(change, files, into);
-    } else if (change.kind == Kind::write) {
+    } else if (change.kind == ChangeKind::write) {
       loss.write_some(change, *files[change.file]);
     } else if (loss.keeps()) {
       apply(change, files, into);

@@ -13,42 +13,43 @@ namespace sheaf {
 
 namespace {
 
-using Kind = RecordingStore::Tape::Kind;
+using ChangeKind = RecordingStore::ChangeTape::ChangeKind;
 
 class RecordingFile final : public ForwardingFile {
  public:
-  RecordingFile(std::shared_ptr<File> inner, size_t number, std::shared_ptr<RecordingStore::Tape> tape)
+  RecordingFile(std::shared_ptr<File> inner, size_t number, std::shared_ptr<RecordingStore::ChangeTape> tape)
       : ForwardingFile(std::move(inner)), number_(number), tape_(std::move(tape)) {}
 
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     const std::lock_guard lock(tape_->mutex);
     inner().write_at(data, offset);
-    if (!data.empty()) record(Kind::write, offset, {data.begin(), data.end()});
+    if (!data.empty()) record(ChangeKind::write, offset, {data.begin(), data.end()});
   }
   void resize(int64_t size) override {
     const std::lock_guard lock(tape_->mutex);
     inner().resize(size);
-    record(Kind::resize, size);
+    record(ChangeKind::resize, size);
   }
   void sync() override {
     const std::lock_guard lock(tape_->mutex);
     inner().sync();
-    record(Kind::sync);
+    record(ChangeKind::sync);
   }
 
  private:
-  void record(Kind kind, int64_t offset = 0, std::vector<std::byte> data = {}) {
+  void record(ChangeKind kind, int64_t offset = 0, std::vector<std::byte> data = {}) {
     tape_->changes.push_back(
         {.kind = kind, .file = number_, .path = path(), .to = {}, .offset = offset, .data = std::move(data)});
   }
 
   const size_t number_;
-  const std::shared_ptr<RecordingStore::Tape> tape_;
+  const std::shared_ptr<RecordingStore::ChangeTape> tape_;
 };
 
 }  // namespace
 
-RecordingStore::RecordingStore(Store& inner) : ForwardingStore(inner), tape_(std::make_shared<Tape>()) {}
+RecordingStore::RecordingStore(Store& inner)
+    : ForwardingStore(inner), tape_(std::make_shared<ChangeTape>()) {}
 RecordingStore::~RecordingStore() = default;
 
 std::shared_ptr<File> RecordingStore::open(const std::string& path, Access access) {
@@ -91,28 +92,28 @@ size_t RecordingStore::length() const {
 
 bool RecordingStore::has_renamed() const {
   const std::lock_guard lock(tape_->mutex);
-  return std::ranges::any_of(tape_->changes, [](const auto& c) { return c.kind == Kind::rename; });
+  return std::ranges::any_of(tape_->changes, [](const auto& c) { return c.kind == ChangeKind::rename; });
 }
 
 std::string RecordingStore::describe(size_t change) const {
   const std::lock_guard lock(tape_->mutex);
   const auto& c = tape_->changes.at(change);
   switch (c.kind) {
-    case Kind::create:
+    case ChangeKind::create:
       return "create " + c.path +
              (c.striping.is_wished() ? " in stripes of " + std::to_string(c.striping.unit) + " bytes on " +
                                            std::to_string(c.striping.count) + " servers"
                                      : "");
-    case Kind::write:
+    case ChangeKind::write:
       return "write " + std::to_string(c.data.size()) + " bytes at " + std::to_string(c.offset) + " of " +
              c.path;
-    case Kind::resize:
+    case ChangeKind::resize:
       return "resize to " + std::to_string(c.offset) + " bytes " + c.path;
-    case Kind::sync:
+    case ChangeKind::sync:
       return "sync " + c.path;
-    case Kind::rename:
+    case ChangeKind::rename:
       return "rename " + c.path + " to " + c.to;
-    case Kind::remove:
+    case ChangeKind::remove:
       return "remove " + c.path;
   }
   return "unknown";

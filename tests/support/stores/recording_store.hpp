@@ -47,10 +47,10 @@ class RecordingStore final : public ForwardingStore {
   //   a sync of any file, as on file systems with a journal. A file does not exist if its creation is lost.
   void replay_losing_unsynced(size_t prefix, uint64_t seed, MemoryStore& into) const;
 
-  class Tape;  // private to the implementation
+  class ChangeTape;  // private to the implementation
 
  private:
-  const std::shared_ptr<Tape> tape_;
+  const std::shared_ptr<ChangeTape> tape_;
 };
 
 }  // namespace sheaf

@@ -21,7 +21,7 @@ void copy_data(File& from, File& to) {
 
 }  // namespace
 
-size_t RecordingStore::Tape::number_of(const std::string& path, Store& inner) {
+size_t RecordingStore::ChangeTape::number_of(const std::string& path, Store& inner) {
   const auto known = names_.find(path);
   if (known != names_.end()) return known->second;
   auto contents = std::make_shared<MemoryStore>();
@@ -30,26 +30,29 @@ size_t RecordingStore::Tape::number_of(const std::string& path, Store& inner) {
   return names_[path] = files_++;
 }
 
-size_t RecordingStore::Tape::created(const std::string& path) {
+size_t RecordingStore::ChangeTape::created(const std::string& path) {
   names_[path] = files_;
-  changes.push_back({.kind = Kind::create, .file = files_, .path = path, .to = {}, .offset = 0, .data = {}});
+  changes.push_back(
+      {.kind = ChangeKind::create, .file = files_, .path = path, .to = {}, .offset = 0, .data = {}});
   return files_++;
 }
 
-void RecordingStore::Tape::renamed(const std::string& from, const std::string& to) {
+void RecordingStore::ChangeTape::renamed(const std::string& from, const std::string& to) {
   const size_t file = names_.at(from);
   names_.erase(from);
   names_[to] = file;
-  changes.push_back({.kind = Kind::rename, .file = file, .path = from, .to = to, .offset = 0, .data = {}});
+  changes.push_back(
+      {.kind = ChangeKind::rename, .file = file, .path = from, .to = to, .offset = 0, .data = {}});
 }
 
-void RecordingStore::Tape::removed(const std::string& path) {
+void RecordingStore::ChangeTape::removed(const std::string& path) {
   const size_t file = names_.at(path);
   names_.erase(path);
-  changes.push_back({.kind = Kind::remove, .file = file, .path = path, .to = {}, .offset = 0, .data = {}});
+  changes.push_back(
+      {.kind = ChangeKind::remove, .file = file, .path = path, .to = {}, .offset = 0, .data = {}});
 }
 
-std::vector<std::shared_ptr<File>> RecordingStore::Tape::initial_state(MemoryStore& into) const {
+std::vector<std::shared_ptr<File>> RecordingStore::ChangeTape::initial_state(MemoryStore& into) const {
   std::vector<std::shared_ptr<File>> files(files_);
   for (const auto& initial : initial_) {
     files[initial.file] = into.open(initial.path, Access::fresh);

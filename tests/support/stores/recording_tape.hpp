@@ -11,13 +11,13 @@
 namespace sheaf {
 
 // The caller of every function holds `mutex`.
-class RecordingStore::Tape {
+class RecordingStore::ChangeTape {
  public:
-  enum class Kind : uint8_t { create, write, resize, sync, rename, remove };
+  enum class ChangeKind : uint8_t { create, write, resize, sync, rename, remove };
 
   // One recorded change. It identifies the file by number, because names change.
-  struct Change {
-    Kind kind;
+  struct RecordedChange {
+    ChangeKind kind;
     size_t file = 0;
     std::string path;             // create, rename, remove
     std::string to;               // rename
@@ -27,7 +27,7 @@ class RecordingStore::Tape {
   };
 
   std::mutex mutex;
-  std::vector<Change> changes;
+  std::vector<RecordedChange> changes;
 
   // Returns the number of the file called `path`, which must exist. A file not used before becomes part of
   // the state after 0 changes, with its current contents in `inner`.
