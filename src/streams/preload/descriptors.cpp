@@ -14,7 +14,7 @@
 #include "streams/preload/own_descriptors.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 constinit std::atomic<OpenFile*> descriptor_table[max_descriptors] = {};
 constinit OpenFile own_mark{};
@@ -216,4 +216,4 @@ bool is_own_descriptor(int fd) noexcept {
          descriptor_table[fd].load(std::memory_order_relaxed) == &own_mark;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -11,7 +11,7 @@
 #include "streams/preload/inside.hpp"
 #include "streams/preload/state.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 struct OpenFile {
   std::atomic<int> uses{0};  // descriptors and active calls; 0: this object is free for reuse
@@ -96,4 +96,4 @@ int highest_descriptor() noexcept;
 // Calls visit(fd, file, context) for each captured descriptor.
 void each_captured(void (*visit)(int fd, OpenFile& file, void* context), void* context) noexcept;
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -3,7 +3,7 @@
 
 #include "streams/preload/descriptors.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // dup(2) of a captured descriptor, with or without O_CLOEXEC in `flags`. Must be called within an Inside
 // (streams/preload/inside.hpp).
@@ -20,4 +20,4 @@ inline int new_descriptor(int fd) {
   return fd;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 inline int errno_of_error(const Error& error) noexcept {
   if (error.errno_value() != 0) return error.errno_value();
@@ -48,4 +48,4 @@ inline int failed(int error) noexcept {
   return -1;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

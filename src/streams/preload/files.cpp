@@ -20,7 +20,7 @@
 #include "streams/preload/stdio/telling.hpp"
 #include "streams/preload/times.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -343,4 +343,4 @@ mode_t current_umask() noexcept {
 
 void note_umask(mode_t given) noexcept { mask.store(int(given & 0777)); }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -11,7 +11,7 @@
 #include "streams/preload/descriptors.hpp"
 #include "streams/preload/names/places.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // Result that asks the caller to pass the call to the C library. The reason is that the name is a plain file
 // or no file, or that the set cannot store the file.
@@ -68,4 +68,4 @@ void forget_limit(int error) noexcept;
 // Warns, once for each rule, that files of the rule are created as plain files, and why.
 void warn_plain(const Place& place, int error) noexcept;
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

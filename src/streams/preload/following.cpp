@@ -11,7 +11,7 @@
 #include "streams/preload/names/sets.hpp"
 #include "streams/preload/plain_stream.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -108,4 +108,4 @@ std::shared_ptr<ContainerStream> following(std::shared_ptr<ContainerStream> stre
   return stream ? std::make_shared<FollowingStream>(std::move(stream)) : nullptr;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

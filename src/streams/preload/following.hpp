@@ -7,7 +7,7 @@
 
 #include "streams/container/container_set.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // Returns a stream that forwards all calls to `stream` until a process renames `stream` out of its set. From
 // then on, calls go to the plain file, or to the stream of another set, that the rename has created. Calls
@@ -15,4 +15,4 @@ namespace sheaf::posix {
 // called within an Inside (streams/preload/inside.hpp).
 std::shared_ptr<ContainerStream> following(std::shared_ptr<ContainerStream> stream);
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // State that a ForkMutex guards. All ForkMutexes of the same value share one mutex.
 enum class Guards { slots, sets, following, directories, streams, spawns, mappings };
@@ -36,4 +36,4 @@ class ForkMutex {
   pthread_mutex_t* const mutex_;
 };
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -14,7 +14,7 @@
 #include <cerrno>
 #include <cstdint>
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 inline thread_local constinit int depth_inside __attribute__((tls_model("initial-exec"))) = 0;
 
@@ -87,4 +87,4 @@ inline void forget_signal(int number) noexcept {
   sigtimedwait(&one, nullptr, &at_once);
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

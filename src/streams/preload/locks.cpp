@@ -22,7 +22,7 @@
 #include "streams/preload/own_descriptors.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -386,4 +386,4 @@ void drop_process_locks(const OpenFile& file) noexcept {
   if (!question.open) drop(*lock);
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -16,7 +16,7 @@
 
 #include "streams/preload/descriptors.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // lock_range() implements fcntl(2) with F_SETLK, F_SETLKW, F_GETLK and the F_OFD commands. lock_whole()
 // implements flock(2). Both return 0, or -1 with errno, and leave `inside` while they wait for a lock. All
@@ -36,4 +36,4 @@ void adopt_process_locks(std::span<const int> inherited) noexcept;
 // Discards the copies of the process locks in a child of fork(2). The child inherits no process locks.
 void forget_process_locks() noexcept;
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -8,7 +8,7 @@
 
 #include "streams/preload/descriptors.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 inline std::atomic<int> mapping_count{0};
 
@@ -21,4 +21,4 @@ inline void show_in_mappings(const ContainerSet* set, uint64_t stream, int64_t b
   if (mapping_count.load(std::memory_order_relaxed) != 0) follow_in_mappings(set, stream, begin, end);
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -4,7 +4,7 @@
 
 #include <sys/types.h>
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 struct Place;
 
@@ -14,4 +14,4 @@ int open_name(int at, const char* path, int flags, mode_t mode);
 // Like open_name, for a name with a known place.
 int open_place(const Place& place, int at, const char* path, int flags, mode_t mode);
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

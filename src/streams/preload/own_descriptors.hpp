@@ -3,7 +3,7 @@
 // points that close ranges of descriptors skip them.
 #pragma once
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // Moves a newly opened descriptor to a high number greater than `above`, and sets close-on-exec. Returns the
 // new number, or `fd` unchanged if no such number is free. Returns -1 for -1 and preserves errno. The number
@@ -15,4 +15,4 @@ void close_own_descriptor(int fd) noexcept;
 
 bool is_own_descriptor(int fd) noexcept;
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

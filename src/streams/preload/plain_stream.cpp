@@ -12,7 +12,7 @@
 #include "streams/preload/real.hpp"
 #include "streams/preload/times.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -128,4 +128,4 @@ std::shared_ptr<ContainerStream> open_plain_stream(const StreamTarget& target) {
   return std::make_shared<PlainFileStream>(fd, target);
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

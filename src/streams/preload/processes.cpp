@@ -13,7 +13,7 @@
 #include "streams/preload/names/sets.hpp"
 #include "streams/preload/own_descriptors.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -105,4 +105,4 @@ void end_of_process() noexcept {
   if (!shares) state::leave();
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 void* find_next(const char* name) noexcept { return dlsym(RTLD_NEXT, name); }
 
@@ -18,4 +18,4 @@ void* next_function(const char* name) noexcept {
   abort();
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -12,7 +12,7 @@
 
 #include <atomic>
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // Returns the function `name` that follows ours in lookup order. Aborts with a message if none exists,
 // because the process cannot work without it.
@@ -77,4 +77,4 @@ inline constinit Real<int(const char*, const char*)> rename{"rename"};
   extern "C" __attribute__((visibility("default"), \
                             alias(#name))) decltype(sheaf_posix_##name) sheaf_posix_##other asm(#other)
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

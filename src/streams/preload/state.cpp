@@ -18,7 +18,7 @@
 #include "streams/preload/own_descriptors.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix::state {
+namespace sheaf::preload::state {
 
 namespace {
 
@@ -292,4 +292,4 @@ void leave() noexcept {
 
 void hand_on_lock() noexcept { own.handed_on.store(true); }
 
-}  // namespace sheaf::posix::state
+}  // namespace sheaf::preload::state

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 struct Slot {
   std::atomic<uint32_t> life;     // odd: in use. Incremented on allocation and on release
@@ -79,4 +79,4 @@ void hand_on_lock() noexcept;
 
 }  // namespace state
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 inline constexpr int64_t in_a_second = 1000000000;
 
@@ -24,4 +24,4 @@ inline timespec time_of(int64_t nanoseconds) noexcept {
   return {nanoseconds / in_a_second - (rest < 0), rest < 0 ? rest + in_a_second : rest};
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -14,7 +14,7 @@
 #include "streams/preload/errors.hpp"
 #include "streams/preload/mappings.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -309,4 +309,4 @@ int sync_captured(int fd) noexcept {
   return 0;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -5,7 +5,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // Value of `offset` for a transfer at the current offset of the open file. The transfer advances that offset.
 inline constexpr off64_t at_position = -1;
@@ -21,4 +21,4 @@ int truncate_captured(int fd, off64_t size) noexcept;
 int allocate_captured(int fd, int mode, off64_t offset, off64_t length) noexcept;
 int sync_captured(int fd) noexcept;
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

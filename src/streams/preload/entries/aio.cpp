@@ -10,7 +10,7 @@
 #include "streams/preload/errors.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -92,4 +92,4 @@ SHEAF_ENTRY_AND(int, lio_listio, lio_listio64, int mode, aiocb* const* list, int
   return bad ? failed(bad) : 0;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

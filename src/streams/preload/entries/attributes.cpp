@@ -15,7 +15,7 @@
 #include "streams/preload/real.hpp"
 #include "streams/preload/times.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -261,4 +261,4 @@ SHEAF_ENTRY(int, fremovexattr, int fd, const char* name) {
   return is_captured(fd) ? ask_open(fd, -1, ENODATA) : next::fremovexattr(fd, name);
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -8,7 +8,7 @@
 #include "streams/preload/files.hpp"
 #include "streams/preload/names/links.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // Returns whether the captured file at `place` exists.
 inline bool is_there(const Place& place) {
@@ -61,4 +61,4 @@ int on_name(int at, const char* path, bool follow, const OnOpen& on_open, const 
   const int answer = ours;        \
   return answer != hand_on ? answer : theirs
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -14,7 +14,7 @@
 #include "streams/preload/own_descriptors.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -150,4 +150,4 @@ CapturedProgram::~CapturedProgram() {
   errno = error;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

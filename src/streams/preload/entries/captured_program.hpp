@@ -5,7 +5,7 @@
 
 #include "base/non_copyable.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // The first line of a script, #! INTERPRETER [ARGUMENT], as in execve(2).
 class Script : private NonCopyable {
@@ -56,4 +56,4 @@ class CapturedProgram : private NonCopyable {
 // in `script`.
 bool has_captured_interpreter(const char* path, Script& script);
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

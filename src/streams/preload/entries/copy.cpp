@@ -17,7 +17,7 @@
 #include "streams/preload/errors.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -221,4 +221,4 @@ SHEAF_ENTRY(int, ioctl, int fd, unsigned long request, void* argument) {
   return next::ioctl(fd, request, argument);
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

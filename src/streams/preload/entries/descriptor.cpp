@@ -13,7 +13,7 @@
 #include "streams/preload/real.hpp"
 #include "streams/preload/stdio/standard_streams.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -199,4 +199,4 @@ SHEAF_ENTRY(int, close_range, unsigned first, unsigned last, int flags) {
 }
 SHEAF_ENTRY(void, closefrom, int first) { sheaf_posix_close_range(first < 0 ? 0 : unsigned(first), ~0U, 0); }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

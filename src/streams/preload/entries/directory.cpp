@@ -24,7 +24,7 @@
 #include "streams/preload/names/listing.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -261,4 +261,4 @@ SHEAF_ENTRY_AND(int, glob, glob64, const char* pattern, int flags, int (*failure
   return expand_pattern(pattern, flags, failure, found);
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

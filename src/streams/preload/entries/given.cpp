@@ -9,7 +9,7 @@
 #include "streams/preload/names/places.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -69,4 +69,4 @@ SHEAF_ENTRY(int, forkpty, int* control, char* name, const termios* terminal, con
   return result;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

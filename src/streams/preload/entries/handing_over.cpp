@@ -8,7 +8,7 @@
 
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -62,4 +62,4 @@ int take_over(int socket, int flags) {
   return errno = why, lowest;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -14,7 +14,7 @@
 #include "streams/preload/descriptors.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // Sends the result of an open(2): `fd` and `error`, or only `error` if `fd` is negative.
 void hand_over(int socket, int fd, int error);
@@ -74,4 +74,4 @@ int by_another_process(const Open& open, int flags) {
   return errno = error, fd;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -21,7 +21,7 @@
 #include "streams/preload/own_descriptors.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -262,4 +262,4 @@ SHEAF_ENTRY(int, munmap, void* memory, size_t size) {
   return next::munmap(memory, size);
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

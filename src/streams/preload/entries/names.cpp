@@ -18,7 +18,7 @@
 #include "streams/preload/names/sets.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -287,4 +287,4 @@ SHEAF_ENTRY(int, chdir, const char* path) {
 SHEAF_ENTRY(int, fchdir, int fd) { return is_captured(fd) ? failed(ENOTDIR) : changed(next::fchdir(fd)); }
 SHEAF_ENTRY(int, chroot, const char* path) { return changed(next::chroot(path)); }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

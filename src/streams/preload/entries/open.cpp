@@ -16,7 +16,7 @@
 #include "streams/preload/real.hpp"
 #include "streams/preload/stdio/standard_streams.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -134,4 +134,4 @@ SHEAF_ENTRY_AND(int, mkostemps, mkostemps64, char* name, int suffix, int flags) 
   return make_temporary(name, suffix, flags);
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

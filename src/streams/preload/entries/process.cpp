@@ -26,7 +26,7 @@
 #include "streams/preload/stdio/streams.hpp"
 #include "streams/preload/stdio/telling.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -325,4 +325,4 @@ __attribute__((destructor)) void end() {
 
 SHEAF_ENTRY_AND(void, _exit, _Exit, int code) { leave(code); }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

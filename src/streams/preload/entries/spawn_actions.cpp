@@ -17,7 +17,7 @@
 #include "streams/preload/own_descriptors.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // A file action handled by this library, in the order in which actions were added.
 struct SpawnAction {
@@ -237,4 +237,4 @@ SHEAF_ENTRY(int, posix_spawn_file_actions_addclosefrom_np, posix_spawn_file_acti
   return error == 0 && watches() ? note_closed(list, INT_MAX - 1) : error;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -10,7 +10,7 @@
 
 #include <vector>
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 struct SpawnAction;
 
@@ -34,4 +34,4 @@ class SpawnOpens {
 // false if that path is too long.
 bool as_spawned(const posix_spawn_file_actions_t* list, const char* path, char (&whole)[PATH_MAX]);
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

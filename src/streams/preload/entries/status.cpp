@@ -14,7 +14,7 @@
 #include "streams/preload/names/links.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -243,4 +243,4 @@ SHEAF_ENTRY(long, fpathconf, int fd, int name) {
   return is_captured(fd) ? next::pathconf("/", name) : next::fpathconf(fd, name);
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -18,7 +18,7 @@
 #include "streams/preload/real.hpp"
 #include "streams/preload/stdio/streams.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -220,4 +220,4 @@ SHEAF_ENTRY(int, __dprintf_chk, int fd, int flag, const char* format, ...) {
   return result;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

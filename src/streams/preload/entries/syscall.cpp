@@ -20,7 +20,7 @@
 
 extern "C" int close_range(unsigned, unsigned, int) noexcept;
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -181,4 +181,4 @@ SHEAF_ENTRY(long, syscall, long number, long a, long b, long c, long d, long e, 
   return next_syscall(number, a, b, c, d, e, f);
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

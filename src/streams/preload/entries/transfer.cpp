@@ -7,7 +7,7 @@
 #include "streams/preload/real.hpp"
 #include "streams/preload/transfer.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -133,4 +133,4 @@ SHEAF_ENTRY(ssize_t, readahead, int fd, off64_t at, size_t size) {
   return is_usable(fd) ? 0 : failed(EBADF);
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -9,7 +9,7 @@
 #include "streams/preload/stdio/streams.hpp"
 #include "streams/preload/stdio/wide_streams.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -185,4 +185,4 @@ SHEAF_SCANS(vfwscanf, vwscanf, fwscanf, wscanf, next::vfwscanf)
 SHEAF_SCANS(__isoc99_vfwscanf, __isoc99_vwscanf, __isoc99_fwscanf, __isoc99_wscanf, next::isoc99_vfwscanf)
 SHEAF_SCANS(__isoc23_vfwscanf, __isoc23_vwscanf, __isoc23_fwscanf, __isoc23_wscanf, next::isoc23_vfwscanf)
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

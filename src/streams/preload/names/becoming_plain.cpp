@@ -16,7 +16,7 @@
 #include "streams/preload/real.hpp"
 #include "streams/preload/stdio/telling.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -110,4 +110,4 @@ int make_descriptors_plain(int fd) noexcept {
   return error;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

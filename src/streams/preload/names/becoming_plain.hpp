@@ -6,7 +6,7 @@
 
 #include "streams/preload/names/places.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 enum class PlainFor : uint8_t { names, mappings };
 
@@ -20,4 +20,4 @@ int become_plain(const Place& place, PlainFor what) noexcept;
 // for reading only.
 int make_descriptors_plain(int fd) noexcept;
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -14,7 +14,7 @@
 #include "streams/preload/names/moves.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -79,4 +79,4 @@ int move_directory(int from_at, const char* from, int to_at, const char* to, uns
   return error == 0 ? result : failed(error);
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -1,7 +1,7 @@
 // streams/preload/names/directory_moves: renames a directory together with its captured files.
 #pragma once
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // Implements rename(2) of a directory with captured files in or below it (holds_captured). Renames the
 // directory first, then its captured files one by one. Must not be called within an Inside
@@ -16,4 +16,4 @@ namespace sheaf::posix {
 // of the files, or a view, because their rules contain the old name of the directory.
 int move_directory(int from_at, const char* from, int to_at, const char* to, unsigned flags) noexcept;
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

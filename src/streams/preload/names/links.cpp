@@ -15,7 +15,7 @@
 #include "streams/preload/names/sets.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -208,4 +208,4 @@ int open_of_other_process(const char* path, int flags) noexcept {
   return slot ? open_slot_again(slot, flags) : hand_on;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

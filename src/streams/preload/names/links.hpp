@@ -6,7 +6,7 @@
 
 #include "streams/preload/names/places.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // Returns whether `path` is a symbolic link to a captured file, and stores the place of that file. With
 // `missing`, also accepts a link to a captured name that does not exist. Called for names for which the
@@ -42,4 +42,4 @@ int open_again(int fd, int flags) noexcept;
 bool names_other_process(const char* path) noexcept;
 int open_of_other_process(const char* path, int flags) noexcept;
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -14,7 +14,7 @@
 #include "streams/preload/names/places.hpp"
 #include "streams/preload/names/sets.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -180,4 +180,4 @@ void list_directory(std::string_view directory, const EntryVisitor& visit) noexc
   });
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

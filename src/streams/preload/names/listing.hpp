@@ -6,7 +6,7 @@
 
 #include "streams/preload/names/places.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // Returns whether captured files are in or below the directory `path`. If so, the directory cannot be
 // removed, and a rename includes the captured files (names/directory_moves). Takes a few nanoseconds if no
@@ -27,4 +27,4 @@ using EntryVisitor = std::function<void(std::string_view last, uint64_t number)>
 // be called within an Inside.
 void list_directory(std::string_view directory, const EntryVisitor& visit) noexcept;
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

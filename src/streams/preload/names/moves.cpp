@@ -18,7 +18,7 @@
 #include "streams/preload/real.hpp"
 #include "streams/preload/times.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -272,4 +272,4 @@ int take_in(int from_at, const char* from, const Place& to, unsigned flags) noex
   return result;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

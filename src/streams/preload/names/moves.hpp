@@ -10,7 +10,7 @@
 
 #include "streams/preload/names/places.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // Returns a temporary name for a file that is renamed to `name` when it is complete. The result is unique
 // among threads, processes and hosts.
@@ -30,4 +30,4 @@ int move_to_plain(const Place& place) noexcept;
 // removed therefore replaces nothing.
 int take_in(int from_at, const char* from, const Place& to, unsigned flags) noexcept;
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -19,7 +19,7 @@
 #include "streams/preload/own_descriptors.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -251,4 +251,4 @@ void forget_directories() noexcept {
   if (generation.fetch_add(1) == UINT32_MAX) generation.fetch_add(1);
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

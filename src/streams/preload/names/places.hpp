@@ -15,7 +15,7 @@
 #include "streams/container/container_set.hpp"
 #include "streams/preload/names/rules.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 struct Place {
   size_t size = 0;     // length of `path`
@@ -52,4 +52,4 @@ std::string canonical_name(int at, std::string_view name);
 // directory was renamed or removed.
 void forget_directories() noexcept;
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

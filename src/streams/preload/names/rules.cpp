@@ -15,7 +15,7 @@
 #include "streams/preload/inside.hpp"
 #include "streams/preload/real.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -222,4 +222,4 @@ bool match(std::string_view path, Match& found) noexcept {
   return false;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -9,7 +9,7 @@
 
 #include "streams/capture/pattern.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 struct Rule {
   std::string_view pattern;  // absolute pattern, or directory of a view without a trailing `/`
@@ -53,4 +53,4 @@ std::string_view last_component(std::string_view path) noexcept;
 // starts with this check, and most names are not captured. It therefore takes only a few nanoseconds.
 bool may_capture(const char* path) noexcept;
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

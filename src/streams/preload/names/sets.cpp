@@ -14,7 +14,7 @@
 #include "streams/preload/names/view_set.hpp"
 #include "streams/preload/stdio/telling.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -73,4 +73,4 @@ std::shared_ptr<ContainerSet> set_at(std::string_view path, bool view) noexcept 
   return found;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -7,11 +7,11 @@
 
 #include "streams/container/container_set.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // Returns the set at the absolute path `path`. With `view`, returns the content shown in the directory
 // `path`; changes of that content fail with EROFS. If the set cannot be opened, prints one message on stderr
 // and returns null. The names of such a set remain plain files.
 std::shared_ptr<ContainerSet> set_at(std::string_view path, bool view) noexcept;
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -9,7 +9,7 @@
 #include "streams/mount/sources.hpp"
 #include "streams/preload/times.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -172,4 +172,4 @@ std::shared_ptr<ContainerSet> open_view(Store& store, const std::string& directo
       std::make_shared<ViewContents>(ViewContents{mount::tree_of(all), std::move(looks)}), directory);
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -9,11 +9,11 @@
 #include "storage/file.hpp"
 #include "streams/container/container_set.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // Opens the multifiles and sets at `paths` as one set with the path `directory`. Throws if any of `paths`
 // cannot be opened.
 std::shared_ptr<ContainerSet> open_view(Store& store, const std::string& directory,
                                         const std::vector<std::string>& paths);
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

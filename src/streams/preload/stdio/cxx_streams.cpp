@@ -6,7 +6,7 @@
 #include <istream>
 #include <streambuf>
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -51,4 +51,4 @@ void show_cxx_streams(int fd, FILE* old, FILE* made) noexcept {
   }
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

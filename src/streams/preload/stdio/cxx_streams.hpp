@@ -5,11 +5,11 @@
 
 #include <stdio.h>
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // Redirects the C++ streams for descriptor `fd` (0 to 2) from the C stream `old` to `made`. Has no effect if
 // the program does not use a shared libstdc++. Has no effect after sync_with_stdio(false) either, because the
 // C++ streams then use no C stream.
 void show_cxx_streams(int fd, FILE* old, FILE* made) noexcept;
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -3,7 +3,7 @@
 // library replaces the one of the C library.
 #pragma once
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // show_standard_stream() replaces the standard stream of `fd` after `fd` has become a captured file. It has
 // no effect for descriptors other than 0, 1 and 2. The new stream takes over the output that the C library
@@ -15,4 +15,4 @@ inline int shown_standard_stream(int fd) {
   return fd;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -18,7 +18,7 @@
 #include "streams/preload/stdio/cxx_streams.hpp"
 #include "streams/preload/stdio/standard_streams.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -215,4 +215,4 @@ void show_standard_stream(int fd) {
   variable = made;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 // Bits of FILE::_flags, part of the binary interface of the C library.
 inline constexpr int stream_at_end = 0x10, stream_in_error = 0x20, stream_of_file = 0x2000;
@@ -39,4 +39,4 @@ void forget_buffering(FILE* file);
 // Restarts a stream of this library after its descriptor was reopened on another file with `mode`.
 FILE* renew_stream(FILE* stream, const StreamMode& mode);
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

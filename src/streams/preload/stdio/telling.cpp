@@ -10,7 +10,7 @@
 #include "streams/preload/real.hpp"
 #include "streams/preload/transfer.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 void tell(const char* format, ...) noexcept {
   char text[2 * PATH_MAX + 300];
@@ -23,4 +23,4 @@ void tell(const char* format, ...) noexcept {
   while (real::write(STDERR_FILENO, text, all.iov_len) < 0 && errno == EINTR) continue;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

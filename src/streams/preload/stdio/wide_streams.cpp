@@ -14,7 +14,7 @@
 #include "streams/preload/real.hpp"
 #include "streams/preload/stdio/streams.hpp"
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 namespace {
 
@@ -180,4 +180,4 @@ int scan_wide(FILE* stream, const OnStream& scan) {
   return done.result;
 }
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload

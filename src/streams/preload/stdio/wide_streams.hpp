@@ -8,7 +8,7 @@
 
 #include <functional>
 
-namespace sheaf::posix {
+namespace sheaf::preload {
 
 enum class Width { c_library, bytes, wide };
 
@@ -32,4 +32,4 @@ using OnStream = std::function<int(FILE*)>;
 int print_wide(FILE* stream, const OnStream& print);
 int scan_wide(FILE* stream, const OnStream& scan);
 
-}  // namespace sheaf::posix
+}  // namespace sheaf::preload
