@@ -36,12 +36,12 @@ double create_files(const std::vector<std::string>& names) {
 void open_and_close(sheaf::Comm& comm, sheaf::Store& store, const std::string& path, int files,
                     int64_t chunk) {
   std::unique_ptr<sheaf::Comm> own = comm.duplicate();
-  const sheaf::OpenMode mode = sheaf::agree_on_call(*own, path, "bw", {}, std::nullopt);
-  sheaf::ParallelWriteRequest request;
+  const sheaf::multifile::OpenMode mode = sheaf::multifile::agree_on_call(*own, path, "bw", {}, std::nullopt);
+  sheaf::multifile::ParallelWriteRequest request;
   request.path = path;
   request.chunk_size = chunk;
   request.nfiles = files;
-  sheaf::Writer writer(store, std::move(own), std::move(request), mode);
+  sheaf::multifile::Writer writer(store, std::move(own), std::move(request), mode);
   writer.close();
 }
 

@@ -136,7 +136,7 @@ SfioWriteOutcome write_all(int nodes, std::span<std::byte> data, int64_t unit, c
       return;
     }
     std::shared_ptr<Link> link = message_link(network.endpoint(all.rank()), roster.listeners, 1e9);
-    StripeName name;
+    sfio::StripeName name;
     for (int i = 0; i < nodes; ++i) name.subfiles.push_back({"n" + std::to_string(i), "/f"});
     name.unit = unit;
     std::unique_ptr<StripedFile> file;

@@ -16,6 +16,8 @@
 
 namespace sheaf::simulation {
 
+using namespace mpiio;
+
 namespace {
 
 using layout::TypeMap;

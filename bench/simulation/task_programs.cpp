@@ -12,6 +12,8 @@
 
 namespace sheaf::simulation {
 
+using namespace multifile;
+
 namespace {
 
 constexpr int64_t largest_call = 32 << 20;

@@ -17,6 +17,11 @@
 
 namespace sheaf::cli {
 
+using multifile::Multifile;
+using multifile::OutputSet;
+using multifile::ReadStream;
+using multifile::TaskRow;
+
 namespace {
 
 // The destination of the bytes.
@@ -54,7 +59,7 @@ class CatOutput {
   void finish() {
     if (name_.empty()) return;
     open();
-    close_output(*file_, written_);
+    multifile::close_output(*file_, written_);
     outputs_.commit();
   }
 
@@ -76,7 +81,7 @@ class CatOutput {
   int64_t written_ = 0;
   LineBytes buffer_;
   TerminalProgress progress_{"cat"};
-  std::optional<RangeCopier> copier_;
+  std::optional<multifile::RangeCopier> copier_;
 };
 
 void check_block(const std::string& path, int64_t block, int64_t count) {
@@ -89,9 +94,9 @@ void check_block(const std::string& path, int64_t block, int64_t count) {
 int64_t max_blocks(const Multifile& m) {
   if (!m.compressed()) return m.maxblocks();
   int64_t most = 0;
-  for_each_row(m, [&](int64_t t, const TaskRow& row) {
+  multifile::for_each_row(m, [&](int64_t t, const TaskRow& row) {
     ReadStream stream;
-    load_stream(stream, m, t, row);
+    multifile::load_stream(stream, m, t, row);
     most = std::max<int64_t>(most, stream.sizes().count);
   });
   return most;
@@ -115,15 +120,15 @@ void check(ReadStream& stream, const CatOptions& options) {
 void append_task(CatOutput& sink, ReadStream& stream, const CatOptions& options, int64_t task) {
   File& source = stream.file();
   const layout::ChunkGeometry geometry = stream.geometry();
-  const BlockSizes sizes = stream.sizes();
+  const multifile::BlockSizes sizes = stream.sizes();
   check(stream, options);
   if (options.verbose)
     std::fprintf(stderr, "task %lld: %lld bytes in %lld blocks of '%s'\n", static_cast<long long>(task),
                  static_cast<long long>(sizes.total()), static_cast<long long>(sizes.count),
                  printable(source.path()).c_str());
   if (!options.block) {
-    for_each_extent(geometry, sizes,
-                    [&](int64_t offset, int64_t bytes) { sink.append(source, offset, bytes); });
+    multifile::for_each_extent(geometry, sizes,
+                               [&](int64_t offset, int64_t bytes) { sink.append(source, offset, bytes); });
   } else if (*options.block < sizes.count) {
     sink.append(source, geometry.offset(*options.block), sizes[*options.block]);
   }
@@ -135,9 +140,9 @@ int cat(const CatOptions& options) {
   if (!options.name.empty()) return cat_named(options);
   CatOutput sink(options);
   if (options.task) {
-    OpenMode mode;
+    multifile::OpenMode mode;
     mode.checksums = !options.ignore_checksums;
-    Reader reader(any_store(), options.path, *options.task, mode);
+    multifile::Reader reader(sfio::any_store(), options.path, *options.task, mode);
     tell_what_is_unsure(options.path, reader.facts().unclosed, reader.facts().guessed);
     ReadStream& stream = reader.stream();
     if (options.block) check_block(options.path, *options.block, stream.sizes().count);
@@ -145,9 +150,9 @@ int cat(const CatOptions& options) {
   } else {
     const Multifile m = load(options.path, options.ignore_checksums);
     if (options.block) check_block(options.path, *options.block, max_blocks(m));
-    for_each_row(m, [&](int64_t t, const TaskRow& row) {
+    multifile::for_each_row(m, [&](int64_t t, const TaskRow& row) {
       ReadStream stream;
-      load_stream(stream, m, t, row);
+      multifile::load_stream(stream, m, t, row);
       append_task(sink, stream, options, t);
     });
   }

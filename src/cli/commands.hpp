@@ -16,7 +16,7 @@ namespace sheaf::cli {
 
 // Loads all metadata of a multifile. If the multifile was never closed, uses its journal and prints a warning
 // on stderr. With `ignore_checksums`, skips verification, so that the rest of a damaged file can be saved.
-Multifile load(const std::string& path, bool ignore_checksums = false);
+multifile::Multifile load(const std::string& path, bool ignore_checksums = false);
 // Warns on stderr if the multifile is `unclosed`, with any damage of its journal, and if a repair has
 // `guessed` values.
 void tell_what_is_unsure(const std::string& path, bool unclosed, bool guessed);
@@ -34,8 +34,8 @@ struct DumpOptions {
   bool json = false;
 };
 int dump(const DumpOptions& options);
-void dump_text(const Multifile& multifile, const DumpOptions& options);
-void dump_json(const Multifile& multifile, bool with_records);
+void dump_text(const multifile::Multifile& multifile, const DumpOptions& options);
+void dump_json(const multifile::Multifile& multifile, bool with_records);
 
 struct CatOptions {
   std::string path{};
@@ -52,7 +52,7 @@ int cat(const CatOptions& options);
 struct SplitOptions {
   std::string path{};
   bool ignore_checksums = false;
-  SplitRequest request{};
+  multifile::SplitRequest request{};
   bool names = false;  // name the outputs after the streams
 };
 int split(const SplitOptions& options);
@@ -60,7 +60,7 @@ int split(const SplitOptions& options);
 struct DefragOptions {
   std::string path{};
   bool ignore_checksums = false;
-  DefragRequest request{};
+  multifile::DefragRequest request{};
 };
 int defrag(const DefragOptions& options);
 
@@ -70,7 +70,7 @@ struct InfoOptions {
   bool json = false;
 };
 int info(const InfoOptions& options);
-void print_info(const Multifile& multifile, bool json);
+void print_info(const multifile::Multifile& multifile, bool json);
 
 struct VerifyOptions {
   std::vector<std::string> paths;
@@ -81,7 +81,7 @@ int verify(const VerifyOptions& options);
 
 struct RepairOptions {
   std::string path;
-  RepairRequest request;
+  multifile::RepairRequest request;
   bool force = false;
   bool json = false;
 };

@@ -6,7 +6,7 @@
 
 namespace sheaf::cli {
 
-void add_compression(Json& json, const Multifile& m) {
+void add_compression(Json& json, const multifile::Multifile& m) {
   const auto& e = m.files.front().extension;
   if (!e || !m.compressed()) return;
   json["compression"] = {{"codec", std::string(codec::name_of(e->codec))},
@@ -26,7 +26,7 @@ codec::Compression compression_of(const CompressionOptions& options) {
   add("shuffle", options.shuffle);
   add("frame", options.frame);
   try {
-    const codec::Compression how = parse_open_mode(words).compression;
+    const codec::Compression how = multifile::parse_open_mode(words).compression;
     if (how.on()) return how;
   } catch (const Error& error) {
     throw UsageError("", error.what());

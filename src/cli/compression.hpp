@@ -11,7 +11,7 @@ namespace sheaf::cli {
 
 // Adds the member "compression" with the settings of a compressed multifile. Adds nothing if the multifile is
 // not compressed.
-void add_compression(Json& json, const Multifile& multifile);
+void add_compression(Json& json, const multifile::Multifile& multifile);
 
 // Values of the words `compress`, `shuffle` and `frame` of the open mode. A member is empty if the word was
 // not given.

@@ -10,20 +10,20 @@ namespace sheaf::cli {
 int split(const SplitOptions& options) {
   raise_descriptor_limit();
   if (options.names) return split_by_names(options);
-  const Multifile m = load(options.path, options.ignore_checksums);
+  const multifile::Multifile m = load(options.path, options.ignore_checksums);
   catch_signals();
   TerminalProgress progress("split");
-  sheaf::split(any_store(), m, options.request, progress);
+  multifile::split(sfio::any_store(), m, options.request, progress);
   return 0;
 }
 
 int defrag(const DefragOptions& options) {
   raise_descriptor_limit();
-  if (is_container_set(posix_store(), options.path)) return gather(options);
-  const Multifile m = load(options.path, options.ignore_checksums);
+  if (streams::is_container_set(posix_store(), options.path)) return gather(options);
+  const multifile::Multifile m = load(options.path, options.ignore_checksums);
   catch_signals();
   TerminalProgress progress("defrag");
-  sheaf::defrag(any_store(), m, options.request, progress);
+  multifile::defrag(sfio::any_store(), m, options.request, progress);
   return 0;
 }
 

@@ -18,6 +18,13 @@
 
 namespace sheaf::cli {
 
+using multifile::for_each_place;
+using multifile::for_each_row;
+using multifile::KeyvalRecord;
+using multifile::Multifile;
+using multifile::PhysicalFile;
+using multifile::TaskRow;
+
 namespace {
 
 const std::string dashes_60(60, '-');
@@ -30,7 +37,7 @@ double percent(int64_t part, int64_t whole) {
 
 void print_header(const Multifile& m) {
   const format::Header& h = m.files.front().header;
-  const int64_t flag1 = stored_flag1(h);
+  const int64_t flag1 = multifile::stored_flag1(h);
   const auto version = [](int32_t library, int32_t patch) {
     return fmt::format("{}.{}p{}", library / 1000, library % 1000, patch);
   };
@@ -74,7 +81,7 @@ void print_fsblocks(const char* label, int64_t bytes, int64_t count) {
               mb(bytes), count);
 }
 
-void print_usage(const Usage& u, int64_t fsblksize) {
+void print_usage(const multifile::Usage& u, int64_t fsblksize) {
   print_size("size of chunks:", u.chunk_bytes);
   print_size("datasize in file (aggr.):", u.data_bytes);
   print_chunks("size of full chunks:", u.full_bytes, u.full_chunks);
@@ -179,7 +186,7 @@ void print_keys(const Multifile& m) {
   for_each_row(m, [&](int64_t t, const TaskRow& row) {
     std::vector<Key> keys;  // in order of first appearance
     std::unordered_map<uint64_t, size_t> number;
-    for_each_record(m, t, row, [&](const KeyvalRecord& record) {
+    multifile::for_each_record(m, t, row, [&](const KeyvalRecord& record) {
       const auto [at, is_new] = number.try_emplace(record.key, keys.size());
       if (is_new) keys.push_back({record.key, 0, 0});
       Key& key = keys[at->second];
@@ -199,7 +206,7 @@ void print_records(const Multifile& m) {
   for_each_row(m, [&](int64_t t, const TaskRow& row) {
     std::printf("Task %02" PRId64 ":", t);
     int64_t i = 0;
-    for_each_record(m, t, row, [&](const KeyvalRecord& record) {
+    multifile::for_each_record(m, t, row, [&](const KeyvalRecord& record) {
       if (i > 0 && i % 5 == 0) std::printf("\n       :");
       std::printf(" [%02" PRId64 ":k=<%" PRId64 ">,size=%" PRId64 "]", i++, static_cast<int64_t>(record.key),
                   record.length);
@@ -279,9 +286,9 @@ void dump_text(const Multifile& m, const DumpOptions& options) {
   if (options.internals)
     std::printf("siondump: sizeof internal struct:    %" PRId64 " bytes %zu file descriptors\n", bytes_of(m),
                 m.files.size());
-  print_usage(usage_of(m), m.files.front().header.fsblksize);
+  print_usage(multifile::usage_of(m), m.files.front().header.fsblksize);
   if (options.blocks) print_blocks(m, options.bytes);
-  if ((options.keys || options.records) && !has_records(m)) {
+  if ((options.keys || options.records) && !multifile::has_records(m)) {
     std::fflush(stdout);
     std::fprintf(stderr, "'%s' is no key-value multifile: it has no keys to show\n",
                  printable(m.path).c_str());

@@ -14,6 +14,10 @@
 
 namespace sheaf::cli {
 
+using multifile::Multifile;
+using multifile::PhysicalFile;
+using multifile::TaskRow;
+
 namespace {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -40,7 +44,7 @@ Json whole(const Multifile& m) {
       {"nfiles", m.files.size()},
       {"fsblksize", h.fsblksize},
       {"keyvalmode", static_cast<int>(h.keyval())},
-      {"flag1", stored_flag1(h)},
+      {"flag1", multifile::stored_flag1(h)},
       {"flag2", h.flag2},
       {"prefix", h.prefix.data()},
   };
@@ -56,7 +60,7 @@ Json whole(const Multifile& m) {
 // because they may exceed memory.
 void print_physical(const Multifile& m, size_t number) {
   const PhysicalFile& f = m.files[number];
-  const auto mapping = stored_mapping_size(m, number);
+  const auto mapping = multifile::stored_mapping_size(m, number);
   const Json front = {
       {"file", base_name(f.path())},
       {"filenumber", f.header.filenumber},
@@ -71,7 +75,7 @@ void print_physical(const Multifile& m, size_t number) {
   std::printf("%s,\"mapping\":%s", text.c_str(), mapping ? "[" : "null");
   const char* comma = "";
   if (mapping)
-    for_each_stored_entry(m, number, [&](layout::Placement at) {
+    multifile::for_each_stored_entry(m, number, [&](layout::Placement at) {
       std::printf("%s[%d,%d]", std::exchange(comma, ","), at.file, at.local_rank);
     });
   std::printf("%s,\"raw_blocksizes\":[", mapping ? "]" : "");
@@ -105,13 +109,13 @@ void print_task(const Multifile& m, int64_t t, const TaskRow& row, bool with_rec
       {"length", row.sizes.total()},
   };
   if (m.file_of(row).header.compressed) {
-    ReadStream stream;
-    load_stream(stream, m, t, row);
+    multifile::ReadStream stream;
+    multifile::load_stream(stream, m, t, row);
     task["plain_length"] = stream.sizes().total();
   }
-  if (with_records && has_records(m)) {
+  if (with_records && multifile::has_records(m)) {
     Json& records = task["records"] = Json::array();
-    for_each_record(m, t, row, [&](const KeyvalRecord& r) {
+    multifile::for_each_record(m, t, row, [&](const multifile::KeyvalRecord& r) {
       records.push_back({{"key", r.key}, {"length", r.length}});
     });
   }
@@ -121,8 +125,8 @@ void print_task(const Multifile& m, int64_t t, const TaskRow& row, bool with_rec
 }  // namespace
 
 void dump_json(const Multifile& m, bool with_records) {
-  WorkProgress nobody;
-  if (with_records) check_keyval_records(m, nobody);  // fail before any output
+  multifile::WorkProgress nobody;
+  if (with_records) multifile::check_keyval_records(m, nobody);  // fail before any output
   std::string head = text_of(whole(m), 1);
   head.resize(head.rfind('\n'));  // without the closing brace
   std::printf("%s,\n \"physical\": [", head.c_str());
@@ -131,7 +135,7 @@ void dump_json(const Multifile& m, bool with_records) {
     print_physical(m, k);
   }
   std::printf("\n ],\n \"tasks\": [");
-  for_each_row(m, [&](int64_t t, const TaskRow& row) {
+  multifile::for_each_row(m, [&](int64_t t, const TaskRow& row) {
     std::printf("%s\n  ", t > 0 ? "," : "");
     print_task(m, t, row, with_records);
   });

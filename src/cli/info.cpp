@@ -24,6 +24,10 @@
 
 namespace sheaf::cli {
 
+using multifile::Default;
+using multifile::Multifile;
+using multifile::PhysicalFile;
+
 namespace {
 
 std::string sized(int64_t bytes) {
@@ -32,7 +36,7 @@ std::string sized(int64_t bytes) {
 
 Json about_sheaf() {
   Json table = Json::array();
-  for (const Default& d : defaults())
+  for (const Default& d : multifile::defaults())
     table.push_back({{"name", d.name}, {"value", d.value}, {"change", d.change}});
   const char* flags = std::getenv("SHEAF_FLAGS");
   const Build build = this_build();
@@ -45,7 +49,7 @@ Json about_sheaf() {
                                       format::oldest_version, format::newest_version)},
       {"byte_order", name_of(native_order)},
       {"defaults", table},
-      {"open_mode_words", std::string(known_words())},
+      {"open_mode_words", std::string(multifile::known_words())},
       {"environment", {{"SHEAF_FLAGS", flags ? Json(flags) : Json()}}},
   };
 }
@@ -57,9 +61,9 @@ void print_about() {
   print_rows(summary_width, rows_of_build());
   print_rows(summary_width, {{"file format", text("format_versions")}, {"byte order", text("byte_order")}});
   fmt::print("\ndefaults\n");
-  for (const Default& d : defaults())
+  for (const Default& d : multifile::defaults())
     fmt::print("  {:<32}{}{}\n", d.name, d.value, d.change.empty() ? "" : "  [" + d.change + "]");
-  fmt::print("\nwords of the open mode\n  {}\n", known_words());
+  fmt::print("\nwords of the open mode\n  {}\n", multifile::known_words());
   const Json& flags = about["environment"]["SHEAF_FLAGS"];
   fmt::print("\nenvironment\n  SHEAF_FLAGS  words added to every open mode{}\n",
              flags.is_null() ? "; not set" : fmt::format("; now \"{}\"", printable(flags.text())));
@@ -68,24 +72,24 @@ void print_about() {
 // Returns the uncompressed size of a compressed multifile in bytes. Reads the heads of all frames.
 int64_t plain_bytes(const Multifile& m) {
   int64_t sum = 0;
-  ReadStream stored;
+  multifile::ReadStream stored;
   stored.set_max_buffer(4 << 10);
-  for_each_row(m, [&](int64_t t, const TaskRow& row) {
+  multifile::for_each_row(m, [&](int64_t t, const multifile::TaskRow& row) {
     const PhysicalFile& f = m.file_of(row);
     if (!f.header.compressed) {
       sum += row.sizes.total();
       return;
     }
     stored.load(f.file, row.geometry, row.sizes, {}, row.sums);
-    for_each_frame(stored, {t, row.geometry, !f.pointer.complete()},
-                   [&](const format::Frame& frame) { sum += frame.used; });
+    multifile::for_each_frame(stored, {t, row.geometry, !f.pointer.complete()},
+                              [&](const format::Frame& frame) { sum += frame.used; });
   });
   return sum;
 }
 
 Json about_file(const Multifile& m) {
   const format::Header& h = m.files.front().header;
-  const Usage usage = usage_of(m);
+  const multifile::Usage usage = multifile::usage_of(m);
   int64_t size = 0;
   int64_t allocated = 0;
   for (const PhysicalFile& f : m.files) {
@@ -107,7 +111,7 @@ Json about_file(const Multifile& m) {
       {"chunk_bytes", usage.chunk_bytes},
       {"block_size", h.fsblksize},
       {"blocks", m.maxblocks()},
-      {"keyval", has_records(m)},
+      {"keyval", multifile::has_records(m)},
       {"encoded", h.encoded},
       {"guessed", h.guessed},
       {"guessed_chunk_ends", m.guessed_ends()},
@@ -194,7 +198,7 @@ int info(const InfoOptions& options) {
     return 0;
   }
   raise_descriptor_limit();
-  if (is_container_set(posix_store(), options.path)) return info_of_containers(options);
+  if (streams::is_container_set(posix_store(), options.path)) return info_of_containers(options);
   print_info(load(options.path, options.ignore_checksums), options.json);
   return 0;
 }

@@ -16,6 +16,8 @@
 
 namespace sheaf::cli {
 
+using multifile::Leftover;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -27,7 +29,9 @@ fs::file_time_type time_of(const std::string& path) {
   return failed ? fs::file_time_type::min() : time;
 }
 
-bool could_be_finished(const Leftover& l) { return l.writer.empty() && l.state == LeftoverState::complete; }
+bool could_be_finished(const Leftover& l) {
+  return l.writer.empty() && l.state == multifile::LeftoverState::complete;
+}
 
 // Returns why a complete leftover must not be finished; empty if it may be.
 std::string obstacle(const Leftover& l, const std::vector<Leftover>& found, bool force) {
@@ -45,7 +49,7 @@ std::string obstacle(const Leftover& l, const std::vector<Leftover>& found, bool
 
 int leftovers(const LeftoversOptions& options) {
   const auto found =
-      find_leftovers(posix_store(), options.directory, posix_store().names_in(options.directory));
+      multifile::find_leftovers(posix_store(), options.directory, posix_store().names_in(options.directory));
   std::vector<std::string> obstacles(found.size());  // must be computed before the first leftover is renamed
   for (size_t i = 0; options.finish && i < found.size(); ++i)
     if (could_be_finished(found[i])) obstacles[i] = obstacle(found[i], found, options.force);
@@ -60,18 +64,18 @@ int leftovers(const LeftoversOptions& options) {
       done =
           "not removed: it is the generation under '" + printable(l.path) + "'; --finish gives it its name";
     } else if (options.remove && !written) {
-      remove_leftover(posix_store(), l);
+      multifile::remove_leftover(posix_store(), l);
       done = "removed";
     } else if (!obstacles[i].empty()) {
       done = "not finished: " + printable(obstacles[i]);
     } else if (options.finish && could_be_finished(l)) {
-      finish_leftover(posix_store(), l);
+      multifile::finish_leftover(posix_store(), l);
       done = "finished";
     }
     if (options.json)
       all.push_back({{"temporary", l.temporary},
                      {"path", l.path},
-                     {"state", name_of(l.state)},
+                     {"state", multifile::name_of(l.state)},
                      {"physical_files", l.nfiles},
                      {"files", l.files},
                      {"committed", l.committed},
@@ -79,9 +83,10 @@ int leftovers(const LeftoversOptions& options) {
                      {"done", obstacles[i].empty() ? done : ""},
                      {"obstacle", obstacles[i]}});
     else
-      fmt::print(
-          "{}: {}{}{}{}{}\n", printable(l.temporary), name_of(l.state), l.committed ? ", committed" : "",
-          written ? ", " + printable(l.writer) + " is writing it" : "", done.empty() ? "" : ", ", done);
+      fmt::print("{}: {}{}{}{}{}\n", printable(l.temporary), multifile::name_of(l.state),
+                 l.committed ? ", committed" : "",
+                 written ? ", " + printable(l.writer) + " is writing it" : "", done.empty() ? "" : ", ",
+                 done);
   }
   if (options.json)
     fmt::print("{}\n", text_of(all, 1));

@@ -16,7 +16,7 @@ void tell_what_is_unsure(const std::string& path, bool unclosed, bool guessed) {
     std::fprintf(
         stderr,
         "'%s' was not closed: only what its tasks had flushed, and chunks they had completed, is here (%s)\n",
-        printable(path).c_str(), advice_on_unclosed(any_store(), path).c_str());
+        printable(path).c_str(), multifile::advice_on_unclosed(sfio::any_store(), path).c_str());
   if (guessed)
     std::fprintf(stderr,
                  "'%s' was not closed by its program and has been repaired: where chunks end in it was "
@@ -25,10 +25,11 @@ void tell_what_is_unsure(const std::string& path, bool unclosed, bool guessed) {
   for (const std::string& text : take_warnings()) std::fprintf(stderr, "%s\n", printable(text).c_str());
 }
 
-Multifile load(const std::string& path, bool ignore_checksums) {
+multifile::Multifile load(const std::string& path, bool ignore_checksums) {
   raise_descriptor_limit();
   refuse_containers(path);
-  Multifile m = load_multifile(any_store(), path, ignore_checksums ? Checking::off : Checking::on);
+  multifile::Multifile m = multifile::load_multifile(
+      sfio::any_store(), path, ignore_checksums ? multifile::Checking::off : multifile::Checking::on);
   tell_what_is_unsure(path, !m.closed(), m.files.front().header.guessed);
   return m;
 }

@@ -18,10 +18,17 @@
 
 namespace sheaf::cli {
 
+using multifile::Holder;
+using multifile::LeaseView;
+using multifile::Ownership;
+using multifile::RepairedFile;
+using multifile::RepairReport;
+using sfio::any_store;
+
 namespace {
 
 const char* explain(const RepairedFile& file) {
-  if (file.source == RepairSource::complete && !file.unknown.empty()) return "complete";
+  if (file.source == multifile::RepairSource::complete && !file.unknown.empty()) return "complete";
   static constexpr const char* texts[] = {
       "complete, nothing to do", "recovered from its journal", "no task had anything to recover",
       "its block table was there, but not the pointer to it", "recovered from the holes of the file"};
@@ -32,7 +39,7 @@ Json json_of(const RepairReport& report, const RepairOptions& options) {
   Json files = Json::array();
   for (const RepairedFile& f : report.files)
     files.push_back({{"path", f.path},
-                     {"source", name_of(f.source)},
+                     {"source", multifile::name_of(f.source)},
                      {"ntasks", f.ntasks},
                      {"blocks", f.blocks},
                      {"data_bytes", f.data_bytes},
@@ -50,10 +57,10 @@ Json json_of(const RepairReport& report, const RepairOptions& options) {
 // Without --force, waits to find out whether a living job holds the lease. Throws if one does, else returns
 // false.
 bool overrides_job(const RepairOptions& options) {
-  if (options.force) return look_at_lease(any_store(), options.path).holder != Holder::none;
+  if (options.force) return multifile::look_at_lease(any_store(), options.path).holder != Holder::none;
   bool told = false;
-  const LeaseTimes times = lease_times();
-  const LeaseView view = watch_lease(any_store(), options.path, times, [&](const LeaseView& now) {
+  const multifile::LeaseTimes times = multifile::lease_times();
+  const LeaseView view = multifile::watch_lease(any_store(), options.path, times, [&](const LeaseView& now) {
     if (told || !has_terminal()) return;
     told = true;
     fmt::print(stderr, "'{}': waiting up to {} s to see whether {} is still writing it\n", options.path,
@@ -69,16 +76,16 @@ bool overrides_job(const RepairOptions& options) {
 }  // namespace
 
 int repair(const RepairOptions& options) {
-  if (is_containers_alone(posix_store(), options.path)) return repair_containers(options);
+  if (streams::is_containers_alone(posix_store(), options.path)) return repair_containers(options);
   raise_descriptor_limit();
   const bool in_place = options.request.copy_to.empty() && !options.request.dry_run;
-  RepairRequest request = options.request;
+  multifile::RepairRequest request = options.request;
   request.accept_loss = options.force;
   request.replace = options.force;
   if (!options.request.copy_to.empty())
     catch_signals();  // an interrupted repair in place needs no cleanup, because it can be repeated
   TerminalProgress progress("repair");
-  auto complete = in_place ? report_if_complete(any_store(), options.path, request) : std::nullopt;
+  auto complete = in_place ? multifile::report_if_complete(any_store(), options.path, request) : std::nullopt;
   std::shared_ptr<Ownership> ownership;
   if (in_place && !complete) {
     request.may_live = overrides_job(options);
@@ -90,7 +97,7 @@ int repair(const RepairOptions& options) {
       fmt::print(stderr, "'{}' is repaired without a lease: {}\n", printable(options.path), stuck->what());
   }
   const RepairReport report =
-      complete ? std::move(*complete) : sheaf::repair(any_store(), options.path, request, progress);
+      complete ? std::move(*complete) : multifile::repair(any_store(), options.path, request, progress);
   if (options.json) {
     fmt::print("{}\n", text_of(json_of(report, options), 1));
     return 0;

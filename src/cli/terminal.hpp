@@ -35,7 +35,7 @@ bool has_terminal();
 
 // Shows percent and MB/s on stderr if stderr is a terminal. Calls check_signals() at each step, which ends
 // the work after a signal.
-class TerminalProgress : public WorkProgress {
+class TerminalProgress : public multifile::WorkProgress {
  public:
   explicit TerminalProgress(std::string label);
   ~TerminalProgress() override;

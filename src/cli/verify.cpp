@@ -10,6 +10,10 @@
 
 namespace sheaf::cli {
 
+using multifile::FileReport;
+using multifile::Finding;
+using streams::SetReport;
+
 namespace {
 
 void print(const FileReport& f, const std::string& state) {
@@ -23,7 +27,7 @@ void print(const SetReport& checked) {
     for (const FileReport& f : checked.multifile->files)
       print(f, f.findings.empty() ? fmt::format("ok, {} tasks, {} bytes{}", f.ntasks, f.data_bytes,
                                                 f.checksums ? ", checksums right" : "")
-                                  : name_of(f.state));
+                                  : multifile::name_of(f.state));
   if (const auto& f = checked.containers)
     print(*f, fmt::format("{}, {} streams in containers", f->findings.empty() ? "ok" : "damaged", f->ntasks));
 }
@@ -31,15 +35,15 @@ void print(const SetReport& checked) {
 Json findings_of(const FileReport& f) {
   Json findings = Json::array();
   for (const Finding& finding : f.findings)
-    findings.push_back({{"state", name_of(finding.state)}, {"message", finding.message}});
+    findings.push_back({{"state", multifile::name_of(finding.state)}, {"message", finding.message}});
   return findings;
 }
 
-Json json_of(const VerifyReport& report) {
+Json json_of(const multifile::VerifyReport& report) {
   Json files = Json::array();
   for (const FileReport& f : report.files)
     files.push_back({{"path", f.path},
-                     {"state", name_of(f.state)},
+                     {"state", multifile::name_of(f.state)},
                      {"ntasks", f.ntasks},
                      {"data_bytes", f.data_bytes},
                      {"checksums", f.checksums},
@@ -67,7 +71,7 @@ int verify(const VerifyOptions& options) {
   size_t bad = 0;
   for (const std::string& path : options.paths) {
     TerminalProgress progress("verify");
-    const SetReport checked = verify_set(any_store(), path, !options.metadata_only, progress);
+    const SetReport checked = streams::verify_set(sfio::any_store(), path, !options.metadata_only, progress);
     bad += !checked.ok();
     if (options.json)
       all.push_back(json_of(path, checked));

@@ -9,7 +9,7 @@
 #include "comm/agree.hpp"
 #include "comm/comm.hpp"
 
-namespace sheaf::exchange {
+namespace sheaf {
 
 struct StepMessages {
   std::vector<Outgoing> outgoing;
@@ -38,4 +38,4 @@ std::optional<Error> in_rounds(Comm& comm, int64_t steps, Prepare prepare, Use u
   return problem;
 }
 
-}  // namespace sheaf::exchange
+}  // namespace sheaf

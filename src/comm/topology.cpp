@@ -15,7 +15,7 @@
 #include "comm/host_name.hpp"
 #include "storage/text_source.hpp"
 
-namespace sheaf::exchange {
+namespace sheaf {
 
 namespace {
 
@@ -108,4 +108,4 @@ Nodes find_nodes(Comm& all) {
   return nodes;
 }
 
-}  // namespace sheaf::exchange
+}  // namespace sheaf

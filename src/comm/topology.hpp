@@ -10,7 +10,7 @@
 
 #include "comm/comm.hpp"
 
-namespace sheaf::exchange {
+namespace sheaf {
 
 // Hosts are numbered 0..count-1 in the order of their first tasks.
 struct Nodes {
@@ -36,4 +36,4 @@ std::optional<int64_t> find_io_node(Comm& all);
 // table, or invalid_argument if a host is not in it.
 std::unique_ptr<Comm> split_by_io_node(Comm& all);
 
-}  // namespace sheaf::exchange
+}  // namespace sheaf

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "base/parse.hpp"
 
-namespace sheaf {
+namespace sheaf::sfio {
 
 namespace {
 
@@ -58,4 +58,4 @@ StripeName parse_stripe_name(std::string_view name) {
   return parsed;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::sfio

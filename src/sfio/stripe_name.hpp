@@ -10,7 +10,7 @@
 #include "base/export.hpp"
 #include "sfio/service/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::sfio {
 
 struct SubfilePlace {
   std::string host;
@@ -37,4 +37,4 @@ inline bool is_stripe_path(std::string_view path) { return path.starts_with(stri
 // for more than 4096 subfiles.
 SHEAF_EXPORT StripeName parse_stripe_name(std::string_view name);
 
-}  // namespace sheaf
+}  // namespace sheaf::sfio

@@ -10,8 +10,8 @@
 #include "storage/posix/posix_store.hpp"
 #include "storage/range.hpp"
 
-namespace sheaf {
-namespace sfio {
+namespace sheaf::sfio {
+
 namespace {
 
 class StoredFile final : public File {
@@ -242,9 +242,7 @@ void set_session_store(std::shared_ptr<Store> store) {
   sessions().store = std::move(store);
 }
 
-}  // namespace sfio
-
-Store& any_store() { return sfio::AnyStore::wherever(); }
+Store& any_store() { return AnyStore::wherever(); }
 
 std::shared_ptr<Store> any_store_for(const std::string& path) {
   if (!path.starts_with('/')) return any_store_here();
@@ -253,13 +251,13 @@ std::shared_ptr<Store> any_store_for(const std::string& path) {
 
 std::shared_ptr<Store> any_store_here() {
   static std::mutex mutex;
-  static std::weak_ptr<sfio::AnyStore> latest;
+  static std::weak_ptr<AnyStore> latest;
   const auto directory = WorkingDirectory::now();
   const std::lock_guard lock(mutex);
   if (const auto known = latest.lock(); known && known->directory() == directory.get()) return known;
-  auto store = std::make_shared<sfio::AnyStore>(posix_store_in(directory), directory);
+  auto store = std::make_shared<AnyStore>(posix_store_in(directory), directory);
   latest = store;
   return store;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::sfio

@@ -12,7 +12,7 @@
 #include "sfio/link.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::sfio {
 
 // Returns a store for the operating system's files and striped ones; each call selects the store by its path.
 // `sfio:` names use the running session of I/O listeners. Without a session, this task accesses the subfiles
@@ -29,13 +29,10 @@ SHEAF_EXPORT std::shared_ptr<Store> any_store_here();
 // any_store_here().
 SHEAF_EXPORT std::shared_ptr<Store> any_store_for(const std::string& path);
 
-namespace sfio {
-
 // Returns a store of striped files. It refuses paths that are no `sfio:` names.
 SHEAF_EXPORT std::shared_ptr<Store> make_striped_store(std::shared_ptr<Link> link);
 
 // Sets the store that any_store() uses for `sfio:` names; null if no session runs.
 SHEAF_EXPORT void set_session_store(std::shared_ptr<Store> store);
 
-}  // namespace sfio
-}  // namespace sheaf
+}  // namespace sheaf::sfio

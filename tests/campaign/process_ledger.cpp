@@ -185,11 +185,11 @@ bool check_image(const std::string& ledgers, const std::string& multifile) {
     }
     bool unclosed = false;
     Streams found;
-    WorkProgress quiet;
+    multifile::WorkProgress quiet;
     bool is_sound = false;
     const auto problem = attempt([&] {
       found = read_streams(posix_store(), multifile, &unclosed);
-      is_sound = verify(posix_store(), multifile, true, quiet).ok();
+      is_sound = multifile::verify(posix_store(), multifile, true, quiet).ok();
     });
     const bool has_sums = facts.text.find("checksums=off") == std::string::npos;
     if (problem || unclosed || !is_sound || !has_sums) return true;

@@ -15,6 +15,9 @@
 #include "support/variable.hpp"
 
 namespace sheaf::test::campaign {
+
+using namespace mpiio;
+
 namespace {
 
 constexpr int64_t file_size = 3000;

@@ -5,6 +5,8 @@
 
 namespace sheaf::test::campaign {
 
+using namespace multifile;
+
 namespace {
 
 [[noreturn]] void violated(const std::string& what) { throw std::runtime_error(what); }

@@ -13,6 +13,9 @@
 #include "support/variable.hpp"
 
 namespace sheaf::test::campaign {
+
+using namespace streams;
+
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -82,7 +85,7 @@ class StreamProgram {
   // Gathers the containers into a multifile. gather() must keep containers that lack bytes, and the multifile
   // must have all accepted bytes. `can_record` is false if a container cannot record that bytes are missing.
   void gather_and_check(Store& store, bool can_record) const {
-    WorkProgress quiet;
+    multifile::WorkProgress quiet;
     bool keeps = true;  // stays true if gather() fails
     attempt([&] { keeps = !gather(store, {.set = set_name}, quiet).kept.empty(); });
     const bool lacks = std::ranges::any_of(known_, [](const auto& k) { return k.second.lacks; });

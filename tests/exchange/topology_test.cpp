@@ -17,9 +17,10 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::topology_test {
-namespace {
 
-using exchange::io_node_of;
+using namespace multifile;
+
+namespace {
 
 TEST(IoNodes, TheFirstLineThatFitsCounts) {
   const std::string table =
@@ -59,7 +60,7 @@ FiberOptions tasks(int count) { return {.ranks = count, .stack_bytes = 128 << 10
 // Checks that the I/O node of each task serves `wanted` tasks.
 void expect_group(int wanted) {
   std::atomic<int> right = 0;
-  run_fibers(tasks(6), [&](Comm& comm) { right += exchange::split_by_io_node(comm)->size() == wanted; });
+  run_fibers(tasks(6), [&](Comm& comm) { right += split_by_io_node(comm)->size() == wanted; });
   EXPECT_EQ(right, 6);
 }
 
@@ -76,9 +77,8 @@ TEST_F(TopologyTables, AHostThatIsNotInTheTableIsAnErrorOnAllTasks) {
        {"file:" + file("somebody-else x\n"), std::string("file:/nonexistent"), std::string("cmd:exit 1")}) {
     const test::EnvironmentVariable topology("SHEAF_TOPOLOGY", word);
     std::atomic<int> refused = 0;
-    run_fibers(tasks(4), [&](Comm& comm) {
-      refused += test::code_of([&] { exchange::split_by_io_node(comm); }) != Code::ok;
-    });
+    run_fibers(tasks(4),
+               [&](Comm& comm) { refused += test::code_of([&] { split_by_io_node(comm); }) != Code::ok; });
     EXPECT_EQ(refused, 4) << word;
   }
 }

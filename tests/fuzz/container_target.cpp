@@ -15,6 +15,8 @@
 
 namespace sheaf::fuzz {
 
+using namespace streams;
+
 namespace {
 
 using namespace format;
@@ -111,7 +113,7 @@ void look_at(const Bytes& file, bool may_mismatch) {
     if (const auto next = streams->next_data(number, 0))
       require(*next < one.size, "data are within the stream");
   }
-  WorkProgress quiet;
+  multifile::WorkProgress quiet;
   int64_t all = 0;
   for (const NamedStream& one : streams->streams())
     all = one.size > (1 << 20) || all < 0 ? -1 : all + one.size;

@@ -13,6 +13,9 @@
 #include "support/mapped.hpp"
 
 namespace sheaf::fuzz {
+
+using namespace multifile;
+
 namespace {
 
 // The field that a byte of a physical file belongs to.

@@ -12,6 +12,8 @@
 
 namespace sheaf::fuzz {
 
+using namespace multifile;
+
 namespace {
 
 constexpr int64_t journal_tasks = 3;

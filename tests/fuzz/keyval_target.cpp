@@ -12,6 +12,8 @@
 
 namespace sheaf::fuzz {
 
+using namespace multifile;
+
 namespace {
 
 constexpr size_t record_head = 16;

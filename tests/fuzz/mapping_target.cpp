@@ -12,6 +12,8 @@
 
 namespace sheaf::fuzz {
 
+using namespace multifile;
+
 namespace {
 
 // Returns whether the table must be the original one. If the file has no pointer, only checksums can prove

@@ -11,6 +11,8 @@
 
 namespace sheaf::fuzz {
 
+using namespace multifile;
+
 namespace {
 
 constexpr int64_t max_in_holes = 8 << 20;  // bytes of metadata

@@ -10,6 +10,8 @@
 
 namespace sheaf::fuzz {
 
+using namespace multifile;
+
 namespace {
 
 void note_task(ReadContents& contents, int64_t task, int64_t globalrank,

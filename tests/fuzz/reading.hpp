@@ -54,8 +54,8 @@ ReadOutcome read_mapped(Store& store, const ReadSettings& settings);
 void require_same(const ReadContents& a, const ReadContents& b, const std::string& way);
 
 // Reads a task's stream. `stream` must be at its beginning.
-TaskContents read_task(ReadStream& stream);
+TaskContents read_task(multifile::ReadStream& stream);
 
-OpenMode mode_of(const char* words, const ReadSettings& settings);
+multifile::OpenMode mode_of(const char* words, const ReadSettings& settings);
 
 }  // namespace sheaf::fuzz

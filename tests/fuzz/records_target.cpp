@@ -12,6 +12,8 @@
 
 namespace sheaf::fuzz {
 
+using namespace multifile;
+
 namespace {
 
 constexpr size_t head_bytes = 16;

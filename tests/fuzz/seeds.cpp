@@ -15,6 +15,7 @@
 namespace {
 
 using namespace sheaf;
+using namespace sheaf::multifile;
 using fuzz::Bytes;
 namespace fs = std::filesystem;
 

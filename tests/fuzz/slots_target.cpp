@@ -87,7 +87,7 @@ void read_a_journal(FuzzedJournal& journal, Recipe recipe, bool cut) {
   // them.
   while (cut && !journal.bytes.empty() && journal.bytes.back() == std::byte{}) journal.bytes.pop_back();
   journal.file->set(journal.bytes);
-  const auto reader = JournalReader::open(journal.store, "m", journal.header, journal.extension);
+  const auto reader = multifile::JournalReader::open(journal.store, "m", journal.header, journal.extension);
   require(reader != nullptr, "the journal is there");
   const int64_t most = reader->max_blocks();
   int64_t expected_most = 1;

@@ -14,6 +14,8 @@
 
 namespace sheaf::fuzz {
 
+using namespace multifile;
+
 namespace {
 
 using Bytes = std::vector<std::byte>;

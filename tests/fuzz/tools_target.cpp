@@ -20,6 +20,8 @@
 
 namespace sheaf::fuzz {
 
+using namespace multifile;
+
 namespace {
 
 constexpr int64_t max_data = 1 << 20;  // limit for operations on all data

@@ -13,6 +13,10 @@
 
 namespace sheaf::fuzz {
 
+using namespace mpiio;
+using namespace multifile;
+using namespace sfio;
+
 namespace {
 
 // Returns the text before and after the first '|'.

@@ -10,6 +10,9 @@
 #include "storage/store.hpp"
 
 namespace sheaf::test {
+
+using namespace mpiio;
+
 namespace {
 
 // Calls open_and_close() three times. The second and the third call must create no communicator.

@@ -19,6 +19,7 @@
 namespace {
 
 using namespace sheaf;
+using namespace sheaf::multifile;
 
 int me = 0;
 int size = 1;

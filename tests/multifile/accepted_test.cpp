@@ -17,6 +17,9 @@
 #include "support/variable.hpp"
 
 namespace sheaf::test::accepted_test {
+
+using namespace multifile;
+
 namespace {
 
 enum class WriteMethod { serial, parallel, collective, merged, mapped, appended };

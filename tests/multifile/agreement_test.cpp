@@ -5,6 +5,9 @@
 #include "support/programs.hpp"
 
 namespace sheaf::test::agreement_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int tasks = 5;

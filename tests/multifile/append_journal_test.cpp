@@ -9,6 +9,9 @@
 #include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::append_journal_test {
+
+using namespace multifile;
+
 namespace {
 
 class AppendJournal : public ::testing::Test {

@@ -9,6 +9,10 @@
 #include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::append_test {
+
+using namespace multifile;
+using namespace streams;
+
 namespace {
 
 void append_steps(Writer& writer, const Program& p, const std::vector<std::vector<Step>>& more) {

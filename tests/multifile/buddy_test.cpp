@@ -9,6 +9,9 @@
 #include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::buddy_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int tasks = 7;

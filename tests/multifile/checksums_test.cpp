@@ -12,6 +12,9 @@
 #include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::checksums_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int64_t piece = format::default_piece;

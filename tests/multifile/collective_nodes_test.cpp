@@ -7,6 +7,9 @@
 #include "support/watched_comm.hpp"
 
 namespace sheaf::test::collective_nodes_test {
+
+using namespace multifile;
+
 namespace {
 
 // Creates tasks on simulated hosts. `watch` counts their messages from this call on.

@@ -8,6 +8,9 @@
 #include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::collective_test {
+
+using namespace multifile;
+
 namespace {
 
 TEST(Collective, RandomPrograms) {

@@ -11,6 +11,9 @@
 #include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::collective_threads_test {
+
+using namespace multifile;
+
 namespace {
 
 struct ThreadsCase {

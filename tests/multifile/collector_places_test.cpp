@@ -9,6 +9,9 @@
 #include "support/environment.hpp"
 
 namespace sheaf::test::collector_places_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int per_node = 4;

@@ -11,6 +11,9 @@
 #include "support/generations.hpp"
 
 namespace sheaf::test::commit_links_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int old_generation = 1, new_generation = 2;

@@ -9,6 +9,9 @@
 #include "support/generations.hpp"
 
 namespace sheaf::test::commit_readers_test {
+
+using namespace multifile;
+
 namespace {
 
 // Lets other tasks run before each operation on names.

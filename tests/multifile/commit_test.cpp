@@ -11,6 +11,9 @@
 #include "support/generations.hpp"
 
 namespace sheaf::test::commit_test {
+
+using namespace multifile;
+
 namespace {
 
 WorkProgress quiet;

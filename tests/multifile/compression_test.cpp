@@ -13,6 +13,9 @@
 #include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::compression_test {
+
+using namespace multifile;
+
 namespace {
 
 const char* const ways[] = {

@@ -6,6 +6,9 @@
 #include "support/crash_points.hpp"
 
 namespace sheaf::test::crash_points_test {
+
+using namespace multifile;
+
 namespace {
 
 using Record = void (*)(RecordingStore&, const Program&, Reported&, const std::string&, uint64_t);

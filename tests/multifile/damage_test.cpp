@@ -6,6 +6,9 @@
 #include "support/programs.hpp"
 
 namespace sheaf::test::damage_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int tasks = 5;

@@ -8,6 +8,9 @@
 #include "support/environment.hpp"
 
 namespace sheaf::test::environment_test {
+
+using namespace multifile;
+
 namespace {
 
 using format::KeyvalMode;

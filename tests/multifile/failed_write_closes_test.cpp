@@ -7,6 +7,9 @@
 #include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::failed_write_closes_test {
+
+using namespace multifile;
+
 namespace {
 
 enum class OpenMethod { alone, parallel, mapped, append };

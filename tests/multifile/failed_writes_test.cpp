@@ -30,12 +30,12 @@ class FailingProgram {
 
  private:
   // Creates a request with the first three bytes as a head, like that of a key-value record.
-  static FailedWrites::WriteRequest request(std::string_view text, int64_t task) {
+  static multifile::FailedWrites::WriteRequest request(std::string_view text, int64_t task) {
     const auto bytes = std::as_bytes(std::span(text));
     const size_t head = std::min<size_t>(3, bytes.size());
     return {task, bytes.first(head), bytes.subspan(head)};
   }
-  FailedWrites failed_;
+  multifile::FailedWrites failed_;
 };
 
 TEST(FailedWrites, TheSameRequestCompletesIt) {
@@ -103,8 +103,8 @@ TEST(FailedWrites, TooManyAreNeverCompletedAndCostNoMemory) {
   EXPECT_NE(p.error(), "");
 
   FailingProgram few;
-  for (int64_t i = 0; i < stream_constants::max_failed_writes; ++i) few.fails(record(i));
-  for (int64_t i = 0; i < stream_constants::max_failed_writes; ++i) few.writes(record(i));
+  for (int64_t i = 0; i < multifile::stream_constants::max_failed_writes; ++i) few.fails(record(i));
+  for (int64_t i = 0; i < multifile::stream_constants::max_failed_writes; ++i) few.writes(record(i));
   EXPECT_FALSE(few.awaits_retry());
 }
 

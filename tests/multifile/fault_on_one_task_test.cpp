@@ -7,6 +7,9 @@
 #include "support/mapped.hpp"
 
 namespace sheaf::test::fault_on_one_task_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int tasks = 4;

@@ -6,6 +6,9 @@
 #include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::faults_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int tasks = 4;

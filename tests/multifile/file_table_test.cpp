@@ -7,6 +7,9 @@
 #include "support/programs.hpp"
 
 namespace sheaf::test::file_table_test {
+
+using namespace multifile;
+
 namespace {
 
 TEST(FileTable, NumbersCommentsAndBlanks) {

@@ -12,6 +12,9 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::group_transfer_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int tasks = 7;

@@ -10,6 +10,9 @@
 #include "support/programs.hpp"
 
 namespace sheaf::test::hosts_regions_test {
+
+using namespace multifile;
+
 namespace {
 
 using Names = std::vector<std::string>;

@@ -12,6 +12,9 @@
 #include "support/programs.hpp"
 
 namespace sheaf::test::journal_damage_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int64_t tasks = 3;

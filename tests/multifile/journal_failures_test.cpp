@@ -11,6 +11,9 @@
 #include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::journal_failures_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int64_t chunk = 4096;

@@ -15,6 +15,9 @@
 #include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::journal_hosts_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int per_host = 2;

@@ -6,6 +6,9 @@
 #include "support/programs.hpp"
 
 namespace sheaf::test::journal_withdrawal_test {
+
+using namespace multifile;
+
 namespace {
 
 // In collective writing, bytes after those of the last record may be in the memory of the task only.

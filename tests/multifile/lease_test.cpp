@@ -9,6 +9,9 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::test::lease_test {
+
+using namespace multifile;
+
 namespace {
 
 void put(Store& store, const format::Lease& lease, const std::string& path = "a.lease") {

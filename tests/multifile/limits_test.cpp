@@ -4,6 +4,9 @@
 #include "support/programs.hpp"
 
 namespace sheaf::test::limits_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int64_t gib = int64_t{1} << 30;

@@ -6,6 +6,9 @@
 #include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::mapped_faults_test {
+
+using namespace multifile;
+
 namespace {
 
 MappedProgram program() {

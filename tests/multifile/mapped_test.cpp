@@ -6,6 +6,9 @@
 #include "support/mapped.hpp"
 
 namespace sheaf::test::mapped_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int processes = 3;

@@ -13,6 +13,9 @@
 #include "support/variable.hpp"
 
 namespace sheaf::test::model_test {
+
+using namespace multifile;
+
 namespace {
 
 enum CommandKind : uint32_t { write, append, die_and_repair, defragment, split_up, read, kinds };

@@ -8,6 +8,9 @@
 #include "support/programs.hpp"
 
 namespace sheaf::test::names_on_hosts_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int tasks = 6;

@@ -12,6 +12,9 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::test::open_costs_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int tasks = 6;

@@ -8,6 +8,9 @@
 #include "base/error.hpp"
 
 namespace sheaf::open_mode_test {
+
+using namespace multifile;
+
 namespace {
 
 TEST(OpenMode, DirectionWords) {

@@ -9,6 +9,9 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::test::overrun_files_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int64_t chunk = 512;

@@ -10,6 +10,9 @@
 #include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::overruns_test {
+
+using namespace multifile;
+
 namespace {
 
 enum class ActKind {

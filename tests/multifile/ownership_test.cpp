@@ -22,6 +22,9 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::test::ownership_test {
+
+using namespace multifile;
+
 namespace {
 
 using std::chrono::milliseconds;

@@ -5,6 +5,9 @@
 #include <algorithm>
 
 namespace sheaf::pending_extents_test {
+
+using namespace multifile;
+
 namespace {
 
 std::vector<std::byte> bytes(size_t count, int first) {

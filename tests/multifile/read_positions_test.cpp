@@ -5,6 +5,9 @@
 #include "support/programs.hpp"
 
 namespace sheaf::test::read_positions_test {
+
+using namespace multifile;
+
 namespace {
 
 // Models the rules of sion_seek and sion_feof with block sizes alone.

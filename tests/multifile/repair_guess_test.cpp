@@ -6,6 +6,9 @@
 #include "support/programs.hpp"
 
 namespace sheaf::test::repair_guess_test {
+
+using namespace multifile;
+
 namespace {
 
 WorkProgress quiet;

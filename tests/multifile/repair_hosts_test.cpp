@@ -13,6 +13,9 @@
 #include "support/programs.hpp"
 
 namespace sheaf::test::repair_hosts_test {
+
+using namespace multifile;
+
 namespace {
 
 TEST(RepairOnHosts, SeesWhatTheLostHostHasPublishedSinceThisOneLooked) {

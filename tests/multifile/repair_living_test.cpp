@@ -5,6 +5,9 @@
 #include "support/programs.hpp"
 
 namespace sheaf::test::repair_living_test {
+
+using namespace multifile;
+
 namespace {
 
 // Calls `act` when the copying of data begins, and again after some data has been copied.

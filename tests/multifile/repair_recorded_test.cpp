@@ -8,6 +8,9 @@
 #include "support/stores/recording_store.hpp"
 
 namespace sheaf::test::repair_recorded_test {
+
+using namespace multifile;
+
 namespace {
 
 WorkProgress quiet;

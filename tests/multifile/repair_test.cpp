@@ -15,6 +15,9 @@
 #include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::repair_test {
+
+using namespace multifile;
+
 namespace {
 
 WorkProgress quiet;

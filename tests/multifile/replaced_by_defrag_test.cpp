@@ -6,6 +6,9 @@
 #include "support/stores/recording_store.hpp"
 
 namespace sheaf::test::replaced_by_defrag_test {
+
+using namespace multifile;
+
 namespace {
 
 WorkProgress quiet;

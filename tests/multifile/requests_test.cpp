@@ -17,12 +17,12 @@ std::string changes_of(const RecordingStore& recorded) {
 // Writes with four tasks, in one shared file or in one file for each task.
 void write(Store& store, int32_t nfiles, const std::string& words, bool flushes = false) {
   run_fibers(fibers(4, 1), [&](Comm& comm) {
-    ParallelWriteRequest request;
+    multifile::ParallelWriteRequest request;
     request.path = "a";
     request.chunk_size = 4096;
     request.fsblksize = 4096;
     request.nfiles = nfiles;
-    Writer writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, words));
+    multifile::Writer writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, words));
     writer.stream().write(content(comm.rank(), 0, 3000));
     if (flushes) writer.commit();
     writer.close();

@@ -8,6 +8,9 @@
 #include "support/programs.hpp"
 
 namespace sheaf::test::room_ahead_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int64_t MiB = 1 << 20;

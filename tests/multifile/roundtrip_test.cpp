@@ -5,6 +5,9 @@
 #include "support/programs.hpp"
 
 namespace sheaf::test::roundtrip_test {
+
+using namespace multifile;
+
 namespace {
 
 TEST(RoundTrip, OfRandomProgramsWrittenSerially) {

@@ -6,6 +6,9 @@
 #include "support/programs.hpp"
 
 namespace sheaf::test::sets_of_two_runs_test {
+
+using namespace multifile;
+
 namespace {
 
 WorkProgress quiet;

@@ -8,6 +8,9 @@
 #include "support/variable.hpp"
 
 namespace sheaf::test::simulated_ranks_test {
+
+using namespace multifile;
+
 namespace {
 
 struct SimulatedRun {

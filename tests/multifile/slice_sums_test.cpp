@@ -11,6 +11,9 @@
 #include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::slice_sums_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int64_t piece = format::default_piece;

@@ -7,6 +7,9 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::test::split_test {
+
+using namespace multifile;
+
 namespace {
 
 WorkProgress quiet;

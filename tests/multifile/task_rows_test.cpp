@@ -8,6 +8,9 @@
 #include "support/mapped.hpp"
 
 namespace sheaf::task_rows_test {
+
+using namespace multifile;
+
 namespace {
 
 using test::Program;

@@ -10,6 +10,10 @@
 #include "support/mapped.hpp"
 
 namespace sheaf::test::throttle_test {
+
+using namespace mpiio;
+using namespace multifile;
+
 namespace {
 
 constexpr int tasks = 8;

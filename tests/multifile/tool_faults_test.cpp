@@ -9,6 +9,9 @@
 #include "support/stores/recording_store.hpp"
 
 namespace sheaf::test::tool_faults_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int64_t tasks = 3;

@@ -18,6 +18,9 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::scale_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int slice_tasks = 16'384;         // the largest slice of a file of a million tasks

@@ -16,6 +16,9 @@
 #include "support/fibers/fiber_comm.hpp"
 
 namespace sheaf::scale_test {
+
+using namespace multifile;
+
 namespace {
 
 constexpr int64_t record_bytes = 48;

@@ -115,16 +115,16 @@ TEST_F(BesideFiles, JournalsOfHosts) {
   format::JournalHeader header{.ntasks = 2, .fsblksize = 512, .data_start = 4096, .hosts = 2, .host = 0};
   bool changed = false;
   for (const std::string& name : {format::journal_name(data_), format::journal_name(data_, 0)})
-    expect_refused(name, [&] { open_journal(store_, data_, header, changed); });
+    expect_refused(name, [&] { multifile::open_journal(store_, data_, header, changed); });
 }
 
 TEST_F(BesideFiles, BoundaryFilesOfHosts) {
-  JournalKey key;
+  multifile::JournalKey key;
   key.hosts.count = 2;
   key.hosts.mine = 1;
   const std::string name = format::edges_name(data_, 1);
   expect_refused(name, [&] {
-    BoundaryBlocks edges(store_, data_, false);
+    multifile::BoundaryBlocks edges(store_, data_, false);
     edges.set(key, 4096, 4096, 8192, {{.task = 0, .where = {4096, 8192, 0}}});
     const std::byte byte{1};
     edges.write({&byte, 1}, 4096);
@@ -133,9 +133,9 @@ TEST_F(BesideFiles, BoundaryFilesOfHosts) {
 
 TEST_F(BesideFiles, FurtherFilesOfASetAndCopies) {
   const std::string name = data_ + ".000001";
-  expect_refused(name, [&] { create_file(store_, name, name, data_); });
+  expect_refused(name, [&] { multifile::create_file(store_, name, name, data_); });
   const std::string temporary = data_ + ".sheaf-tmp.0123456789abcdef";
-  expect_refused(temporary, [&] { create_file(store_, temporary, data_, {}); });
+  expect_refused(temporary, [&] { multifile::create_file(store_, temporary, data_, {}); });
 }
 
 }  // namespace

@@ -394,7 +394,7 @@ class WithStriped final : public ForwardingStore {
 
  private:
   std::shared_ptr<Store> store_of(const std::string& path) override {
-    return is_stripe_path(path) ? striped_ : ForwardingStore::store_of(path);
+    return sfio::is_stripe_path(path) ? striped_ : ForwardingStore::store_of(path);
   }
 
   std::shared_ptr<Store> striped_;

@@ -155,8 +155,8 @@ TEST_F(FileAttributesTest, NewFilesGoWhereLinksLead) {
   std::filesystem::create_directory(directory / "far");
   ::symlink("far/b", (directory / "a").c_str());
   ::symlink((directory / "c").c_str(), (directory / "far/b").c_str());
-  SharedHandles shared(any_store());
-  for (Store* const some : {&store, &any_store(), static_cast<Store*>(&shared)}) {
+  SharedHandles shared(sfio::any_store());
+  for (Store* const some : {&store, &sfio::any_store(), static_cast<Store*>(&shared)}) {
     EXPECT_EQ(some->target_of(directory / "a"), directory / "c");  // nonexistent
     EXPECT_EQ(some->target_of(directory / "far"), directory / "far");
     EXPECT_EQ(some->target_of(directory / "missing"), directory / "missing");

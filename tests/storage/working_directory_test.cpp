@@ -14,6 +14,9 @@
 #include "testing.hpp"
 
 namespace sheaf::testing::working_directory_test {
+
+using namespace sfio;
+
 namespace {
 
 long open_descriptors() {

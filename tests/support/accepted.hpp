@@ -84,9 +84,9 @@ class Accepted {
       EXPECT_EQ(std::ssize(stream), std::ssize(of(t))) << "task " << t << ": bytes there, and bytes accepted";
       EXPECT_EQ(first_difference(t, stream), -1) << "task " << t << ": first wrong byte";
     }
-    EXPECT_FALSE(Reader(store, path, mode_of("r")).facts().unclosed);
-    WorkProgress quiet;
-    EXPECT_TRUE(verify(store, path, true, quiet).ok());
+    EXPECT_FALSE(multifile::Reader(store, path, mode_of("r")).facts().unclosed);
+    multifile::WorkProgress quiet;
+    EXPECT_TRUE(multifile::verify(store, path, true, quiet).ok());
   }
 
   // Checks a file after a failed close or the death of the program. If the file can be read, every stream
@@ -117,7 +117,7 @@ class Accepted {
     if (observer_) observer_(event, task, bytes);
   }
   static std::vector<std::vector<std::byte>> streams_in(Store& store, const std::string& path) {
-    Reader all(store, path, mode_of("r"));
+    multifile::Reader all(store, path, mode_of("r"));
     std::vector<std::vector<std::byte>> streams;
     for (int64_t t = 0; t < all.ntasks(); ++t) {
       all.select(t);

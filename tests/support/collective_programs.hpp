@@ -16,7 +16,7 @@ inline Players on_fibers(uint64_t seed = 0) {
 }
 
 // Calls between() between any two calls.
-inline void write_calls(Writer& writer, const CollectiveProgram& p,
+inline void write_calls(multifile::Writer& writer, const CollectiveProgram& p,
                         const std::function<void()>& between = yield) {
   const auto me = static_cast<size_t>(writer.task());
   int64_t done = 0;
@@ -32,8 +32,8 @@ inline void write_calls(Writer& writer, const CollectiveProgram& p,
   }
 }
 
-inline ParallelWriteRequest request_of(std::string_view path, const CollectiveProgram& p, int me) {
-  ParallelWriteRequest request;
+inline multifile::ParallelWriteRequest request_of(std::string_view path, const CollectiveProgram& p, int me) {
+  multifile::ParallelWriteRequest request;
   request.path = path;
   request.nfiles = p.nfiles;
   request.fsblksize = p.fsblksize;
@@ -45,8 +45,8 @@ inline void write_program(Store& store, const std::string& path, const Collectiv
                           const Players& players, const std::function<void()>& between = yield) {
   TaskHandles shared(store);
   players(p.ntasks(), [&](Comm& comm) {
-    Writer writer(shared, comm.duplicate(), request_of(path, p, comm.rank()),
-                  shared_mode_of(comm, "w," + p.words()));
+    multifile::Writer writer(shared, comm.duplicate(), request_of(path, p, comm.rank()),
+                             shared_mode_of(comm, "w," + p.words()));
     require(writer.collective() != nullptr, "collective");
     write_calls(writer, p, between);
     writer.close();
@@ -57,7 +57,7 @@ inline void write_program(Store& store, const std::string& path, const Collectiv
 }
 
 inline void check_program(Store& store, const std::string& path, const CollectiveProgram& p) {
-  Reader all(store, path, mode_of("r"));
+  multifile::Reader all(store, path, mode_of("r"));
   require(all.ntasks() == p.ntasks(), "number of tasks");
   for (int t = 0; t < p.ntasks(); ++t) {
     all.select(t);
@@ -92,7 +92,7 @@ inline void read_program(Store& store, const std::string& path, const Collective
   }
   players(p.ntasks(), [&](Comm& comm) {
     const auto me = static_cast<size_t>(comm.rank());
-    Reader reader(shared, comm.duplicate(), path, mode_of(word));
+    multifile::Reader reader(shared, comm.duplicate(), path, mode_of(word));
     require(reader.collective() != nullptr, "collective");
     Random random(seed * 1000 + me);
     const auto piece = static_cast<int64_t>(longest / 5 + 1);

@@ -65,11 +65,11 @@ class RecordedTask {
       : task_(task), model_{chunk, {0}}, tape_(tape), reported_(reported), surviving_(surviving) {}
 
   template <class Commit>
-  void step(WriteStream& stream, const Step& s, Commit&& commit) {
+  void step(multifile::WriteStream& stream, const Step& s, Commit&& commit) {
     step(stream, s, commit, [&](const std::vector<std::byte>& bytes) { stream.write(bytes); });
   }
   template <class Commit, class Put>
-  void step(WriteStream& stream, const Step& s, Commit&& commit, Put&& put) {
+  void step(multifile::WriteStream& stream, const Step& s, Commit&& commit, Put&& put) {
     const size_t blocks = model_.blocks.size();
     const int64_t before = model_.total();
     if (!model_.accepts(s)) return;
@@ -107,7 +107,7 @@ class RecordedTask {
 inline std::vector<int64_t> check_recovered(Store& store, const Program& p, const Reported& reported,
                                             size_t prefix) {
   std::vector<int64_t> lengths;
-  Reader all(store, "a", mode_of("r"));
+  multifile::Reader all(store, "a", mode_of("r"));
   require(all.ntasks() == p.ntasks(), "number of tasks");
   for (int64_t t = 0; t < p.ntasks(); ++t) {
     all.select(t);
@@ -175,7 +175,7 @@ inline void record_serially(RecordingStore& tape, const Program& p, Reported& re
                             const std::string& words, uint64_t seed) {
   std::vector<int64_t> ranks(p.requests.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  Writer writer(tape, {"a", p.requests, ranks, p.fsblksize}, mode_of(words, p.buffer));
+  multifile::Writer writer(tape, {"a", p.requests, ranks, p.fsblksize}, mode_of(words, p.buffer));
   reported.opened = tape.length();
   const bool durable = words.find("durable") != std::string::npos;
   std::vector<RecordedTask> tasks;
@@ -196,7 +196,8 @@ inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported&
   const bool durable = words.find("durable") != std::string::npos;
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
     const int me = comm.rank();
-    Writer writer(store, comm.duplicate(), request_of("a", p, comm), shared_mode_of(comm, words, p.buffer));
+    multifile::Writer writer(store, comm.duplicate(), request_of("a", p, comm),
+                             shared_mode_of(comm, words, p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
     RecordedTask task(me, p.chunk(me), tape, reported,
@@ -224,8 +225,8 @@ inline void record_collectively(RecordingStore& tape, const Program& p, Reported
   for (const auto& steps : p.steps) calls = std::max(calls, steps.size());
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
     const int me = comm.rank();
-    Writer writer(store, comm.duplicate(), request_of("a", p, comm),
-                  shared_mode_of(comm, words + ",collective,collsize=2", p.buffer));
+    multifile::Writer writer(store, comm.duplicate(), request_of("a", p, comm),
+                             shared_mode_of(comm, words + ",collective,collsize=2", p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
     RecordedTask task(me, writer.stream().geometry().size, tape, reported,
@@ -253,8 +254,9 @@ inline void record_collectively(RecordingStore& tape, const Program& p, Reported
 }
 
 // Runs the steps of the tasks `mine` of this process, and closes. The tasks take turns after each step.
-inline void step_and_close(Comm& comm, Writer& writer, const Program& p, const std::vector<int64_t>& mine,
-                           std::vector<RecordedTask>& tasks, const RecordingStore& tape, Reported& reported) {
+inline void step_and_close(Comm& comm, multifile::Writer& writer, const Program& p,
+                           const std::vector<int64_t>& mine, std::vector<RecordedTask>& tasks,
+                           const RecordingStore& tape, Reported& reported) {
   size_t steps = 0;
   for (const int64_t t : mine) steps = std::max(steps, p.steps[static_cast<size_t>(t)].size());
   for (size_t i = 0; i < steps; ++i)
@@ -277,17 +279,17 @@ inline void record_mapped(RecordingStore& tape, const Program& p, Reported& repo
   TaskHandles store(tape);
   const bool durable = words.find("durable") != std::string::npos;
   run_fibers(fibers(2, seed), [&](Comm& comm) {
-    std::vector<MappedWriteTask> mine;
+    std::vector<multifile::MappedWriteTask> mine;
     for (int t = comm.rank(); t < p.ntasks(); t += 2)
       mine.push_back(
           {t, p.requests[static_cast<size_t>(t)], layout::place_blockwise(t, p.ntasks(), p.nfiles)});
-    Writer writer(store, comm.duplicate(), {"a", p.nfiles, p.fsblksize, mine},
-                  shared_mode_of(comm, words, p.buffer));
+    multifile::Writer writer(store, comm.duplicate(), {"a", p.nfiles, p.fsblksize, mine},
+                             shared_mode_of(comm, words, p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
     std::vector<RecordedTask> tasks;
     std::vector<int64_t> ranks;
-    for (const MappedWriteTask& t : mine) {
+    for (const multifile::MappedWriteTask& t : mine) {
       tasks.emplace_back(t.globalrank, p.chunk(t.globalrank), tape, reported,
                          durable || syncs_records() ? SurvivingData::flushes : SurvivingData::all);
       ranks.push_back(t.globalrank);
@@ -317,8 +319,8 @@ inline void record_appending(RecordingStore& tape, const Program& p, Reported& r
   run_fibers(fibers(2, seed), [&](Comm& comm) {
     std::vector<int64_t> mine;
     for (int t = comm.rank(); t < p.ntasks(); t += 2) mine.push_back(t);
-    Writer writer(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0},
-                  mode_of("append" + words.substr(1), p.buffer));
+    multifile::Writer writer(store, comm.duplicate(), multifile::MappedAppendRequest{{"a", false, mine}, 0},
+                             mode_of("append" + words.substr(1), p.buffer));
     std::vector<RecordedTask> tasks;
     for (const int64_t t : mine) {
       tasks.emplace_back(t, p.chunk(t), tape, reported,
@@ -331,8 +333,8 @@ inline void record_appending(RecordingStore& tape, const Program& p, Reported& r
 }
 
 // Reports the length of a stream. Unless `flushed`, only the bytes in its completed chunks count.
-inline void report_progress(Reported& reported, int64_t task, const RecordingStore& tape, WriteStream& stream,
-                            bool flushed) {
+inline void report_progress(Reported& reported, int64_t task, const RecordingStore& tape,
+                            multifile::WriteStream& stream, bool flushed) {
   reported.reported(task, tape.length(), stream.bytes_written() - (flushed ? 0 : stream.position()));
 }
 
@@ -345,7 +347,7 @@ inline void record_merging(RecordingStore& tape, const Program& p, Reported& rep
   for (const auto& steps : p.steps) calls = std::max(calls, steps.size());
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
     const int me = comm.rank();
-    Writer writer(
+    multifile::Writer writer(
         store, comm.duplicate(), request_of("a", p, comm),
         shared_mode_of(comm, words + ",collective,cmerge,collsize=" + std::to_string(p.ntasks()), p.buffer));
     comm.barrier();
@@ -384,7 +386,8 @@ inline void record_records(RecordingStore& tape, const Program& p, Reported& rep
                            const std::string& words, uint64_t) {
   std::vector<int64_t> ranks(p.requests.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  Writer writer(tape, {"a", p.requests, ranks, p.fsblksize}, mode_of(words + ",keyval=inline", p.buffer));
+  multifile::Writer writer(tape, {"a", p.requests, ranks, p.fsblksize},
+                           mode_of(words + ",keyval=inline", p.buffer));
   reported.opened = tape.length();
   const bool durable = words.find("durable") != std::string::npos;
   for (size_t i = 0; i < 12; ++i)
@@ -392,7 +395,7 @@ inline void record_records(RecordingStore& tape, const Program& p, Reported& rep
       const auto& steps = p.steps[static_cast<size_t>(t)];
       if (i >= steps.size() || p.chunk(t) == 0) continue;
       writer.select(t);
-      WriteStream& stream = writer.stream();
+      multifile::WriteStream& stream = writer.stream();
       const int64_t before = stream.bytes_written();
       const bool flushes = steps[i].kind == Step::flush;
       const auto record = content(t, before, flushes ? 0 : 16 + steps[i].bytes);

@@ -167,7 +167,7 @@ inline std::string name_of_case(const ::testing::TestParamInfo<FaultTable::Param
 
 // Returns the bytes of every stream of the multifile `path`, by default "a".
 inline std::vector<std::vector<std::byte>> streams_of(Store& store, const std::string& path = "a") {
-  Reader all(store, path, mode_of("r"));
+  multifile::Reader all(store, path, mode_of("r"));
   std::vector<std::vector<std::byte>> streams;
   for (int64_t t = 0; t < all.ntasks(); ++t) {
     all.select(t);

@@ -29,11 +29,11 @@ inline void write_generation(Store& store, const std::string& path, int generati
   const Program p = generation_program(generation, nfiles);
   if (!mapped) return write_in_parallel(store, path, p, 0, words);
   run_fibers(fibers(2), [&](Comm& comm) {
-    std::vector<MappedWriteTask> mine;
+    std::vector<multifile::MappedWriteTask> mine;
     for (int t = comm.rank(); t < generation_tasks; t += 2)
       mine.push_back({t, 64, layout::place_blockwise(t, generation_tasks, nfiles)});
-    Writer writer(store, comm.duplicate(), {path, nfiles, 64, mine}, shared_mode_of(comm, words));
-    for (const MappedWriteTask& t : mine) {
+    multifile::Writer writer(store, comm.duplicate(), {path, nfiles, 64, mine}, shared_mode_of(comm, words));
+    for (const multifile::MappedWriteTask& t : mine) {
       writer.select(t.globalrank);
       writer.stream().write(content(t.globalrank, 0, stream_length(generation, t.globalrank)));
     }
@@ -45,7 +45,7 @@ inline void write_generation(Store& store, const std::string& path, int generati
 // generation, or to a different generation than those of earlier streams.
 class FoundGeneration {
  public:
-  void add(int64_t task, ReadStream& stream) {
+  void add(int64_t task, multifile::ReadStream& stream) {
     std::vector<std::byte> bytes(10'000);
     bytes.resize(stream.read(bytes));
     const int64_t length = std::ssize(bytes);
@@ -64,7 +64,7 @@ class FoundGeneration {
 };
 
 inline int generation_of(Store& store, const std::string& path) {
-  Reader reader(store, path, mode_of("r"));
+  multifile::Reader reader(store, path, mode_of("r"));
   FoundGeneration found;
   require(reader.ntasks() == generation_tasks, "number of tasks");
   for (int64_t t = 0; t < generation_tasks; ++t) {
@@ -79,7 +79,7 @@ inline int generation_of(Store& store, const std::string& path) {
 inline int by_task(Store& store, const std::string& path) {
   FoundGeneration found;
   for (int64_t t = 0; t < generation_tasks; ++t) {
-    Reader reader(store, path, t, mode_of("r"));
+    multifile::Reader reader(store, path, t, mode_of("r"));
     found.add(t, reader.stream());
   }
   return found.value();
@@ -93,7 +93,7 @@ inline int common(std::span<const int> found) {
 
 // Reads as a group of five tasks and returns the generation. Collective.
 inline int read_as_group(Store& store, Comm& comm, const std::string& path, const std::string& words = "r") {
-  Reader reader(store, comm.duplicate(), path, mode_of(words));
+  multifile::Reader reader(store, comm.duplicate(), path, mode_of(words));
   FoundGeneration found;
   found.add(comm.rank(), reader.stream());
   int64_t range[2] = {found.value(), -found.value()};
@@ -115,7 +115,8 @@ inline int by_group(Store& store, const std::string& path, const std::string& wo
 inline int read_mapped_generation(Store& store, Comm& comm, const std::string& path) {
   std::vector<int64_t> mine;
   for (int64_t t = comm.rank(); t < generation_tasks; t += comm.size()) mine.push_back(t);
-  Reader reader(store, comm.duplicate(), MappedReadRequest{path, false, mine}, mode_of("r"));
+  multifile::Reader reader(store, comm.duplicate(), multifile::MappedReadRequest{path, false, mine},
+                           mode_of("r"));
   FoundGeneration found;
   for (const int64_t t : mine) {
     reader.select(t);
@@ -146,14 +147,14 @@ inline bool plain_reader_opens(Store& store, const std::string& path) {
     format::Header header;
     if (attempt([&] {
           file = store.open(format::physical_name(path, k), Access::read);
-          header = MetadataReader(*file).header();
+          header = multifile::MetadataReader(*file).header();
         }))
       return false;
     if (!lead) {
       lead = header;
-      identity = read_identity(*file);
+      identity = multifile::read_identity(*file);
     }
-    require(read_identity(*file) == identity, "a plain reader opens files of two generations");
+    require(multifile::read_identity(*file) == identity, "a plain reader opens files of two generations");
   }
   return true;
 }

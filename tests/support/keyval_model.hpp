@@ -59,7 +59,7 @@ class KeyModel {
   }
 
   // Performs one random call on the index and on the model, and compares the results.
-  void step(KeyvalIndex& index, Random& random) {
+  void step(multifile::KeyvalIndex& index, Random& random) {
     const uint64_t key = records_.empty() || random.chance(20)
                              ? 4711
                              : records_[static_cast<size_t>(random.below(std::ssize(records_)))].key;
@@ -95,7 +95,7 @@ class KeyModel {
     }
   }
 
-  void check_keys(KeyvalIndex& index) const {
+  void check_keys(multifile::KeyvalIndex& index) const {
     index.scan_all();
     index.restart_keys();
     for (const uint64_t key : order_) {
@@ -145,7 +145,8 @@ class KeyModel {
     k->offset = offset;
   }
 
-  static void check_read(KeyvalIndex& index, uint64_t key, KeyCursor* k, size_t size, size_t items) {
+  static void check_read(multifile::KeyvalIndex& index, uint64_t key, KeyCursor* k, size_t size,
+                         size_t items) {
     Bytes found(size * items);
     const size_t got = index.read(key, found.data(), size, items);
     if (!k || !k->settle()) return require(got == 0, "nothing to be read");
@@ -156,7 +157,7 @@ class KeyModel {
     k->offset += static_cast<int64_t>(got * size);
   }
 
-  void check_iterator(KeyvalIndex& index, Random& random) {
+  void check_iterator(multifile::KeyvalIndex& index, Random& random) {
     if (random.chance(5)) {
       index.restart_records();
       next_ = 0;

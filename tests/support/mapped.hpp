@@ -65,13 +65,13 @@ inline MappedProgram random_mapped(uint64_t seed, int64_t ntasks = 0, int32_t nf
 
 inline void write_as_process(Store& store, const std::string& path, const MappedProgram& p, Comm& comm,
                              uint64_t seed, const std::string& words = "w") {
-  std::vector<MappedWriteTask> mine;
+  std::vector<multifile::MappedWriteTask> mine;
   for (int t = p.program.ntasks(); t-- > 0;) {
     const auto i = static_cast<size_t>(t);
     if (p.owners[i] == comm.rank()) mine.push_back({t, p.program.requests[i], p.places[i]});
   }
-  Writer writer(store, comm.duplicate(), {path, p.program.nfiles, p.program.fsblksize, mine},
-                shared_mode_of(comm, words, p.program.buffer));
+  multifile::Writer writer(store, comm.duplicate(), {path, p.program.nfiles, p.program.fsblksize, mine},
+                           shared_mode_of(comm, words, p.program.buffer));
   require(writer.ntasks() == p.program.ntasks(), "number of tasks");
   require(writer.task() == (mine.empty() ? -1 : mine[0].globalrank), "the first task is current");
   Random random(seed + static_cast<uint64_t>(comm.rank()));
@@ -79,7 +79,8 @@ inline void write_as_process(Store& store, const std::string& path, const Mapped
   std::vector<size_t> next(mine.size());
   std::vector<size_t> unfinished(mine.size());
   std::iota(unfinished.begin(), unfinished.end(), 0);
-  for (const MappedWriteTask& t : mine) writing.emplace_back(t.globalrank, p.program.chunk(t.globalrank));
+  for (const multifile::MappedWriteTask& t : mine)
+    writing.emplace_back(t.globalrank, p.program.chunk(t.globalrank));
   while (!unfinished.empty()) {
     const auto at = unfinished.begin() + random.below(std::ssize(unfinished));
     const size_t i = *at;
@@ -104,7 +105,7 @@ inline void write_mapped(Store& inner, const std::string& path, const MappedProg
   require(store.open_files() == 0, "all files closed");
 }
 
-inline void check_task(ReadStream& stream, const MappedProgram& p, int64_t task) {
+inline void check_task(multifile::ReadStream& stream, const MappedProgram& p, int64_t task) {
   require(stream.geometry().size == p.program.chunk(task), "chunk size");
   check_stream(stream, p.program.expected(task), task, 1000);
 }
@@ -116,14 +117,14 @@ inline void read_mapped(Store& inner, const std::string& path, const MappedProgr
   run_fibers(fibers(p.readers, seed), [&](Comm& comm) {
     const int me = comm.rank();
     {
-      Reader reader(store, comm.duplicate(), MappedReadRequest{path, true, {}},
-                    mode_of("r", p.program.buffer));
+      multifile::Reader reader(store, comm.duplicate(), multifile::MappedReadRequest{path, true, {}},
+                               mode_of("r", p.program.buffer));
       const int64_t more = n % comm.size();
       const int64_t first = n / comm.size() * me + std::min<int64_t>(more, me);
       const int64_t share = n / comm.size() + (me < more ? 1 : 0);
       require(reader.ntasks() == n && std::ssize(reader.tasks()) == share, "share of the tasks");
       for (int64_t t = first; t < first + share; ++t) {
-        const OwnTask& found = reader.tasks()[static_cast<size_t>(t - first)];
+        const multifile::OwnTask& found = reader.tasks()[static_cast<size_t>(t - first)];
         const layout::Placement place = p.places[static_cast<size_t>(t)];
         require(
             found.task == t && found.place.file == place.file && found.place.local_rank == place.local_rank,
@@ -139,8 +140,8 @@ inline void read_mapped(Store& inner, const std::string& path, const MappedProgr
       const int64_t t = random.below(n);
       if (std::ranges::find(list, t) == list.end()) list.push_back(t);
     }
-    Reader reader(store, comm.duplicate(), MappedReadRequest{path, false, list},
-                  mode_of("r", p.program.buffer));
+    multifile::Reader reader(store, comm.duplicate(), multifile::MappedReadRequest{path, false, list},
+                             mode_of("r", p.program.buffer));
     require(reader.task() == (list.empty() ? -1 : list[0]), "the first task is current");
     for (const int64_t t : list) {
       reader.select(t);

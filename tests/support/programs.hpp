@@ -21,8 +21,8 @@ Code code_of(Call&& call) {
   return error ? error->code() : Code::ok;
 }
 
-inline OpenMode mode_of(const std::string& words, int64_t buffer = 128 << 10) {
-  OpenMode mode = parse_open_mode(words);
+inline multifile::OpenMode mode_of(const std::string& words, int64_t buffer = 128 << 10) {
+  multifile::OpenMode mode = multifile::parse_open_mode(words);
   mode.buffer_bytes = buffer;
   return mode;
 }
@@ -41,7 +41,7 @@ class Writing {
  public:
   Writing(int64_t task, int64_t chunk) : task_(task), model_{chunk, {0}} {}
 
-  void step(WriteStream& stream, const Step& s) {
+  void step(multifile::WriteStream& stream, const Step& s) {
     const Code expected = model_.accepts(s) ? Code::ok : Code::out_of_range;
     const int64_t done = model_.total();
     const Code found = code_of([&] {
@@ -98,7 +98,7 @@ inline void write_serially(Store& store, const std::string& path, const Program&
   const auto n = static_cast<size_t>(p.ntasks());
   std::vector<int64_t> ranks(n);
   std::iota(ranks.begin(), ranks.end(), 0);
-  Writer writer(store, {path, p.requests, ranks, p.fsblksize}, mode_of(words, p.buffer));
+  multifile::Writer writer(store, {path, p.requests, ranks, p.fsblksize}, mode_of(words, p.buffer));
   std::vector<Writing> tasks;
   for (size_t t = 0; t < n; ++t) tasks.emplace_back(t, p.chunk(static_cast<int64_t>(t)));
   step_in_any_order(p, seed, [&](int64_t task, const Step& step) {
@@ -112,8 +112,8 @@ inline void write_serially(Store& store, const std::string& path, const Program&
 // (request_of()).
 inline int group_of(int rank, int ntasks) { return rank / std::max(1, ntasks / 2); }
 
-inline ParallelWriteRequest request_of(std::string_view path, const Program& p, Comm& comm) {
-  ParallelWriteRequest request;
+inline multifile::ParallelWriteRequest request_of(std::string_view path, const Program& p, Comm& comm) {
+  multifile::ParallelWriteRequest request;
   request.path = path;
   request.nfiles = p.nfiles;
   request.fsblksize = p.fsblksize;
@@ -125,7 +125,7 @@ inline ParallelWriteRequest request_of(std::string_view path, const Program& p, 
 
 // Returns the first MiB of a task's stream.
 inline std::vector<std::byte> stream_of(Store& store, const std::string& path, int64_t task) {
-  Reader reader(store, path, mode_of("r"));
+  multifile::Reader reader(store, path, mode_of("r"));
   reader.select(task);
   std::vector<std::byte> bytes(1 << 20);
   bytes.resize(reader.stream().read(bytes));
@@ -133,9 +133,9 @@ inline std::vector<std::byte> stream_of(Store& store, const std::string& path, i
 }
 
 // Returns the open mode with an identity shared by all tasks, as the open calls create it. Collective.
-inline OpenMode shared_mode_of(Comm& comm, const std::string& words, int64_t buffer = 128 << 10) {
-  OpenMode mode = mode_of(words, buffer);
-  mode.identity = new_identity();
+inline multifile::OpenMode shared_mode_of(Comm& comm, const std::string& words, int64_t buffer = 128 << 10) {
+  multifile::OpenMode mode = mode_of(words, buffer);
+  mode.identity = multifile::new_identity();
   comm.broadcast(mode.identity, 0);
   return mode;
 }
@@ -144,7 +144,8 @@ inline OpenMode shared_mode_of(Comm& comm, const std::string& words, int64_t buf
 inline void write_as_task(Store& store, const std::string& path, const Program& p, Comm& comm,
                           const std::string& words = "w") {
   const int me = comm.rank();
-  Writer writer(store, comm.duplicate(), request_of(path, p, comm), shared_mode_of(comm, words, p.buffer));
+  multifile::Writer writer(store, comm.duplicate(), request_of(path, p, comm),
+                           shared_mode_of(comm, words, p.buffer));
   Writing task(me, p.chunk(me));
   for (const Step& step : p.steps[static_cast<size_t>(me)]) {
     task.step(writer.stream(), step);
@@ -165,7 +166,8 @@ inline void require(bool holds, const std::string& what) {
   if (!holds) throw std::logic_error(what);
 }
 
-inline void check_stream(ReadStream& stream, const TaskModel& model, int64_t task, int64_t piece = 1 << 20) {
+inline void check_stream(multifile::ReadStream& stream, const TaskModel& model, int64_t task,
+                         int64_t piece = 1 << 20) {
   require(stream.sizes().count == std::ssize(model.blocks),
           "task " + std::to_string(task) + ": number of blocks");
   for (int64_t b = 0; b < stream.sizes().count; ++b)
@@ -198,7 +200,7 @@ inline std::vector<std::byte> without_extension(std::vector<std::byte> file) {
 
 // Checks a file that was not closed. Every stream must be a prefix of the data that `p` writes.
 inline void check_beginnings(Store& store, const std::string& path, const Program& p) {
-  Reader all(store, path, mode_of("r"));
+  multifile::Reader all(store, path, mode_of("r"));
   require(all.facts().unclosed, "the file was not closed, and nobody says so");
   for (int64_t t = 0; t < p.ntasks(); ++t) {
     all.select(t);
@@ -211,7 +213,7 @@ inline void check_beginnings(Store& store, const std::string& path, const Progra
 
 inline void check_serially(Store& store, const std::string& path, const Program& p,
                            int64_t buffer = 128 << 10) {
-  Reader all(store, path, mode_of("r", buffer));
+  multifile::Reader all(store, path, mode_of("r", buffer));
   require(all.ntasks() == p.ntasks(), "number of tasks");
   for (int64_t t = 0; t < p.ntasks(); ++t) {
     all.select(t);
@@ -224,7 +226,7 @@ inline void check_serially(Store& store, const std::string& path, const Program&
 inline void check_by_task(Store& store, const std::string& path, const Program& p,
                           int64_t buffer = 128 << 10) {
   for (int64_t t = 0; t < p.ntasks(); ++t) {
-    Reader one(store, path, t, mode_of("r", buffer));
+    multifile::Reader one(store, path, t, mode_of("r", buffer));
     require(one.ntasks() == p.ntasks() && one.globalrank() == t, "one task");
     check_stream(one.stream(), p.expected(t), t, 4096);
   }
@@ -235,7 +237,7 @@ inline void check_in_parallel(Store& inner, const std::string& path, const Progr
   TaskHandles store(inner);
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
     const int me = comm.rank();
-    Reader reader(store, comm.duplicate(), path, mode_of("r", buffer));
+    multifile::Reader reader(store, comm.duplicate(), path, mode_of("r", buffer));
     require(reader.stream().geometry().size == p.chunk(me), "chunk size");
     check_stream(reader.stream(), p.expected(me), me, 1000);
     reader.close();

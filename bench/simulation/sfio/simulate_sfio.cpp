@@ -217,7 +217,7 @@ double striped(const SfioSimulationSetting& setting, int run) {
     std::unique_ptr<Link> made = message_link(network.endpoint(all.rank()), roster.listeners, 1e9);
     if (setting.schedule == "none") made = std::make_unique<Unscheduled>(std::move(made));
     const std::shared_ptr<Link> link = std::move(made);
-    StripeName name;
+    sfio::StripeName name;
     for (int i = 0; i < nodes; ++i) name.subfiles.push_back({"n" + std::to_string(i), "/f"});
     name.unit = setting.unit;
     std::unique_ptr<StripedFile> file;

@@ -24,7 +24,7 @@ int sheaf_abandon(int sid) {
     // recreate its journal.
     for (int32_t k = 0; unnamed && k < nfiles; ++k) {
       const std::string name = format::physical_name(unnamed->temporary, k);
-      remove_leftovers(*store, name);
+      multifile::remove_leftovers(*store, name);
       attempt([&] { store->remove(name); });  // fails if this task created none or another task was first
     }
   });

@@ -27,7 +27,7 @@ std::optional<Error> check_request(SionHandle& handle, const void* data, size_t 
 
 size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid) {
   SionHandle* h = find_handle(sid);
-  Writer* const writer = h ? h->writes.get() : nullptr;
+  multifile::Writer* const writer = h ? h->writes.get() : nullptr;
   if (h && !(writer && writer->collective())) return sion_fwrite(data, size, nitems, sid);
   return on_found_handle("sion_coll_fwrite", sid, invalid, size_t{0}, [&](SionHandle& handle) -> size_t {
     begin_call(handle);
@@ -45,7 +45,7 @@ size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid) {
 
 size_t sion_coll_fread(void* data, size_t size, size_t nitems, int sid) {
   SionHandle* h = find_handle(sid);
-  Reader* const reader = h ? h->reads.get() : nullptr;
+  multifile::Reader* const reader = h ? h->reads.get() : nullptr;
   if (h && !(reader && reader->collective())) return sion_fread(data, size, nitems, sid);
   return on_found_handle("sion_coll_fread", sid, invalid, size_t{0}, [&](SionHandle& handle) -> size_t {
     begin_call(handle);

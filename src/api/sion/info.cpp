@@ -7,6 +7,7 @@
 #include "multifile/metadata/task_rows.hpp"
 
 using namespace sheaf;
+using namespace sheaf::multifile;
 using namespace sheaf::api;
 
 namespace {

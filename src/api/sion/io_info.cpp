@@ -21,15 +21,17 @@ struct IoInfoEntry {
 };
 
 std::vector<IoInfoEntry> entries_of(SionHandle& handle) {
-  const FileFacts facts = handle.facts();
+  const multifile::FileFacts facts = handle.facts();
   if (handle.reads)
     return {{handle.path(), static_cast<size_t>(handle.reader->sizes().total()), SION_ROLE_READER}};
-  Writer* const writer = handle.writes.get();
+  multifile::Writer* const writer = handle.writes.get();
   const auto own = static_cast<size_t>(writer->stream().bytes_written());
   std::vector<IoInfoEntry> entries{{handle.path(), own, SION_ROLE_WRITER}};
   const std::string base = writer->base_name();
   for (int level = 0; level < handle.buddies; ++level) {
-    const auto name = [&](int number) { return format::physical_name(buddy_name(base, level), number); };
+    const auto name = [&](int number) {
+      return format::physical_name(multifile::buddy_name(base, level), number);
+    };
     const int stored = (facts.filenumber + level + 1) % facts.nfiles;
     entries.push_back({name(facts.filenumber), own, SION_ROLE_SENDER});
     entries.push_back(

@@ -6,6 +6,7 @@
 #include "multifile/keyval/keyval_writer.hpp"
 
 using namespace sheaf;
+using namespace sheaf::multifile;
 using namespace sheaf::api;
 
 namespace {

@@ -13,13 +13,18 @@
 
 namespace sheaf::api {
 
+using multifile::OpenMode;
+using multifile::Ownership;
+using multifile::OwnTask;
+using multifile::Writer;
+
 namespace {
 
 // Validates the arguments and sets `own`, the mode requested by this process.
 std::optional<Error> check_arguments(const MappedOpen& call, OpenMode& own) {
   return attempt([&] {
     need(call.fname, "No file name given");
-    own = parse_open_mode(call.file_mode ? call.file_mode : "");
+    own = multifile::parse_open_mode(call.file_mode ? call.file_mode : "");
     need(call.numfiles, "No numFiles variable given");
     need(call.nlocaltasks, "No nlocaltasks variable given");
     if (own.creates()) {
@@ -40,18 +45,18 @@ std::optional<Error> check_arguments(const MappedOpen& call, OpenMode& own) {
 std::unique_ptr<SionHandle> open_mapped_to_write(std::unique_ptr<Comm> comm, const MappedOpen& call,
                                                  const std::shared_ptr<Store>& store, const OpenMode& mode,
                                                  const Ownership* ownership) {
-  std::vector<MappedWriteTask> tasks;
+  std::vector<multifile::MappedWriteTask> tasks;
   const auto n = static_cast<size_t>(*call.nlocaltasks);
   for (size_t i = 0; i < n; ++i)
     tasks.push_back(
         {(*call.globalranks)[i], (*call.chunksizes)[i], {(*call.filenumbers)[i], (*call.local_ranks)[i]}});
   auto atomic = begin_atomic(*comm, mode, call.fname, *store, call.name_of != nullptr, ownership);
-  const MappedWriteRequest request{atomic ? atomic->temporary : call.fname,
-                                   *call.numfiles,
-                                   *call.fsblksize,
-                                   tasks,
-                                   call.name_of,
-                                   call.fname};
+  const multifile::MappedWriteRequest request{atomic ? atomic->temporary : call.fname,
+                                              *call.numfiles,
+                                              *call.fsblksize,
+                                              tasks,
+                                              call.name_of,
+                                              call.fname};
   auto writer = std::make_unique<Writer>(*store, std::move(comm), request, mode);
   auto handle = std::make_unique<SionHandle>(store, std::move(writer), mode);
   handle->atomic = std::move(atomic);
@@ -62,17 +67,17 @@ std::unique_ptr<SionHandle> open_mapped_to_write(std::unique_ptr<Comm> comm, con
 std::unique_ptr<SionHandle> open_mapped_again(std::unique_ptr<Comm> comm, const MappedOpen& call,
                                               const std::shared_ptr<Store>& store, const OpenMode& mode,
                                               const Ownership* ownership) {
-  MappedReadRequest request{call.fname, *call.nlocaltasks < 0, {}, call.name_of};
+  multifile::MappedReadRequest request{call.fname, *call.nlocaltasks < 0, {}, call.name_of};
   std::vector<int64_t> tasks;
   for (int i = 0; i < *call.nlocaltasks; ++i) tasks.push_back((*call.globalranks)[i]);
   request.tasks = tasks;
   if (mode.append) {
-    const MappedAppendRequest to_append{request, 0, ownership ? ownership->right() : nullptr};
+    const multifile::MappedAppendRequest to_append{request, 0, ownership ? ownership->right() : nullptr};
     return std::make_unique<SionHandle>(
         store, std::make_unique<Writer>(*store, std::move(comm), to_append, mode), mode);
   }
-  return std::make_unique<SionHandle>(store, std::make_unique<Reader>(*store, std::move(comm), request, mode),
-                                      mode);
+  return std::make_unique<SionHandle>(
+      store, std::make_unique<multifile::Reader>(*store, std::move(comm), request, mode), mode);
 }
 
 std::span<const OwnTask> tasks_of(SionHandle& handle) {
@@ -119,16 +124,16 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
         if (process == 0)
           ownership = take_ownership(store, call.fname, mode_with_environment(call.file_mode));
       });
-    AnyTask any{.took_over = ownership && ownership->took_over(),
-                .is_local = ownership && ownership->is_local(),
-                .lease = ownership ? ownership->id() : 0};
+    multifile::AnyTask any{.took_over = ownership && ownership->took_over(),
+                           .is_local = ownership && ownership->is_local(),
+                           .lease = ownership ? ownership->id() : 0};
     int64_t same[2] = {};
     if (!problem && own.creates()) {
       same[0] = *call.numfiles;
       same[1] = *call.fsblksize;
     }
-    const OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "",
-                                        call.file_mode ? call.file_mode : "", same, problem, &any);
+    const OpenMode mode = multifile::agree_on_call(*owned, call.fname ? call.fname : "",
+                                                   call.file_mode ? call.file_mode : "", same, problem, &any);
     if (process == 0) report_unknown_words(call.function, mode, process);
     Comm& comm = *owned;
     const auto open = mode.creates() ? open_mapped_to_write : open_mapped_again;

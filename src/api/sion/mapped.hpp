@@ -24,8 +24,8 @@ struct MappedOpen {
   int** local_ranks;
   int* fsblksize;
   FILE** fileptr;
-  bool shares = false;  // as in ParallelOpen
-  NameOf name_of = {};  // names of physical files if they differ from the format's
+  bool shares = false;             // as in ParallelOpen
+  multifile::NameOf name_of = {};  // names of physical files if they differ from the format's
 };
 
 // Opens a mapped multifile. Collective over `comm`. Returns a sid, or -1 on every process.

@@ -16,6 +16,11 @@
 
 namespace sheaf::api {
 
+using multifile::OpenMode;
+using multifile::Ownership;
+using multifile::Reader;
+using multifile::Writer;
+
 void need(bool holds, const char* text) {
   if (!holds) throw Error(Code::invalid_argument, text);
 }
@@ -25,7 +30,7 @@ void report_unknown_words(const char* function, const OpenMode& mode, int task) 
     const std::string meant(trimmed(word));
     std::string told = "'" + word + "' in the open mode is ignored";
     if (meant == word) {
-      told = "unknown word " + told + "; the words are " + std::string(known_words());
+      told = "unknown word " + told + "; the words are " + std::string(multifile::known_words());
     } else {
       told += ", because the blanks count; write '" + meant + "' if it is meant";
     }
@@ -35,7 +40,7 @@ void report_unknown_words(const char* function, const OpenMode& mode, int task) 
 
 void report_found(const char* function, const OpenMode& mode, const Reader& reader, const std::string& path,
                   int task) {
-  const FileFacts facts = reader.facts();
+  const multifile::FileFacts facts = reader.facts();
   const bool knows = reader.whole() || reader.task() >= 0;
   if (knows && mode.keyval == format::KeyvalMode::inline_ && !facts.keyval)
     warn(function, "the open mode says keyval, but the multifile holds no key-value records", task);
@@ -51,12 +56,12 @@ void report_found(const char* function, const OpenMode& mode, const Reader& read
     warn(function,
          "'" + path +
              "' was not closed; what its tasks had flushed, and chunks they had completed, can be read (" +
-             advice_on_unclosed(any_store(), path) + ")",
+             multifile::advice_on_unclosed(sfio::any_store(), path) + ")",
          task);
 }
 
 OpenMode mode_with_environment(const char* file_mode) {
-  return parse_open_mode(file_mode ? file_mode : "", words_of_environment());
+  return multifile::parse_open_mode(file_mode ? file_mode : "", multifile::words_of_environment());
 }
 
 namespace {
@@ -66,7 +71,7 @@ bool seems_closed(Store& store, const std::string& path) {
   bool closed = true;
   const auto problem = attempt([&] {
     const auto file = store.open(path, Access::read);
-    closed = MetadataReader(*file).read_pointer().complete();
+    closed = multifile::MetadataReader(*file).read_pointer().complete();
   });
   return closed && !(problem && problem->code() == Code::unclosed);
 }
@@ -76,12 +81,12 @@ bool seems_closed(Store& store, const std::string& path) {
 std::shared_ptr<Ownership> take_ownership(const std::shared_ptr<Store>& store, const std::string& path,
                                           const OpenMode& mode) {
   if (!mode.writes()) return nullptr;
-  OwnershipRequest request;
+  multifile::OwnershipRequest request;
   request.steals = mode.steal;
   // An append to an unclosed file fails. The failing call must not invalidate a handle of this process that
   // is writing the file, and must not change the files that a killed program left.
   if (mode.append && !seems_closed(*store, path)) {
-    if (look_at_lease(*store, path).holder != Holder::living)
+    if (multifile::look_at_lease(*store, path).holder != multifile::Holder::living)
       throw Error(Code::unclosed, "'" + path +
                                       "' cannot be appended to: it was never closed; make it complete with "
                                       "`sheaf repair` first");
@@ -110,7 +115,7 @@ std::optional<Error> check_arguments(const ParallelOpen& call, int task, OpenMod
     need(call.chunksize, "No chunksize variable given");
     need(call.fsblksize, "No fsblksize variable given");
     need(call.has_local, "No lComm variable given");
-    own = parse_open_mode(call.file_mode ? call.file_mode : "");
+    own = multifile::parse_open_mode(call.file_mode ? call.file_mode : "");
     if (own.creates() && *call.chunksize < 0)
       throw Error(Code::invalid_argument,
                   std::string("'") + call.fname + "': chunk size " + std::to_string(*call.chunksize) +
@@ -123,16 +128,16 @@ std::unique_ptr<SionHandle> open_parallel_to_write(std::unique_ptr<Comm> comm, c
                                                    const std::shared_ptr<Store>& store, const OpenMode& mode,
                                                    const Ownership* ownership) {
   auto atomic = begin_atomic(*comm, mode, call.fname, *store, call.name_of != nullptr, ownership);
-  ParallelWriteRequest request{.path = atomic ? std::string_view(atomic->temporary) : call.fname,
-                               .stored_name = call.fname,
-                               .nfiles = *call.numfiles,
-                               .local = nullptr,
-                               .name_of = call.name_of,
-                               .chunk_size = *call.chunksize,
-                               .fsblksize = *call.fsblksize};
+  multifile::ParallelWriteRequest request{.path = atomic ? std::string_view(atomic->temporary) : call.fname,
+                                          .stored_name = call.fname,
+                                          .nfiles = *call.numfiles,
+                                          .local = nullptr,
+                                          .name_of = call.name_of,
+                                          .chunk_size = *call.chunksize,
+                                          .fsblksize = *call.fsblksize};
   if (call.place) {
     call.place(*comm, request, mode);
-  } else if (mode.file_policy == FilePolicy::caller && request.nfiles <= 0) {
+  } else if (mode.file_policy == multifile::FilePolicy::caller && request.nfiles <= 0) {
     request.local = call.local(*comm);
   }
   auto writer = std::make_unique<Writer>(*store, std::move(comm), std::move(request), mode);
@@ -153,9 +158,9 @@ std::unique_ptr<SionHandle> open_parallel_to_append(std::unique_ptr<Comm> comm, 
                                                     const std::shared_ptr<Store>& store, const OpenMode& mode,
                                                     const Ownership* ownership) {
   const int64_t task = comm->rank();
-  const MappedAppendRequest request{{call.fname, false, std::span(&task, 1), call.name_of},
-                                    comm->size(),
-                                    ownership ? ownership->right() : nullptr};
+  const multifile::MappedAppendRequest request{{call.fname, false, std::span(&task, 1), call.name_of},
+                                               comm->size(),
+                                               ownership ? ownership->right() : nullptr};
   return std::make_unique<SionHandle>(store, std::make_unique<Writer>(*store, std::move(comm), request, mode),
                                       mode);
 }
@@ -184,8 +189,9 @@ void report_collectors(SionHandle& handle, int level) {
 }  // namespace
 
 std::shared_ptr<Store> store_for(const char* fname, bool named, bool shares) {
-  static auto* const all = new SharedHandles(any_store());  // handles may be closed while the process exits
-  auto store = named || !fname ? any_store_here() : any_store_for(fname);
+  static auto* const all =
+      new SharedHandles(sfio::any_store());  // handles may be closed while the process exits
+  auto store = named || !fname ? sfio::any_store_here() : sfio::any_store_for(fname);
   return shares ? std::make_shared<SharedHandles>(std::move(store), *all) : std::move(store);
 }
 
@@ -236,13 +242,13 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     // After the agreement, only a few local steps can fail on a single task: creating a stream or a name for
     // the program, and creating a thread for SIGTERM. `has_extras` requests a second agreement after these
     // steps.
-    AnyTask any{.has_extras = call.fileptr || call.newfname,
-                .took_over = ownership && ownership->took_over(),
-                .is_local = ownership && ownership->is_local(),
-                .lease = ownership ? ownership->id() : 0};
-    reads = !problem && own.direction == OpenDirection::read;
-    OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "",
-                                  same, problem, &any);
+    multifile::AnyTask any{.has_extras = call.fileptr || call.newfname,
+                           .took_over = ownership && ownership->took_over(),
+                           .is_local = ownership && ownership->is_local(),
+                           .lease = ownership ? ownership->id() : 0};
+    reads = !problem && own.direction == multifile::OpenDirection::read;
+    OpenMode mode = multifile::agree_on_call(*owned, call.fname ? call.fname : "",
+                                             call.file_mode ? call.file_mode : "", same, problem, &any);
     const bool extras = any.has_extras || mode.term_flush;
     if (call.adjust) call.adjust(*owned, mode);
     mode.collective.may_collect = call.may_collect && mode.collective.hosts.matches(host_name());

@@ -17,28 +17,29 @@ namespace sheaf::api {
 void need(bool holds, const char* text);
 
 // Warns about unknown words of the open mode.
-void report_unknown_words(const char* function, const OpenMode& mode, int task);
+void report_unknown_words(const char* function, const multifile::OpenMode& mode, int task);
 
 // Reports properties of a file opened for reading. Warns if the open mode and the file disagree on key-value
 // records, and if the file was never closed.
-void report_found(const char* function, const OpenMode& mode, const Reader& reader, const std::string& path,
-                  int task);
+void report_found(const char* function, const multifile::OpenMode& mode, const multifile::Reader& reader,
+                  const std::string& path, int task);
 
 // If `fileptr` is not null, sets *fileptr to the program's stream, or to NULL in posix mode.
 void give_stream(SionHandle& handle, FILE** fileptr);
 
 // Parses the open mode and adds the words of the environment. Only the first task calls it, so that the
 // environment of other tasks has no effect.
-OpenMode mode_with_environment(const char* file_mode);
+multifile::OpenMode mode_with_environment(const char* file_mode);
 
 // Acquires the multifile `path` (multifile/journal/ownership) on the first task, before an open for writing
 // changes anything. Local. Returns null if `mode` does not write, or if ownership is not available. Throws
 // `foreign`.
-std::shared_ptr<Ownership> take_ownership(const std::shared_ptr<Store>& store, const std::string& path,
-                                          const OpenMode& mode);
+std::shared_ptr<multifile::Ownership> take_ownership(const std::shared_ptr<Store>& store,
+                                                     const std::string& path,
+                                                     const multifile::OpenMode& mode);
 // Stores the ownership in the handle until the close. `ownership` is null on all tasks but the first. No
 // effect on a handle open for reading.
-void keep_ownership(SionHandle& handle, std::shared_ptr<Ownership> ownership);
+void keep_ownership(SionHandle& handle, std::shared_ptr<multifile::Ownership> ownership);
 
 // Warns if the library has detected that the program wrote beyond the chunk of the current task through its
 // own stream (WriteStream::take_overrun). Warns once for each detection.
@@ -59,15 +60,15 @@ struct ParallelOpen {
   int* globalrank = nullptr;
   FILE** fileptr;
   char** newfname;
-  bool may_collect = true;        // this task may be the first of a group that writes collectively
-  bool shares = false;            // tasks of this process share a descriptor per physical file
-  NameOf name_of = {};            // names of physical files if they differ from the format's
-  Reader::MeansOf means_of = {};  // reading: means of collective calls
+  bool may_collect = true;                   // this task may be the first of a group that writes collectively
+  bool shares = false;                       // tasks of this process share a descriptor per physical file
+  multifile::NameOf name_of = {};            // names of physical files if they differ from the format's
+  multifile::Reader::MeansOf means_of = {};  // reading: means of collective calls
   // Changes the agreed mode, identically on all tasks. Collective.
-  std::function<void(Comm&, OpenMode&)> adjust = {};
+  std::function<void(Comm&, multifile::OpenMode&)> adjust = {};
   // Writing: selects the physical files; if null, the request and the mode select them. Collective. Throws on
   // all tasks alike.
-  std::function<void(Comm&, ParallelWriteRequest&, const OpenMode&)> place = {};
+  std::function<void(Comm&, multifile::ParallelWriteRequest&, const multifile::OpenMode&)> place = {};
 };
 
 // Returns the store for the files of the multifile `fname`; it stays valid if the current directory changes.

@@ -12,6 +12,7 @@
 #include "sfio/striped_store.hpp"
 
 using namespace sheaf;
+using namespace sheaf::multifile;
 using namespace sheaf::api;
 
 namespace {
@@ -35,7 +36,7 @@ std::unique_ptr<SionHandle> open_to_write(const char* fname, OpenMode mode, cons
   const std::vector<int64_t> sizes(*chunksizes, *chunksizes + n);
   const std::vector<int64_t> ranks(*globalranks, *globalranks + n);
   const auto alone = self_comm();
-  const auto store = any_store_for(fname);
+  const auto store = sfio::any_store_for(fname);
   auto ownership = take_ownership(store, fname, mode);
   mode.replaces = ownership && ownership->took_over() && !mode.atomic;
   mode.is_local = ownership && ownership->is_local();
@@ -57,7 +58,7 @@ std::unique_ptr<SionHandle> open_to_write(const char* fname, OpenMode mode, cons
 
 std::unique_ptr<SionHandle> open_to_read(const char* fname, const OpenMode& mode, int* ntasks, int* nfiles,
                                          sion_int64** chunksizes, sion_int32* fsblksize, int** globalranks) {
-  const auto store = any_store_for(fname);
+  const auto store = sfio::any_store_for(fname);
   auto reader = std::make_unique<Reader>(*store, fname, mode);
   const Multifile& m = reader->multifile();
   if (ntasks) *ntasks = static_cast<int>(m.ntasks());
@@ -81,7 +82,7 @@ std::unique_ptr<SionHandle> open_to_read(const char* fname, const OpenMode& mode
 std::unique_ptr<SionHandle> open_to_append(const char* fname, OpenMode mode, int* ntasks, int* nfiles,
                                            sion_int64** chunksizes, sion_int32* fsblksize,
                                            int** globalranks) {
-  const auto store = any_store_for(fname);
+  const auto store = sfio::any_store_for(fname);
   auto ownership = take_ownership(store, fname, mode);
   mode.is_local = ownership && ownership->is_local();
   // An append returns the same results as an open for reading.
@@ -120,7 +121,7 @@ int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, si
     if (mode.writes())
       throw Error(Code::wrong_mode,
                   std::string("'") + fname + "': a single task can be opened for reading only");
-    const auto store = any_store_for(fname);
+    const auto store = sfio::any_store_for(fname);
     auto reader = std::make_unique<Reader>(*store, fname, *rank, mode);
     report_found("sion_open_rank", mode, *reader, fname, *rank);
     if (chunksize) *chunksize = reader->stream().geometry().size;

@@ -14,6 +14,7 @@
 #include "streams/container/gather.hpp"
 
 using namespace sheaf;
+using namespace sheaf::streams;
 using namespace sheaf::api;
 
 struct sheaf_set {
@@ -212,7 +213,7 @@ int sheaf_set_list(sheaf_set* set, const char* prefix,
 long long sheaf_set_gather(const char* path) {
   return with_errno("sheaf_set_gather", -1LL, [&] {
     require(path, "path");
-    WorkProgress quiet;
+    multifile::WorkProgress quiet;
     return static_cast<long long>(gather(*posix_store_here(), {.set = path}, quiet).streams);
   });
 }

@@ -84,5 +84,5 @@ int sion_optimize_fp_buffer(int sid) {
 
 int _sion_file_stat_file(const char* fname) {
   return guarded("_sion_file_stat_file", -1, 0,
-                 [&] { return int{fname != nullptr && any_store().status(fname).exists}; });
+                 [&] { return int{fname != nullptr && sfio::any_store().status(fname).exists}; });
 }

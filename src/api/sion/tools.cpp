@@ -23,6 +23,8 @@
 #pragma GCC visibility pop
 
 using namespace sheaf;
+using namespace sheaf::multifile;
+using namespace sheaf::sfio;
 using namespace sheaf::api;
 
 struct sheaf_metadata {
@@ -189,7 +191,7 @@ int sheaf_verify(const char* path, int data, sheaf_progress progress, sheaf_find
   return guarded("sheaf_verify", -1, -1, [&] {
     require(path, "path");
     CallbackProgress told(progress, user);
-    const SetReport report = verify_set(any_store(), path, data != 0, told);
+    const streams::SetReport report = streams::verify_set(any_store(), path, data != 0, told);
     if (finding && report.multifile)
       for (const FileReport& file : report.multifile->files) tell(file, finding, user);
     if (finding && report.containers) tell(*report.containers, finding, user);

@@ -9,6 +9,7 @@
 #include "api/sion/opening.hpp"
 
 using namespace sheaf;
+using namespace sheaf::multifile;
 using namespace sheaf::api;
 
 namespace {

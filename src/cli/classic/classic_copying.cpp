@@ -16,6 +16,10 @@
 
 namespace sheaf::cli {
 
+using multifile::BlockSizes;
+using multifile::Multifile;
+using multifile::Usage;
+
 namespace {
 
 constexpr size_t classic_width = 38;
@@ -32,7 +36,7 @@ std::string usage_percent(const Usage& u) {
 
 int64_t largest_chunk(const Multifile& m) {
   int64_t largest = 0;
-  for (const PhysicalFile& f : m.files) largest = std::max(largest, f.table->largest_chunk());
+  for (const multifile::PhysicalFile& f : m.files) largest = std::max(largest, f.table->largest_chunk());
   return largest;
 }
 
@@ -44,7 +48,7 @@ class SplitReport : public TerminalProgress {
   void begin_output(int64_t task, const std::string& name) override {
     TerminalProgress::begin_output(task, name);
     print_rows(classic_width, {{"sionsplit: generating file:", name}});
-    if (has_records(multifile_)) return;
+    if (multifile::has_records(multifile_)) return;
     const BlockSizes& sizes = rows_.at(task).sizes;
     int64_t left = sizes.total();
     for (int64_t b = 0; b < sizes.count; ++b, check_signals()) {
@@ -56,7 +60,7 @@ class SplitReport : public TerminalProgress {
 
  private:
   const Multifile& multifile_;
-  TaskRows rows_;
+  multifile::TaskRows rows_;
 };
 
 class DefragReport : public TerminalProgress {
@@ -66,7 +70,7 @@ class DefragReport : public TerminalProgress {
 
   void begin_output(int64_t task, const std::string& name) override {
     TerminalProgress::begin_output(task, name);
-    for_each_row(multifile_, [&](int64_t t, const TaskRow& row) {
+    multifile::for_each_row(multifile_, [&](int64_t t, const multifile::TaskRow& row) {
       const BlockSizes& sizes = row.sizes;
       if (!verbose_ && t % 16 == 0) std::printf("[%" PRId64 "]\n", t);
       for (int64_t b = 0; verbose_ && b < sizes.count; ++b)
@@ -85,7 +89,7 @@ class DefragReport : public TerminalProgress {
 int classic_split(const SplitOptions& options) {
   const Multifile m = load(options.path, options.ignore_checksums);
   const format::Header& h = m.files.front().header;
-  const Usage usage = usage_of(m);
+  const Usage usage = multifile::usage_of(m);
   const std::string mask = options.request.prefix + "%0" + std::to_string(options.request.digits) + "d";
   print_rows(classic_width,
              {{"sionsplit: filename:", classic_name(options.path)},
@@ -110,14 +114,14 @@ int classic_split(const SplitOptions& options) {
               {"sionsplit: max chunksize:", classic_size(largest_chunk(m))}});
   catch_signals();
   SplitReport report(m);
-  sheaf::split(any_store(), m, options.request, report);
+  multifile::split(sfio::any_store(), m, options.request, report);
   return 0;
 }
 
 int classic_defrag(const DefragOptions& options, bool verbose) {
   const Multifile m = load(options.path, options.ignore_checksums);
   const format::Header& h = m.files.front().header;
-  const Usage usage = usage_of(m);
+  const Usage usage = multifile::usage_of(m);
   const int64_t fsblksize = options.request.fsblksize > 0 ? options.request.fsblksize : h.fsblksize;
   print_rows(classic_width,
              {{"siondefrag: infilename:", classic_name(options.path)},
@@ -139,7 +143,7 @@ int classic_defrag(const DefragOptions& options, bool verbose) {
               {"siondefrag: fsblksize outfile:", classic_size(fsblksize)}});
   catch_signals();
   DefragReport report(m, verbose);
-  sheaf::defrag(any_store(), m, options.request, report);
+  multifile::defrag(sfio::any_store(), m, options.request, report);
   return 0;
 }
 

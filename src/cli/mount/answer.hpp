@@ -57,7 +57,7 @@ inline mount::LiveSet& writable(mount::LiveSet* set) {
 // State of an open file or folder; stored in the fh field.
 struct FuseHandle {
   std::unique_ptr<mount::ReadableStream> reader;          // a file of the tree
-  std::shared_ptr<ContainerStream> stream;                // a file of the live set
+  std::shared_ptr<streams::ContainerStream> stream;       // a file of the live set
   std::vector<mount::LiveSet::LiveSetEntry> of_live_set;  // entries of an open folder after those of the tree
 };
 inline FuseHandle& opened(const fuse_file_info* info) { return *reinterpret_cast<FuseHandle*>(info->fh); }

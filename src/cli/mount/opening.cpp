@@ -13,6 +13,8 @@
 
 namespace sheaf::cli {
 
+using sfio::any_store;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -22,7 +24,7 @@ void tell(const std::string& path, const std::string& what) {
 }
 
 MountedFileSystem open_to_write(const std::string& path, const MountWords& words) {
-  if (path.starts_with("sfio:") || set_of_container(path))
+  if (path.starts_with("sfio:") || streams::set_of_container(path))
     throw Error(Code::invalid_argument,
                 "'" + path + "': streams are written beside a multifile that is a plain file, or none yet");
   MountedFileSystem system{mount::Tree({}),   {},     nullptr, {}, {}, words.foreground,
@@ -32,8 +34,8 @@ MountedFileSystem open_to_write(const std::string& path, const MountWords& words
     system.looks.resize(sources.size(), look_of(path));
     system.tree = mount::tree_of(sources);
   }
-  system.live = std::make_unique<mount::LiveSet>(ContainerSet::open(posix_store(), path, {}, words.checking),
-                                                 mount::Tree::root);
+  system.live = std::make_unique<mount::LiveSet>(
+      streams::ContainerSet::open(posix_store(), path, {}, words.checking), mount::Tree::root);
   system.beside = fs::path(path).parent_path();
   const mode_t mask = umask(0);
   umask(mask);
@@ -52,7 +54,7 @@ MountWords mount_words(const std::string& text) {
     return within.find("," + std::string(word) + ",") != within.npos;
   };
   return {has("foreground"), has("allow-other"), has("write"),
-          has("ignore-checksums") ? Checking::off : Checking::on};
+          has("ignore-checksums") ? multifile::Checking::off : multifile::Checking::on};
 }
 
 MountedFileSystem open_multifiles(const std::vector<std::string>& paths, const MountWords& words) {

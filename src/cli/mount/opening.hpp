@@ -14,7 +14,7 @@ struct MountWords {
   bool foreground = false;
   bool allow_other = false;
   bool write = false;
-  Checking checking = Checking::on;
+  multifile::Checking checking = multifile::Checking::on;
 };
 MountWords mount_words(const std::string& text);
 

@@ -28,7 +28,7 @@ void write_file(fuse_req_t request, fuse_ino_t, const char* data, size_t size, o
                 fuse_file_info* info) {
   answer(request, [&](const MountedFileSystem&) {
     const auto bytes = std::as_bytes(std::span(data, size));
-    ContainerStream& stream = *opened(info).stream;
+    streams::ContainerStream& stream = *opened(info).stream;
     const int64_t written = info->flags & O_APPEND ? stream.append(bytes).bytes : stream.write(bytes, offset);
     fuse_reply_write(request, static_cast<size_t>(written));
   });
@@ -79,7 +79,7 @@ void set_attributes(fuse_req_t request, fuse_ino_t number, struct stat* wanted, 
       throw Error(Code::permission, "files in a mount belong to who has mounted", EPERM);
     if (which & FUSE_SET_ATTR_SIZE)
       info ? opened(info).stream->truncate(wanted->st_size) : live.truncate(number, wanted->st_size);
-    StreamAttributes attributes;
+    streams::StreamAttributes attributes;
     if (which & FUSE_SET_ATTR_MODE) attributes.mode = wanted->st_mode & 0777;
     if (which & FUSE_SET_ATTR_MTIME) attributes.modified = nanoseconds(wanted->st_mtim);
     if (which & FUSE_SET_ATTR_MTIME_NOW) attributes.modified = now();

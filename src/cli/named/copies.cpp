@@ -21,6 +21,11 @@
 
 namespace sheaf::cli {
 
+using multifile::Checking;
+using multifile::OutputSet;
+using streams::NamedStream;
+using streams::NamedStreams;
+
 namespace {
 
 constexpr int64_t read_at_once = 1 << 20;  // bytes
@@ -48,8 +53,8 @@ void read_stream(const NamedStreams& streams, size_t number, Holes holes, Take t
 
 void copy_stream_to(const NamedStreams& streams, size_t number, File& file) {
   read_stream(streams, number, Holes::skipped,
-              [&](std::span<const std::byte> bytes, int64_t at) { write_data(file, bytes, at); });
-  close_output(file, streams.streams()[number].size);
+              [&](std::span<const std::byte> bytes, int64_t at) { multifile::write_data(file, bytes, at); });
+  multifile::close_output(file, streams.streams()[number].size);
 }
 
 // Returns the path of the output file of a stream. Throws if the name would place the file outside of the
@@ -158,14 +163,14 @@ int gather(const DefragOptions& options) {
     throw Error(
         Code::invalid_argument,
         "-n: the streams of containers have names, which only a multifile of one physical file keeps");
-  GatherRequest request{.set = set_of_container(options.path).value_or(options.path),
-                        .output = options.request.output,
-                        .replace = options.request.replace,
-                        .checking = checking_of(options.ignore_checksums)};
+  streams::GatherRequest request{.set = streams::set_of_container(options.path).value_or(options.path),
+                                 .output = options.request.output,
+                                 .replace = options.request.replace,
+                                 .checking = checking_of(options.ignore_checksums)};
   if (options.request.fsblksize > 0) request.fsblksize = options.request.fsblksize;
   catch_signals();
   TerminalProgress progress("defrag");
-  const GatherReport done = sheaf::gather(posix_store(), request, progress);
+  const streams::GatherReport done = streams::gather(posix_store(), request, progress);
   for (const auto* const all : {&done.damage, &done.kept})
     for (const std::string& one : *all) fmt::print(stderr, "sheaf: {}\n", printable(one));
   return done.damage.empty() ? 0 : 1;

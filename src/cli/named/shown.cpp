@@ -19,6 +19,9 @@
 
 namespace sheaf::cli {
 
+using streams::NamedStream;
+using streams::NamedStreams;
+
 namespace {
 
 std::string time_text(int64_t nanoseconds) {
@@ -33,25 +36,25 @@ std::string time_text(int64_t nanoseconds) {
 
 // Returns the streams of a multifile without task names, with the names that a mount uses.
 std::vector<NamedStream> numbered(const std::string& path) {
-  const Multifile multifile = load(path);
+  const multifile::Multifile multifile = load(path);
   const size_t digits =
       std::max<size_t>(6, std::to_string(std::max<int64_t>(0, multifile.ntasks() - 1)).size());
   std::vector<NamedStream> streams;
-  for_each_row(multifile, [&](int64_t task, const TaskRow& row) {
+  multifile::for_each_row(multifile, [&](int64_t task, const multifile::TaskRow& row) {
     streams.push_back({fmt::format("task.{:0{}}", task, digits), row.sizes.total()});
   });
   return streams;
 }
 
 bool has_names(const std::string& path) {
-  return is_container_set(posix_store(), path) ||
-         !read_task_names(load_multifile(posix_store(), path)).names.empty();
+  return streams::is_container_set(posix_store(), path) ||
+         !multifile::read_task_names(multifile::load_multifile(posix_store(), path)).names.empty();
 }
 
 }  // namespace
 
 void refuse_containers(const std::string& path) {
-  if (is_containers_alone(posix_store(), path))
+  if (streams::is_containers_alone(posix_store(), path))
     throw file_error(Code::unsupported, path,
                      "is a set of containers, which are read as they are: `sheaf ls` shows its streams, "
                      "`sheaf defrag` makes a multifile of them");

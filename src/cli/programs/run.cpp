@@ -24,6 +24,8 @@
 
 namespace sheaf::cli {
 
+using streams::CaptureRule;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -54,7 +56,7 @@ class ViewDirectories : private NonCopyable {
     make(directory);
     const std::string shown = fs::canonical(directory).string();
     files_[shown].push_back(file);
-    return entry_of(file, shown);
+    return streams::entry_of(file, shown);
   }
 
   // Creates the folders below each DIR that the names of the streams require.
@@ -65,7 +67,7 @@ class ViewDirectories : private NonCopyable {
     for (const auto& [directory, files] : files_) {
       std::vector<mount::StreamSource> all;
       for (const std::string& file : files) {
-        const auto sources = mount::sources_of(posix_store(), file, Checking::on, true, tell);
+        const auto sources = mount::sources_of(posix_store(), file, multifile::Checking::on, true, tell);
         all.insert(all.end(), sources.begin(), sources.end());
       }
       for (const std::string& folder : mount::tree_of(all).folder_paths()) make(fs::path(directory) / folder);
@@ -89,7 +91,7 @@ class ViewDirectories : private NonCopyable {
 };
 
 void tell_plain_files(const CaptureRule& rule) {
-  const std::vector<std::string> files = plain_files_of(rule);
+  const std::vector<std::string> files = streams::plain_files_of(rule);
   if (files.empty()) return;
   fmt::print(stderr,
              "sheaf run: {} plain file{} match{} '{}', by programs that no preload meets, with links or "
@@ -105,7 +107,7 @@ void tell_plain_files(const CaptureRule& rule) {
 // Does not warn if plain files or sets of the rule exist, because programs on other hosts may have written
 // them.
 void tell_unused(const CaptureRule& rule) {
-  if (!plain_files_of(rule).empty() || !sets_with_containers(rule).empty()) return;
+  if (!streams::plain_files_of(rule).empty() || !streams::sets_with_containers(rule).empty()) return;
   fmt::print(stderr,
              "sheaf run: nothing was captured by '{}': no program has named a file that matches it{}\n",
              printable(rule.pattern),
@@ -116,12 +118,12 @@ void tell_unused(const CaptureRule& rule) {
 // this case.
 bool gather_set(const std::string& set) {
   try {
-    WorkProgress progress;
-    for (const std::string& kept : gather(posix_store(), {.set = set}, progress).kept)
+    multifile::WorkProgress progress;
+    for (const std::string& kept : streams::gather(posix_store(), {.set = set}, progress).kept)
       fmt::print(stderr, "sheaf run: {}\n", printable(kept));
     return true;
   } catch (const Error& error) {
-    if (error.code() == Code::not_found && containers_of(posix_store(), set).empty())
+    if (error.code() == Code::not_found && streams::containers_of(posix_store(), set).empty())
       return true;  // another job that ended at the same time has gathered all containers
     fmt::print(stderr, "sheaf run: the containers of '{}' stay as they are: {}\n", printable(set),
                printable(error.what()));
@@ -134,7 +136,7 @@ bool gather_set(const std::string& set) {
 std::vector<bool> patterns_noted(uint64_t hash, const std::vector<CaptureRule>& rules, size_t views) {
   std::vector<bool> noted;
   for (size_t k = 0; k < rules.size(); ++k)
-    noted.push_back(is_pattern_noted(hash, static_cast<int>(views + k)));
+    noted.push_back(streams::is_pattern_noted(hash, static_cast<int>(views + k)));
   return noted;
 }
 
@@ -144,7 +146,7 @@ bool finish(const std::vector<CaptureRule>& rules, bool keep_containers) {
   for (const CaptureRule& rule : rules) {
     tell_plain_files(rule);
     if (keep_containers) continue;
-    for (const std::string& set : sets_with_containers(rule))
+    for (const std::string& set : streams::sets_with_containers(rule))
       if (done.insert(set).second) good = gather_set(set) && good;
   }
   return good;
@@ -157,10 +159,10 @@ int run(const RunOptions& options) {
     throw Error(Code::invalid_argument,
                 "there is nothing to capture: --capture PATTERN:SET or --view FILE:DIR is needed");
   std::vector<CaptureRule> rules;
-  for (const std::string& text : options.captures) rules.push_back(capture_rule(text));
-  check_rules(rules);
+  for (const std::string& text : options.captures) rules.push_back(streams::capture_rule(text));
+  streams::check_rules(rules);
   std::string capture, view;
-  for (const CaptureRule& rule : rules) add_entry(capture, entry_of(rule.pattern, rule.set));
+  for (const CaptureRule& rule : rules) add_entry(capture, streams::entry_of(rule.pattern, rule.set));
   ViewDirectories directories;
   for (const std::string& text : options.views) add_entry(view, directories.add(text));
   directories.fill();
@@ -172,11 +174,11 @@ int run(const RunOptions& options) {
     fmt::print(stderr,
                "sheaf run: '{}' is linked statically or has rights of its own: its files are not captured\n",
                printable(options.command.front()));
-  const uint64_t hash = rules_hash(capture, view);
+  const uint64_t hash = streams::rules_hash(capture, view);
   int status = 0;
   std::vector<bool> noted;
   {
-    const RunOfCapture this_run(hash);
+    const streams::RunOfCapture this_run(hash);
     status = run_command(command);
     noted = patterns_noted(hash, rules, options.views.size());
   }

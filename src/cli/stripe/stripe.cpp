@@ -20,6 +20,10 @@
 
 namespace sheaf::cli {
 
+using multifile::OutputSet;
+using sfio::StripeName;
+using sfio::SubfilePlace;
+
 namespace {
 
 using namespace sfio;
@@ -39,7 +43,8 @@ constexpr int64_t buffer_bytes = 4 << 20;
 
 struct StripeTarget {
   explicit StripeTarget(const StripeOptions& options)
-      : link(direct_link(posix_store(), options.root, host_name())), name(parse_stripe_name(options.name)) {}
+      : link(direct_link(posix_store(), options.root, host_name())),
+        name(sfio::parse_stripe_name(options.name)) {}
   std::shared_ptr<Link> link;
   StripeName name;
 };

@@ -3,7 +3,7 @@
 #include "comm/agree.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::exchange {
 
 std::shared_ptr<WriteSlots> share_slots(Comm& comm, Store& store, int32_t io_tasks) {
   if (io_tasks == 0) return nullptr;
@@ -30,4 +30,4 @@ std::shared_ptr<WriteSlots> share_slots(Comm& comm, Store& store, int32_t io_tas
   return slots;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::exchange

@@ -55,7 +55,7 @@ int PMPI_File_get_amode(MPI_File handle, int* amode) {
 int PMPI_File_set_info(MPI_File handle, MPI_Info info) {
   return on_file_together("MPI_File_set_info", handle, [&](MpiFile& file) {
     finish_begun(file);
-    sheaf::Hints hints = file.file->hints();
+    Hints hints = file.file->hints();
     take_hints(info, hints, file.file->rank() == 0);
     file.file->set_hints(hints);
   });

@@ -8,7 +8,7 @@
 #include "mpiio/file/shared_file.hpp"
 #include "storage/patience.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 void AcrossHosts::require_locks(const std::string& path) const {
   if (excludes()) return;
@@ -75,4 +75,4 @@ std::shared_ptr<File> open_next(Store& store, const std::string& path, const Sha
                             : store.open(path, how);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

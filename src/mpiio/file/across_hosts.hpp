@@ -10,7 +10,7 @@
 #include "exchange/collective.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 struct SharedMode;
 
@@ -62,4 +62,4 @@ std::shared_ptr<File> open_first(Store& store, const std::string& path, const Sh
 std::shared_ptr<File> open_next(Store& store, const std::string& path, const SharedMode& mode,
                                 bool needs_revalidation);
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

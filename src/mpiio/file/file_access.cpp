@@ -4,7 +4,7 @@
 #include "base/error.hpp"
 #include "mpiio/file/interleaved.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 void require_position(int64_t position) {
   if (position < 0)
@@ -42,4 +42,4 @@ exchange::FileAccess access_to(const View& view, int64_t position, const MemoryO
 template exchange::FileAccess access_to(const View&, int64_t, const Source&, bool, const std::string&);
 template exchange::FileAccess access_to(const View&, int64_t, const Destination&, bool, const std::string&);
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

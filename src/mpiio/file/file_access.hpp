@@ -7,7 +7,7 @@
 #include "exchange/pieces/access.hpp"
 #include "mpiio/file/view.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 // All functions of this header are local. They throw invalid_argument for an invalid argument, or
 // out_of_range for a number that does not fit its type.
@@ -21,4 +21,4 @@ template <class Byte>
 exchange::FileAccess access_to(const View& view, int64_t position, const MemoryOf<Byte>& memory, bool writes,
                                const std::string& path);
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

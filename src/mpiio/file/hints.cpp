@@ -7,7 +7,7 @@
 #include "base/parse.hpp"
 #include "base/setting.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 namespace {
 
@@ -153,4 +153,4 @@ std::vector<std::pair<std::string, std::string>> Hints::words() const {
   return all;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

@@ -22,7 +22,7 @@
 
 #include "base/export.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 enum class Choice : uint8_t { automatic, enabled, disabled };
 
@@ -73,4 +73,4 @@ struct SHEAF_EXPORT Hints : HintValues {
   std::vector<std::pair<std::string, std::string>> words() const;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

@@ -13,7 +13,7 @@
 #include "comm/agree.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 namespace {
 
@@ -62,4 +62,4 @@ void take_hints_file(Store& store, Hints& hints) {
   for (std::string line; std::getline(lines, line);) take_line(line, path, hints, taken);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

@@ -8,7 +8,7 @@
 #include "mpiio/file/hints.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 // Environment variable with the path of the file of hints. If the variable is not set, the file `site_hints`
 // is read, unless it does not exist.
@@ -19,4 +19,4 @@ inline constexpr const char* site_hints = "/etc/romio-hints";
 // are ignored with a warning (base/setting). Local; only the task that broadcasts the hints calls it.
 void take_hints_file(Store& store, Hints& hints);
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

@@ -6,7 +6,7 @@
 #include "base/checked.hpp"
 #include "layout/each_piece.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 using layout::TypeMap;
 
@@ -91,4 +91,4 @@ exchange::FileAccess in_order(exchange::FileAccess access, bool writes, const st
   return access;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

@@ -10,7 +10,7 @@
 
 #include "exchange/pieces/access.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 // Local. Returns an access to the same file bytes and memory with increasing file offsets; returns `access`
 // itself if its offsets already increase. Takes O(extents) time if the access covers several instances.
@@ -18,4 +18,4 @@ namespace sheaf {
 // start of the file.
 exchange::FileAccess in_order(exchange::FileAccess access, bool writes, const std::string& path);
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

@@ -4,7 +4,7 @@
 
 #include "comm/shm_barrier.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 static_assert(std::is_trivially_copyable_v<OpeningMessage> &&
               sizeof(OpeningMessage) <= ShmBarrier::max_bytes);
@@ -16,4 +16,4 @@ void keep(const Hints& hints, OpeningMessage& to) {
 
 Hints hints_in(const OpeningMessage& opening) { return {opening.hints, opening.config_list, {}}; }
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

@@ -7,7 +7,7 @@
 #include "mpiio/file/hints.hpp"
 #include "storage/filesystem/traits.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 struct OpeningMessage {
   int64_t opened;   // whether task 0 could open the file
@@ -21,4 +21,4 @@ struct OpeningMessage {
 void keep(const Hints& hints, OpeningMessage& to);
 Hints hints_in(const OpeningMessage& opening);
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

@@ -7,7 +7,7 @@
 #include "comm/comm.hpp"
 #include "exchange/collective.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 class Sequence {
  public:
@@ -22,4 +22,4 @@ class Sequence {
   exchange::Collective transfers;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

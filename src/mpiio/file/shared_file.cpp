@@ -22,7 +22,7 @@
 #include "mpiio/file/shared_pointer.hpp"
 #include "mpiio/file/transfer_hints.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 namespace {
 
 using exchange::IoCounters;
@@ -397,4 +397,4 @@ std::unique_ptr<SharedFile> SharedFile::open(std::unique_ptr<Comm> comm, Store& 
   return file;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

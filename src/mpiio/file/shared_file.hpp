@@ -33,7 +33,7 @@
 #include "mpiio/file/view.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 struct SharedMode {
   bool read = false;
@@ -131,4 +131,4 @@ class SHEAF_EXPORT SharedFile {
   virtual void fail_all(Sequence& sequence, bool writes, const Error& problem) = 0;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

@@ -14,7 +14,7 @@
 #include "storage/patience.hpp"
 #include "storage/range_lock.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 namespace {
 
@@ -161,4 +161,4 @@ void SharedPointer::remove(bool used) {
   if (owner != Owner::foreign) store_.remove(path_);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

@@ -19,7 +19,7 @@
 #include "mpiio/file/across_hosts.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 class SharedPointer {
  public:
@@ -70,4 +70,4 @@ class SharedPointer {
   std::atomic<bool> used_ = false;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

@@ -11,7 +11,7 @@
 #include "comm/agree.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 namespace {
 
@@ -130,4 +130,4 @@ void report(Comm& comm, Store& store, const Statistics& statistics, const std::s
   if (problem) throw *problem;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

@@ -9,7 +9,7 @@
 #include "exchange/transfer/io_counters.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 // Counters of transfers and of the program's operations.
 struct Statistics : exchange::IoCounters {
@@ -33,4 +33,4 @@ std::vector<std::string> statistics_targets();
 void report(Comm& comm, Store& store, const Statistics& statistics, const std::string& path,
             const std::vector<std::string>& targets);
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

@@ -6,7 +6,7 @@
 #include "comm/agree.hpp"
 #include "exchange/transfer/throttle.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 namespace {
 
@@ -53,8 +53,8 @@ void limit_transfers(Comm& comm, Store& store, const Hints& hints, std::shared_p
                      std::optional<Error>& problem) {
   std::shared_ptr<WriteSlots> slots;
   const auto count = static_cast<int32_t>(std::min<int64_t>(hints.io_tasks, INT32_MAX));
-  attempt(problem, [&] { slots = share_slots(comm, store, count); });
+  attempt(problem, [&] { slots = exchange::share_slots(comm, store, count); });
   if (file) file = throttled(std::move(file), std::move(slots));
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

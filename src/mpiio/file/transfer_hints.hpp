@@ -9,7 +9,7 @@
 #include "mpiio/file/hints.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 // Local. Returns the options of independent transfers, in particular whether they sieve.
 exchange::IndependentOptions independent_options(const Hints& hints, bool writes);
@@ -30,4 +30,4 @@ Hints resolved(const Hints& hints, const exchange::Collective::Chosen& chosen, i
 void limit_transfers(Comm& comm, Store& store, const Hints& hints, std::shared_ptr<File>& file,
                      std::optional<Error>& problem);
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

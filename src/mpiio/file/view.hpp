@@ -10,7 +10,7 @@
 
 #include "layout/type_map.hpp"
 
-namespace sheaf {
+namespace sheaf::mpiio {
 
 struct View {
   int64_t displacement = 0;  // bytes, >= 0
@@ -36,4 +36,4 @@ struct MemoryOf {
 using Source = MemoryOf<const std::byte>;
 using Destination = MemoryOf<std::byte>;
 
-}  // namespace sheaf
+}  // namespace sheaf::mpiio

@@ -17,7 +17,7 @@
 #include "multifile/metadata/facts.hpp"
 #include "storage/decorators/forwarding_store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Returns the base name of copy `level`, counted from 0, of the set `base`.
 std::string buddy_name(const std::string& base, int level);
@@ -86,4 +86,4 @@ class BuddyStore final : public ForwardingStore {
   int levels_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -9,7 +9,7 @@
 #include "multifile/create/output_set.hpp"
 #include "multifile/metadata/metadata_io.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -115,4 +115,4 @@ void restore_from_buddies(Store& store, Comm& all, const std::string& path, int 
   Restorer(store, all, path, levels, nfiles).restore(needed);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -10,7 +10,7 @@
 #include "multifile/metadata/metadata_io.hpp"
 #include "multifile/stream/file_checks.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -188,4 +188,4 @@ FileStatus BuddyStore::status(const std::string& path) {
   return status;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

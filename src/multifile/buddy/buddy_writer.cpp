@@ -12,7 +12,7 @@
 #include "multifile/buddy/table.hpp"
 #include "multifile/create/new_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using buddy::Table;
 
@@ -27,7 +27,7 @@ std::optional<Error> buddy::move_pieces(Comm& comm, int64_t steps, const PeerExt
   std::vector<std::byte> out[2], in[2];
   std::optional<Error> unread;
   const auto prepare = [&](int64_t k) {
-    exchange::StepMessages step;
+    StepMessages step;
     if (k < std::ssize(from.pieces)) {
       const Extent& piece = from.pieces[static_cast<size_t>(k)];
       auto& memory = out[k % 2];
@@ -50,7 +50,7 @@ std::optional<Error> buddy::move_pieces(Comm& comm, int64_t steps, const PeerExt
       to.file->write_at(std::span(in[k % 2]).first(static_cast<size_t>(received[0])),
                         to.pieces[static_cast<size_t>(k)].offset);
   };
-  const auto unwritten = exchange::in_rounds(comm, steps, prepare, use);
+  const auto unwritten = in_rounds(comm, steps, prepare, use);
   return unread ? unread : unwritten;
 }
 
@@ -179,4 +179,4 @@ void write_buddies(Store& store, Comm& all, Comm& local, const FileFacts& facts,
         }));
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

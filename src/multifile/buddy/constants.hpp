@@ -4,7 +4,7 @@
 #include <climits>
 #include <cstdint>
 
-namespace sheaf::buddy {
+namespace sheaf::multifile::buddy {
 
 // Maximum length of a message, in bytes. Sender and receiver each hold two messages in memory. The length
 // must fit into an int, as MPI counts bytes.
@@ -15,4 +15,4 @@ static_assert(message_bytes <= INT_MAX);
 // be read, a copy is used without this check.
 inline constexpr int32_t others_tried = 64;
 
-}  // namespace sheaf::buddy
+}  // namespace sheaf::multifile::buddy

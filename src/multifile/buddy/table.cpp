@@ -2,7 +2,7 @@
 
 #include "multifile/stream/file_checks.hpp"
 
-namespace sheaf::buddy {
+namespace sheaf::multifile::buddy {
 
 Table read_table(MetadataReader& reader) {
   Table table;
@@ -47,4 +47,4 @@ void write_table(File& file, const Table& table) {
   writer.write_pointer(p);
 }
 
-}  // namespace sheaf::buddy
+}  // namespace sheaf::multifile::buddy

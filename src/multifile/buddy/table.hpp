@@ -9,7 +9,7 @@
 #include "format/extension.hpp"
 #include "multifile/metadata/metadata_io.hpp"
 
-namespace sheaf::buddy {
+namespace sheaf::multifile::buddy {
 
 struct Table {
   struct BuddyFacts {
@@ -45,4 +45,4 @@ Table read_table(MetadataReader& reader);
 // Writes all metadata, including the trailer of a file with checksums. The data must already be in the file.
 void write_table(File& file, const Table& table);
 
-}  // namespace sheaf::buddy
+}  // namespace sheaf::multifile::buddy

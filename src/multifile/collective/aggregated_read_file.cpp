@@ -8,7 +8,7 @@
 #include "multifile/metadata/boundary_blocks_reader.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using namespace collective_constants;
 
@@ -71,4 +71,4 @@ size_t AggregatedReadFile::read_alone(std::span<std::byte> data, int64_t offset)
   return n;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -13,7 +13,7 @@
 #include "multifile/collective/pending_extents.hpp"
 #include "multifile/metadata/metadata_io.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class AggregatedReadFile final : public LazyFile {
  public:
@@ -48,4 +48,4 @@ class AggregatedReadFile final : public LazyFile {
   int64_t ahead_offset_ = 0;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

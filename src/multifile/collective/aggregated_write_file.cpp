@@ -6,7 +6,7 @@
 #include "exchange/pieces/access_list.hpp"
 #include "storage/patience.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 AggregatedWriteFile::AggregatedWriteFile(Store& store, std::string path, std::shared_ptr<File> opened,
                                          std::shared_ptr<WriteSlots> slots,
@@ -122,4 +122,4 @@ void AggregatedWriteFile::close() {
   LazyFile::close();
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

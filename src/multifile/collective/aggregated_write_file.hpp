@@ -15,7 +15,7 @@
 #include "multifile/metadata/boundary_blocks.hpp"
 #include "storage/decorators/throttled_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class AggregatedWriteFile final : public LazyFile {
  public:
@@ -80,4 +80,4 @@ class AggregatedWriteFile final : public LazyFile {
   bool alone_ = false;  // a direct write failed; later writes are direct too, so that their order is kept
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -7,7 +7,7 @@
 #include "multifile/collective/constants.hpp"
 #include "multifile/metadata/metadata_partition.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 CollectiveGroup::CollectiveGroup(Comm& file, int collector) : file_(&file), collector_(collector) {
   place_.size = file.size();
@@ -204,4 +204,4 @@ CollectiveGroup make_reading_groups(Comm& file, const CollectivePlan& plan, cons
   return CollectiveGroup(file, place, spread);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

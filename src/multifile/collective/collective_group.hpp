@@ -23,11 +23,11 @@
 #include "multifile/metadata/parallel_open.hpp"
 #include "multifile/options/collective_mode.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Input for the choice of collectors: the host of this task, and the number of its physical file.
 struct Spread {
-  exchange::Nodes nodes;
+  Nodes nodes;
   int64_t file = 0;
   int64_t nfiles = 1;
 };
@@ -137,4 +137,4 @@ CollectiveGroup make_reading_groups(Comm& file, const CollectivePlan& plan, cons
 std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, const Comm& local,
                                       const CollectiveMeans& means = {});
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -5,7 +5,7 @@
 #include "comm/agree.hpp"
 #include "multifile/collective/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using namespace collective_constants;
 
@@ -136,4 +136,4 @@ bool CollectiveReader::round(RoundRequest& request, std::optional<Error> mine) {
   return facts[2] != 0;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -17,7 +17,7 @@
 #include "multifile/collective/group_transfer.hpp"
 #include "multifile/stream/read_stream.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class CollectiveReader {
  public:
@@ -55,4 +55,4 @@ class CollectiveReader {
   GroupTransfer transfer_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -9,7 +9,7 @@
 #include "multifile/collective/constants.hpp"
 #include "multifile/metadata/metadata_partition.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using namespace collective_constants;
 
@@ -225,4 +225,4 @@ std::optional<Error> CollectiveWriter::finish() {
   return problem;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

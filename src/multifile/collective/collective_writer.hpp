@@ -29,7 +29,7 @@
 #include "multifile/collective/group_transfer.hpp"
 #include "multifile/stream/write_stream.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class CollectiveWriter {
  public:
@@ -90,4 +90,4 @@ class CollectiveWriter {
   GroupTransfer transfer_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sheaf::collective_constants {
+namespace sheaf::multifile::collective_constants {
 
 // --- Rounds. A collector holds the bytes of all tasks of its group, so its total is limited. Requests of
 // max_per_task bytes are already efficient, so a task gets no more.
@@ -32,4 +32,4 @@ static_assert(small_read < read_ahead && direct_read <= max_per_task);
 inline constexpr int64_t max_chunks = 64 << 10;       // chunks that a collector records in a round
 inline constexpr int64_t brought_at_once = 16 << 20;  // bytes of boundary blocks per step of their merge
 
-}  // namespace sheaf::collective_constants
+}  // namespace sheaf::multifile::collective_constants

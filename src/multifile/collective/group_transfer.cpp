@@ -8,10 +8,9 @@
 #include "comm/rounds.hpp"
 #include "exchange/transfer/non_coherent_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using exchange::Placed;
-using exchange::StepMessages;
 
 namespace {
 
@@ -146,7 +145,7 @@ std::optional<Error> GroupTransfer::move(File& file, const Placed<Byte>& mine, c
     if (writes) at_file([&] { move_pieces(step); });
   };
   if (!writes) at_file([&] { exchange::revalidate_reads(file); });
-  const auto failed = exchange::in_rounds(group_.file(), steps, prepare, use);
+  const auto failed = in_rounds(group_.file(), steps, prepare, use);
   if (!problem) problem = failed;
   if (writes) at_file([&] { exchange::publish_writes(file); });
   return problem;
@@ -206,7 +205,7 @@ std::optional<Error> GroupTransfer::merge(std::span<const std::byte> mine, int64
       append(bytes, first == 0 ? sizes[m] : 0);
     });
   };
-  return exchange::in_rounds(group_.file(), windows, prepare, use);
+  return in_rounds(group_.file(), windows, prepare, use);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -20,7 +20,7 @@
 #include "multifile/collective/collective_group.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class GroupTransfer {
  public:
@@ -68,4 +68,4 @@ class GroupTransfer {
   LineMemory memory_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

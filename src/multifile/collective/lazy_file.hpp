@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Throws `foreign` if another program has replaced the file since the multifile was opened. `file` was just
 // opened by its name, and `number` is the FileStatus::number that it should have. Checks nothing if either
@@ -43,4 +43,4 @@ class LazyFile : public File {
   std::shared_ptr<File> file_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

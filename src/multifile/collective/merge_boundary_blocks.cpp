@@ -8,7 +8,7 @@
 #include "multifile/collective/pending_extents.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using collective_constants::brought_at_once;
 
@@ -107,4 +107,4 @@ std::optional<Error> merge_boundary_blocks(Comm& comm, const std::string& path, 
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -12,7 +12,7 @@
 #include "comm/comm.hpp"
 #include "multifile/metadata/boundary_blocks.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Appends to `extents` the boundary blocks within bytes [offset, offset + length) of the physical file. Tasks
 // of this process must have written these bytes. Successive calls must have increasing offsets.
@@ -44,4 +44,4 @@ std::optional<Error> merge_boundary_blocks(Comm& comm, const std::string& path, 
                                            const BoundaryMergeTarget& where, BoundaryBlocks* boundary_blocks,
                                            std::span<const Extent> extents);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

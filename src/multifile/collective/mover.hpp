@@ -8,7 +8,7 @@
 #include <functional>
 #include <span>
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class Mover {
  public:
@@ -34,4 +34,4 @@ class Mover {
                        const Read& read) = 0;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

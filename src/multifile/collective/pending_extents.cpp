@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 void PendingExtents::append(std::span<const std::byte> data, int64_t offset) {
   if (data.empty()) return;
@@ -36,4 +36,4 @@ void PendingExtents::drop_last(size_t extents) {
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

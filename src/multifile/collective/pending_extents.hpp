@@ -10,7 +10,7 @@
 #include "base/extent.hpp"
 #include "exchange/pieces/access_list.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class PendingExtents {
  public:
@@ -44,4 +44,4 @@ class PendingExtents {
   bool continues_ = true;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -13,7 +13,7 @@
 #include "multifile/create/output_set.hpp"
 #include "storage/beside.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -237,4 +237,4 @@ void discard_generation(Store& store, const std::string& path, const format::Com
   });
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

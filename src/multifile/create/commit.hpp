@@ -11,7 +11,7 @@
 #include "multifile/generation/generation.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Returns the temporary name of physical file 0 of a multifile that will be named `path`. The name contains
 // `number`. If `path` is a symbolic link, the name is in the directory of its target. Throws
@@ -41,4 +41,4 @@ bool finish_commit(Store& store, const std::string& path);
 // Removes the temporary files of a generation after its record was overwritten. Never throws.
 void discard_generation(Store& store, const std::string& path, const format::CommitRecord& record);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

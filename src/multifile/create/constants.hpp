@@ -7,7 +7,7 @@
 
 #include "multifile/create/work_progress.hpp"
 
-namespace sheaf::creation_constants {
+namespace sheaf::multifile::creation_constants {
 
 // --- Copying. Holes are searched only in extents of at least smallest_hole bytes, because a search takes two
 // system calls.
@@ -25,4 +25,4 @@ inline constexpr int64_t max_comments_per_task = 32;
 inline constexpr int max_suffixes = 100;
 inline constexpr size_t random_digits = 16;  // hexadecimal; 64 bits avoid collisions
 
-}  // namespace sheaf::creation_constants
+}  // namespace sheaf::multifile::creation_constants

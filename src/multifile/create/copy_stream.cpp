@@ -12,7 +12,7 @@
 #include "base/thread_value.hpp"
 #include "multifile/create/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using namespace creation_constants;
 
@@ -143,4 +143,4 @@ int64_t copy_stream(const PhysicalFile& file, const TaskRow& row, File& target, 
   return length;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

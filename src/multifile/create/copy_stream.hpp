@@ -13,7 +13,7 @@
 #include "multifile/create/work_progress.hpp"
 #include "multifile/metadata/physical_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Calls visit(offset, bytes) for the extents of the physical file that form the stream of a task, in order.
 // Adjacent extents are joined; empty blocks are skipped.
@@ -80,4 +80,4 @@ class SHEAF_EXPORT RangeCopier {
   int64_t buffer_to_ = 0, buffered_ = 0;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -8,7 +8,7 @@
 #include "multifile/create/constants.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using namespace creation_constants;
 
@@ -82,4 +82,4 @@ FilePlace read_file_table(Comm& comm, Store& store, const std::string& path) {
   return place;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

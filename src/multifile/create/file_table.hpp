@@ -11,7 +11,7 @@
 #include "comm/comm.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct FilePlace {
   int32_t filenumber = 0;
@@ -30,4 +30,4 @@ std::vector<int32_t> read_whole_file_table(Store& store, const std::string& path
 // memory per task. Throws on all tasks alike.
 FilePlace read_file_table(Comm& comm, Store& store, const std::string& path);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

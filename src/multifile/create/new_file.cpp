@@ -13,7 +13,7 @@
 #include "storage/patience.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -99,4 +99,4 @@ NewFile create_file(Store& store, const std::string& path, const std::string& la
   return made;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

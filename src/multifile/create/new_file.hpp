@@ -8,7 +8,7 @@
 
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct NewFile {
   std::shared_ptr<File> file;
@@ -59,4 +59,4 @@ inline int32_t choose_block_size(File& file, int32_t requested) {
 // the new contents to the disk at close (docs/tuning.md).
 void empty(Store& store, File& file);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -8,7 +8,7 @@
 #include "multifile/generation/generation.hpp"
 #include "storage/beside.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 NewSet::NewSet(Store& store, std::string path, std::string original)
     : store_(store),
@@ -49,4 +49,4 @@ void NewSet::commit(const format::Identity& identity) {
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -12,7 +12,7 @@
 #include "format/extension.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class NewSet {
  public:
@@ -42,4 +42,4 @@ class NewSet {
   bool is_pending_ = true;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -6,7 +6,7 @@
 #include "multifile/create/constants.hpp"
 #include "multifile/journal/lease.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -128,4 +128,4 @@ void OutputSet::remove_new() {
     if (!names_[i].replaces) attempt([&] { store_.remove(names_[i].target); });
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -18,7 +18,7 @@
 #include "storage/beside.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Returns the status of `name`. Throws `invalid_argument` if it exists and is a directory, pipe or device,
 // which a file must not replace.
@@ -86,4 +86,4 @@ class SHEAF_EXPORT OutputSet {
   bool of_owner_ = false;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

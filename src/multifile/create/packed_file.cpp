@@ -3,7 +3,7 @@
 #include "base/checked.hpp"
 #include "multifile/metadata/metadata_io.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -46,4 +46,4 @@ void complete_packed_file(File& file, const PackedFile& packed) {
   writer.write_pointer(p);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

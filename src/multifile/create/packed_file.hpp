@@ -12,7 +12,7 @@
 #include "multifile/stream/file_checks.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct PackedFile {
   format::Header header;
@@ -38,4 +38,4 @@ layout::FileLayout packed_layout(const std::vector<int64_t>& lengths, const form
 // Writes all metadata, the pointer last. Header and data must already be in the file.
 void complete_packed_file(File& file, const PackedFile& packed);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // If a call throws, the operation ends and removes its output.
 class WorkProgress {
@@ -23,4 +23,4 @@ class WorkProgress {
   virtual void begin_output(int64_t /*task*/, const std::string& /*final_name*/) {}
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

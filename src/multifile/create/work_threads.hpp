@@ -13,7 +13,7 @@
 #include "multifile/create/constants.hpp"
 #include "multifile/create/work_progress.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Forwards the advance() calls of several threads to `inner`, one at a time.
 class SharedProgress : public WorkProgress {
@@ -67,4 +67,4 @@ void on_threads(int64_t count, WorkProgress& progress, Begin begin, Work work) {
   if (failure) std::rethrow_exception(failure);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

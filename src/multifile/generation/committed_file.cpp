@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "multifile/generation/generation.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 FileTraits CommittedFile::traits() {
   FileTraits traits = current().traits();
@@ -45,4 +45,4 @@ void CommittedFile::reopen() {
   renamed_ = open_renamed();
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

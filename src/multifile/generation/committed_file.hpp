@@ -8,7 +8,7 @@
 #include "format/extension.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // A file that is open for reading. When its name is needed again (EvictableFile, File::descriptor), the file
 // is looked up under its temporary and then its final name.
@@ -49,4 +49,4 @@ class CommittedFile final : public ForwardingFile, public EvictableFile {
   std::shared_ptr<File> renamed_;  // null: the file that was opened first is in use
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -10,7 +10,7 @@
 #include "multifile/generation/committed_file.hpp"
 #include "storage/patience.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -205,4 +205,4 @@ bool GenerationStore::look_for_all(Comm& comm) {
   return found.changed != 0;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

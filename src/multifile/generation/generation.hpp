@@ -24,7 +24,7 @@
 #include "format/commit_record.hpp"
 #include "storage/decorators/forwarding_store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Reads the commit record in `file`. Returns nullopt if the file is something else. Throws what
 // decode_commit_record throws.
@@ -120,4 +120,4 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   std::shared_ptr<File> lead_;  // file that the current attempt opened first under path_
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class ChunkWatch {
  public:
@@ -15,4 +15,4 @@ class ChunkWatch {
   ~ChunkWatch() = default;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

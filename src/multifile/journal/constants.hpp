@@ -8,7 +8,7 @@
 
 #include "format/journal.hpp"
 
-namespace sheaf::journal_constants {
+namespace sheaf::multifile::journal_constants {
 
 // Maximum number of array entries in memory at a time, with one entry per task or per slot of a task. No
 // array exceeds 1 MiB.
@@ -33,4 +33,4 @@ inline constexpr std::chrono::milliseconds between_takers{5};
 // attempt, an existing lease counts as the lease of a running job.
 inline constexpr int max_takes = 100;
 
-}  // namespace sheaf::journal_constants
+}  // namespace sheaf::multifile::journal_constants

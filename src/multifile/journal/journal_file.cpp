@@ -14,7 +14,7 @@
 #include "storage/patience.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -190,4 +190,4 @@ void remove_leftovers(Store& store, const std::string& physical_file,
   remove_beside(store, physical_file, identity, hosts_of_writers, {format::journal_name, format::edges_name});
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -15,7 +15,7 @@
 #include "multifile/journal/chunk_watch.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // The number of this task's host, and the count of hosts with tasks that write the physical file.
 struct JournalHosts {
@@ -96,4 +96,4 @@ void remove_journal(Store& store, const std::string& physical_file,
 void remove_leftovers(Store& store, const std::string& physical_file,
                       const std::optional<format::Identity>& identity = {}, int32_t hosts_of_writers = 1);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

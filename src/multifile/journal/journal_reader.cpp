@@ -10,7 +10,7 @@
 #include "storage/decorators/few_descriptors.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using namespace journal_constants;
 
@@ -174,4 +174,4 @@ void JournalReader::read_sizes(int64_t round, int64_t first, std::span<int64_t> 
   });
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -17,7 +17,7 @@
 #include "format/journal.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Damage found in the journals of a physical file.
 struct JournalDamage {
@@ -86,4 +86,4 @@ class JournalReader {
   std::vector<format::ExaminedSlot> slots_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -10,7 +10,7 @@
 #include "multifile/journal/constants.hpp"
 #include "storage/patience.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Opens or creates the journal. Returns false if the file has no identity, which ties records to it.
 bool JournalWriter::open(File& data) {
@@ -104,7 +104,7 @@ void JournalWriter::require_journal(File& data) {
 }
 
 void JournalWriter::require_unfinished(File& data) {
-  auto problem = attempt([&] { sheaf::require_unfinished(data, key_.pointer_offset()); });
+  auto problem = attempt([&] { multifile::require_unfinished(data, key_.pointer_offset()); });
   if (!problem) return;
   if (problem->code() == Code::foreign) finished_ = problem;
   throw *problem;
@@ -302,4 +302,4 @@ void JournalWriter::sync(File& data) {
   if (!marked_) with_file_itself(data, [&](File& file) { mark(file, format::journal_mark); });
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

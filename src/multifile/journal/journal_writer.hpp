@@ -20,7 +20,7 @@
 #include "comm/agree.hpp"
 #include "multifile/journal/journal_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Treatment of a call whose record cannot be written.
 enum class Journaling : uint8_t {
@@ -146,4 +146,4 @@ class JournalWriter {
   bool counts_names_ = false;  // the store can show that the journal was removed
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -14,7 +14,7 @@
 #include "storage/beside.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -116,4 +116,4 @@ std::string advice_on_unclosed(Store& store, const std::string& path) {
   return "`sheaf repair` makes it complete";
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -16,7 +16,7 @@
 #include "format/lease.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct LeaseTimes {
   std::chrono::milliseconds beat{10'000};     // between two increments of the counter
@@ -67,4 +67,4 @@ SHEAF_EXPORT LeaseView watch_lease(Store& store, const std::string& path, const 
 // what to do.
 SHEAF_EXPORT std::string advice_on_unclosed(Store& store, const std::string& path);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

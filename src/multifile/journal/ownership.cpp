@@ -15,7 +15,7 @@
 #include "multifile/journal/constants.hpp"
 #include "storage/beside.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -235,4 +235,4 @@ bool Ownership::took_over() const { return held_->took_over; }
 bool Ownership::is_local() const { return held_->is_local; }
 const std::shared_ptr<WritingRight>& Ownership::right() const { return held_->right; }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

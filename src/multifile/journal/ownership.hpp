@@ -18,7 +18,7 @@
 #include "multifile/journal/writing_right.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct OwnershipRequest {
   bool steals = false;  // take over from a living owner
@@ -69,4 +69,4 @@ class SHEAF_EXPORT Ownership : private NonCopyable {
   std::unique_ptr<Heartbeat> heartbeat_;  // null: the thread could not be created
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

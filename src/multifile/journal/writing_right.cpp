@@ -11,7 +11,7 @@
 #include "storage/patience.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -82,4 +82,4 @@ void WritingRight::end() noexcept {
   if (closes_.exchange(false)) attempt([&] { file_->close(); });
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

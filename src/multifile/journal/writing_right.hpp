@@ -19,7 +19,7 @@
 #include "base/non_copyable.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class SHEAF_EXPORT WritingRight : private NonCopyable {
  public:
@@ -71,4 +71,4 @@ class SHEAF_EXPORT WritingRight : private NonCopyable {
   std::optional<Error> lost_;  // error that require() has thrown
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

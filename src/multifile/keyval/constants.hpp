@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sheaf::keyval_constants {
+namespace sheaf::multifile::keyval_constants {
 
 // --- Format (docs/format.md, section "Key-value records"): key and length precede each value.
 inline constexpr size_t record_header_bytes = 16;
@@ -19,4 +19,4 @@ static_assert(largest_kept_value <= near_bytes && largest_kept_value < max_kept_
 
 inline constexpr int64_t check_buffer = 256 << 10;  // records to be checked are read in sequence
 
-}  // namespace sheaf::keyval_constants
+}  // namespace sheaf::multifile::keyval_constants

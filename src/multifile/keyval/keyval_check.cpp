@@ -3,7 +3,7 @@
 #include "multifile/keyval/constants.hpp"
 #include "multifile/metadata/task_rows.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 void for_each_record(const Multifile& m, int64_t task, const TaskRow& row,
                      const std::function<void(const KeyvalRecord&)>& visit) {
@@ -23,4 +23,4 @@ void check_keyval_records(const Multifile& m, WorkProgress& progress) {
     for_each_record(m, t, rows.at(t), [&](const KeyvalRecord&) { progress.advance(0); });
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

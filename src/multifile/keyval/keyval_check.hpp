@@ -8,7 +8,7 @@
 #include "multifile/keyval/keyval_scan.hpp"
 #include "multifile/metadata/physical_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Calls `visit` for every record of `task`. `row` is the metadata of that task. Does nothing if the multifile
 // has no key-value records. Throws `damaged` at the first bad record.
@@ -23,4 +23,4 @@ inline bool has_records(const Multifile& multifile) {
   return multifile.files.front().header.keyval() == format::KeyvalMode::inline_;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "multifile/keyval/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using namespace keyval_constants;
 
@@ -227,4 +227,4 @@ std::optional<KeyStatistics> KeyvalIndex::statistics(uint64_t key) {
   return KeyStatistics{static_cast<int64_t>(entry->records.size()), entry->total};
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

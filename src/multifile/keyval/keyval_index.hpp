@@ -20,7 +20,7 @@
 #include "multifile/keyval/keyval_table.hpp"
 #include "multifile/stream/read_stream.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct KeyStatistics {
   int64_t records = 0;
@@ -133,4 +133,4 @@ class KeyvalReader : private NonCopyable {
   std::unordered_map<int64_t, KeyvalIndex> tasks_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 void KeyvalScanner::damaged(const std::string& finding) const {
   throw Error(Code::damaged,
@@ -55,4 +55,4 @@ void KeyvalScanner::skip(int64_t bytes) {
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

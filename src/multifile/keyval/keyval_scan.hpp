@@ -16,7 +16,7 @@
 #include "multifile/keyval/constants.hpp"
 #include "multifile/stream/read_stream.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct KeyvalRecord {
   uint64_t key = 0;
@@ -94,4 +94,4 @@ class KeyvalScanner {
   int64_t left_ = 0;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

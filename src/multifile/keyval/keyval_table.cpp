@@ -1,6 +1,6 @@
 #include "multifile/keyval/keyval_table.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // The seed depends on the address of the table, which differs between runs. A file therefore cannot be
 // prepared so that all its keys collide in one slot.
@@ -25,4 +25,4 @@ void KeyTable::fill_slots(size_t count) {
   for (KeyEntry& entry : entries_) slots_[slot_of(entry.key)] = &entry;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

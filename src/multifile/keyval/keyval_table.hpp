@@ -10,7 +10,7 @@
 #include <deque>
 #include <vector>
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct KeyRecord {
   int64_t position = 0;  // position of the value in the task's stream
@@ -96,4 +96,4 @@ class KeyTable {
   std::vector<KeyEntry*> slots_;  // open addressing; null: free; at most half of the slots are used
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -1,6 +1,6 @@
 #include "multifile/keyval/keyval_writer.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 RecordHead record_head(ByteOrder metadata_order, uint64_t key, uint64_t value_bytes) {
   RecordHead head;
@@ -14,4 +14,4 @@ void write_record(WriteStream& stream, ByteOrder metadata_order, uint64_t key,
   stream.write_filling(record_head(metadata_order, key, value.size()), value);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

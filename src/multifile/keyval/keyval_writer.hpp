@@ -13,7 +13,7 @@
 #include "multifile/keyval/constants.hpp"
 #include "multifile/stream/write_stream.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using keyval_constants::record_header_bytes;
 
@@ -39,4 +39,4 @@ inline bool put_record(StreamWindow& window, uint64_t key, const void* value, si
   return true;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

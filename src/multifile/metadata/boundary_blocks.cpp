@@ -7,7 +7,7 @@
 #include "storage/beside.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 void BoundaryBlocks::set(const JournalKey& key, int64_t unit, int64_t data_start, int64_t skip,
                          std::vector<BoundaryRow> rows) {
@@ -128,4 +128,4 @@ std::shared_ptr<File> boundary_file(std::shared_ptr<File> file,
   return std::make_shared<BoundaryFile>(std::move(file), std::move(boundary_blocks));
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -18,7 +18,7 @@
 #include "multifile/journal/journal_file.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // The boundary blocks of one physical file, for the tasks of one process. Local. Not thread-safe.
 class BoundaryBlocks {
@@ -107,4 +107,4 @@ class BoundaryFile final : public ForwardingFile {
 std::shared_ptr<File> boundary_file(std::shared_ptr<File> file,
                                     std::shared_ptr<BoundaryBlocks> boundary_blocks);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -15,7 +15,7 @@
 #include "storage/decorators/forwarding_file.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -144,4 +144,4 @@ void copy_boundary_blocks(File& boundary_file, const layout::BoundaryMap& map, F
   });
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

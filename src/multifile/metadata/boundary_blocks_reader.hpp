@@ -7,7 +7,7 @@
 #include "layout/boundary_map.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Returns a File that reads the incomplete physical file `file` as if all its boundary blocks were merged.
 // Returns `file` itself if it has none. Keeps a file open for every host with boundary blocks, and holds 24
@@ -21,4 +21,4 @@ std::shared_ptr<File> with_boundary_blocks(Store& store, std::shared_ptr<File> f
 void copy_boundary_blocks(File& boundary_file, const layout::BoundaryMap& map, File& target, int64_t offset,
                           int64_t length);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sheaf::metadata_constants {
+namespace sheaf::multifile::metadata_constants {
 
 // --- Tables of tasks (task_table). No array of a slice exceeds 1 MiB.
 inline constexpr int64_t rows_at_once = 16 << 10;        // tasks
@@ -46,4 +46,4 @@ inline constexpr int64_t boundary_rows_at_once = 4096;                // tasks
 inline constexpr int64_t boundary_blocks_copied_at_once = 256 << 10;  // bytes
 inline constexpr int64_t places_at_once = 128 << 10;                  // entries of a mapping: 1 MiB
 
-}  // namespace sheaf::metadata_constants
+}  // namespace sheaf::multifile::metadata_constants

@@ -8,7 +8,7 @@
 
 #include "format/header.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Returns the name of physical file `number` > 0 of a set. A null function stands for
 // format::physical_name().
@@ -43,4 +43,4 @@ inline FileFacts facts_of(const format::HeaderFields& h) {
           .metadata_order = h.metadata_order};
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

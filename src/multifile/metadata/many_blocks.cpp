@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using namespace metadata_constants;
 
@@ -70,4 +70,4 @@ BlockSizes read_blocks_of_task(const std::shared_ptr<SharedReader>& tables,
   return sizes;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

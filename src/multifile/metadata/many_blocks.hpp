@@ -10,7 +10,7 @@
 #include "multifile/metadata/metadata_io.hpp"
 #include "multifile/stream/block_sizes.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // A metadata reader shared by several threads.
 struct SharedReader {
@@ -55,4 +55,4 @@ BlockSizes read_blocks_of_task(const std::shared_ptr<SharedReader>& tables,
                                const layout::ChunkGeometry& geometry, int64_t local_rank,
                                std::shared_ptr<const void>& held);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -6,7 +6,7 @@
 #include "multifile/metadata/constants.hpp"
 #include "storage/decorators/watched_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using format::Header;
 using format::Pointer;
@@ -315,4 +315,4 @@ std::shared_ptr<File> watched(std::shared_ptr<File> file, const FileIdentity& of
   return file;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

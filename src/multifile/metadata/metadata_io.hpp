@@ -27,7 +27,7 @@
 #include "multifile/stream/group_hashes.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Return the offsets of a round of block sizes, and of the mapping, which follows the last round.
 inline int64_t block_sizes_offset(const format::Header& h, const format::Pointer& p, int64_t round) {
@@ -282,4 +282,4 @@ layout::ChunkGeometry read_geometry(MetadataReader& reader, const format::Pointe
 std::vector<int64_t> read_blocks_of_task(MetadataReader& reader, const format::Pointer& p,
                                          const layout::ChunkGeometry& geometry, int64_t local_rank);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -8,7 +8,7 @@
 #include "multifile/metadata/constants.hpp"
 #include "multifile/metadata/parallel_open.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -158,4 +158,4 @@ void add_segment(std::vector<Segment>& segments, const MetadataPartition& slices
         {file, 0, begin - first_row, end - begin, tasks, 0, static_cast<size_t>(begin - slices.first())});
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

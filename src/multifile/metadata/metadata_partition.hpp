@@ -22,7 +22,7 @@
 #include "comm/agree.hpp"
 #include "comm/comm.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Positions at which slices may start.
 enum class Slicing : uint8_t {
@@ -219,4 +219,4 @@ void for_each_file(Comm& comm, int32_t nfiles, std::span<const FileShare> mine,
 void add_segment(std::vector<Segment>& segments, const MetadataPartition& slices, int32_t file, int64_t tasks,
                  int64_t first_row);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -8,7 +8,7 @@
 #include "storage/beside.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using format::Pointer;
 using format::TableSource;
@@ -266,4 +266,4 @@ const std::vector<layout::CutBlock>& MetadataReader::find_overruns(const format:
   return *overruns_;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -7,7 +7,7 @@
 #include "comm/constants.hpp"
 #include "multifile/options/environment.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -85,8 +85,8 @@ int metadata_writer_group(int ntasks) {
   return metadata_writers == 1 ? share : (share + fewest_tasks - 1) / fewest_tasks * fewest_tasks;
 }
 
-JournalHosts find_hosts(Comm& all, Comm& local, const exchange::Nodes* known) {
-  const exchange::Nodes nodes = known ? *known : exchange::find_nodes(all);
+JournalHosts find_hosts(Comm& all, Comm& local, const Nodes* known) {
+  const Nodes nodes = known ? *known : find_nodes(all);
   if (nodes.count <= 1) return {};
   int64_t range[2] = {nodes.mine, -nodes.mine};
   local.all_max(range);
@@ -106,4 +106,4 @@ PrefixedSum prefixed_sum(Comm& comm, int64_t mine) {
   return {join(before), join(total)};
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

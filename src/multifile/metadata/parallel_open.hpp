@@ -14,7 +14,7 @@
 #include "multifile/metadata/metadata_io.hpp"
 #include "multifile/options/open_mode.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Values that agree_on_call() exchanges.
 struct AnyTask {
@@ -41,7 +41,7 @@ int metadata_writer_group(int ntasks);
 // Returns the hosts of the tasks in `local`, which write one physical file, numbered as in
 // exchange::find_nodes(all). Collective over `all` and over its part `local`. `known` is null or the result
 // of an earlier find_nodes(). Returns a single host if all tasks of `local` are on one host.
-JournalHosts find_hosts(Comm& all, Comm& local, const exchange::Nodes* known = nullptr);
+JournalHosts find_hosts(Comm& all, Comm& local, const Nodes* known = nullptr);
 
 struct PrefixedSum {
   int64_t before = 0;  // over the tasks of lower rank
@@ -50,4 +50,4 @@ struct PrefixedSum {
 // Returns sums of `mine` >= 0 over tasks. Collective. Throws invalid_argument on overflow.
 PrefixedSum prefixed_sum(Comm& comm, int64_t mine);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

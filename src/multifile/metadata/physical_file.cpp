@@ -7,7 +7,7 @@
 #include "multifile/metadata/task_rows.hpp"
 #include "storage/decorators/few_descriptors.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 TaskRow PhysicalFile::row(int64_t local_rank) const { return FileRows(*this).at(local_rank); }
 
@@ -195,4 +195,4 @@ Multifile load_multifile(Store& store, const std::string& path, Checking checkin
   return m;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

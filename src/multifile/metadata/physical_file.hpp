@@ -17,7 +17,7 @@
 #include "multifile/metadata/task_table.hpp"
 #include "multifile/stream/plain_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Limits for metadata held in memory, in bytes.
 inline constexpr int64_t held_by_tools = 16 << 20;
@@ -104,4 +104,4 @@ void require_unchanged(const Multifile& multifile);
 // unchanged. Holds about 200 bytes per task, and the frame tables of all tasks. Throws damaged.
 Multifile plain_view(Multifile multifile);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

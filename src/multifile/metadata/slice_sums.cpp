@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 std::span<const uint32_t> part_in_window(std::span<const uint32_t> sums, int64_t begin, int64_t round) {
   const int64_t first = std::clamp<int64_t>(round * sums_of_window - begin, 0, std::ssize(sums));
@@ -66,4 +66,4 @@ void SliceSums::take(int64_t count, SumRounds& rounds,
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -21,7 +21,7 @@
 
 #include "comm/comm.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Checksums sent with all rows of a slice, and in one round: 8 MiB each, so that a round takes no more memory
 // than the rows.
@@ -111,4 +111,4 @@ class SliceSums {
   std::vector<std::span<const std::byte>> unused_;  // rest of the window, by source
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -55,4 +55,4 @@ std::vector<MoreSection> sections_of(const TaskNames& names) {
   return sections;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

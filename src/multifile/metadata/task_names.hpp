@@ -9,7 +9,7 @@
 #include "multifile/metadata/physical_file.hpp"
 #include "multifile/stream/file_checks.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Kinds of the trailer sections with the members of TaskNames.
 inline constexpr format::SectionKind names_section{5}, taken_section{6};
@@ -29,4 +29,4 @@ std::vector<MoreSection> read_name_sections(File& file, const FileChecks& checks
 // Returns the trailer sections for `names`; omits empty ones.
 std::vector<MoreSection> sections_of(const TaskNames& names);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -5,7 +5,7 @@
 
 #include "multifile/metadata/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using namespace metadata_constants;
 
@@ -82,4 +82,4 @@ bool TaskRows::gather(int64_t first, int64_t tasks) {
   return true;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

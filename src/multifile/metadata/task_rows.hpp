@@ -10,7 +10,7 @@
 #include "base/export.hpp"
 #include "multifile/metadata/physical_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class FileRows {
  public:
@@ -58,4 +58,4 @@ void for_each_row(const Multifile& multifile, Visit visit) {
   for (int64_t task = 0; task < multifile.ntasks(); ++task) visit(task, rows.at(task));
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -6,7 +6,7 @@
 #include "layout/slices.hpp"
 #include "multifile/metadata/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using format::group_tasks;
 
@@ -256,4 +256,4 @@ void TaskTable::check_sums() const {
   if (FileChecks* const checks = reader->checks(tables_->pointer)) checks->check_sums();
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

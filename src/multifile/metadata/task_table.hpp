@@ -14,7 +14,7 @@
 #include "multifile/metadata/many_blocks.hpp"
 #include "multifile/stream/read_stream.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // One task.
 struct TaskRow {
@@ -104,4 +104,4 @@ class SHEAF_EXPORT TaskTable {
   std::shared_ptr<const RowSlice> held_;  // null: too large
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "base/parse.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -99,4 +99,4 @@ layout::Placement renumbered(const CollectiveMode& mode, Comm& all, int32_t nfil
                           candidate);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

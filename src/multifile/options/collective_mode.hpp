@@ -11,7 +11,7 @@
 #include "layout/collective.hpp"
 #include "multifile/options/collector_hosts.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct CollectiveMode {
   // Words of the SION API. Except `buddy`, they apply to writing only.
@@ -59,4 +59,4 @@ std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, i
 // and enough tasks may collect.
 layout::Placement renumbered(const CollectiveMode& mode, Comm& all, int32_t nfiles);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 bool HostPattern::matches(const std::string& host) const {
   if (!given()) return true;
@@ -22,4 +22,4 @@ bool HostPattern::matches(const std::string& host) const {
   return found;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

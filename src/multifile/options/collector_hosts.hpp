@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct HostPattern {
   std::string text;      // empty: all hosts
@@ -17,4 +17,4 @@ struct HostPattern {
   bool matches(const std::string& host) const;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -7,7 +7,7 @@
 #include "base/setting.hpp"
 #include "multifile/options/collective_mode.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 std::string words_of_environment() {
   std::string words;
@@ -45,4 +45,4 @@ std::string words_of_environment() {
   return words;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

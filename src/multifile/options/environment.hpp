@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Returns words for parse_open_mode; "" if no variable is set:
 //   SION_BUFFERSIZE=N     buffer=N, or buffer=block for -1
@@ -16,4 +16,4 @@ namespace sheaf {
 // Invalid values cause a warning (base/setting).
 std::string words_of_environment();
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

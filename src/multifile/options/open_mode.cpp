@@ -11,7 +11,7 @@
 #include "base/parse.hpp"
 #include "multifile/journal/journal_writer.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -275,4 +275,4 @@ std::string_view known_words() {
          "cmerge|collectivemerge, collmsa, collector-hosts=EXPRESSION, colldebug=N, buddy[=N]";
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -20,7 +20,7 @@
 #include "multifile/options/checking.hpp"
 #include "multifile/options/collective_mode.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 enum class OpenDirection : uint8_t { none, read, write };
 
@@ -88,4 +88,4 @@ format::Identity new_identity();
 // Returns all known words for messages: "r|rb|br, w|wb|bw, ...". Capital letters represent values.
 SHEAF_EXPORT std::string_view known_words();
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -9,7 +9,7 @@
 #include "multifile/stream/read_stream.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -61,4 +61,4 @@ std::shared_ptr<const BaseStreams> BaseStreams::open(Store& store, const std::st
   return std::make_shared<MultifileStreams>(std::move(multifile), std::move(names));
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -12,7 +12,7 @@
 #include "multifile/options/checking.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class BaseStreams {
  public:
@@ -33,4 +33,4 @@ class BaseStreams {
   virtual size_t read(int64_t task, std::span<std::byte> data, int64_t offset) const = 0;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

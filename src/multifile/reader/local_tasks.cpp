@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 void LocalTasks::index() {
   by_number.resize(tasks.size());
@@ -55,4 +55,4 @@ size_t LocalTasks::find(int64_t task, const std::string& path) const {
   return *at;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

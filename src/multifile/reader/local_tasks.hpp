@@ -13,7 +13,7 @@
 #include "storage/file.hpp"
 #include "storage/stdio_handle.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct OwnTask {
   int64_t task = 0;  // number in the whole multifile
@@ -88,4 +88,4 @@ struct LocalTasks {
   size_t find(int64_t task, const std::string& path) const;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

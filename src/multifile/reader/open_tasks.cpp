@@ -8,7 +8,7 @@
 #include "multifile/metadata/parallel_open.hpp"
 #include "multifile/stream/file_checks.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request, const OpenMode& mode,
                      PartitionRows* appends, Slicing slicing) {
@@ -186,4 +186,4 @@ std::vector<layout::Placement> OpenTasks::read_mapping() const {
   return tables_ ? tables_->read_mapping() : std::vector<layout::Placement>();
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

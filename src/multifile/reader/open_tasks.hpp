@@ -22,7 +22,7 @@
 #include "multifile/stream/plain_file.hpp"
 #include "multifile/stream/read_stream.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Last part of the error when a multifile is opened by another number of tasks than it has.
 inline constexpr const char* advice_on_other_numbers_of_tasks =
@@ -83,4 +83,4 @@ class OpenTasks {
   std::vector<std::shared_ptr<PlainFile>> plain_;  // by task; set by readable() if compressed
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

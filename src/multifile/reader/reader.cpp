@@ -8,7 +8,7 @@
 #include "multifile/stream/file_checks.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 Reader::Reader(Store& store, const std::string& path, const OpenMode& mode)
     : whole_(std::make_unique<Whole>(
@@ -216,4 +216,4 @@ Reader::Reader(Store& store, const std::string& path, int64_t task, const OpenMo
   load(tasks_->readable(0), task);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

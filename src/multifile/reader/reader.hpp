@@ -24,7 +24,7 @@
 #include "multifile/reader/open_tasks.hpp"
 #include "multifile/stream/read_stream.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class SHEAF_EXPORT Reader {
  public:
@@ -121,4 +121,4 @@ class SHEAF_EXPORT Reader {
   std::unique_ptr<CollectiveReadState> collecting_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

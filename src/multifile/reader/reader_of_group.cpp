@@ -6,7 +6,7 @@
 #include "multifile/reader/reader.hpp"
 #include "storage/patience.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -41,7 +41,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
   const int rank = comm_->rank();
   // Buddy copies exist only of files that are named as in docs/format.md.
   const int levels = name_of ? 0 : mode.collective.buddies;
-  const auto slots = share_slots(*comm_, store, mode.io_tasks);
+  const auto slots = exchange::share_slots(*comm_, store, mode.io_tasks);
   CollectiveMeans means;
   std::optional<CollectivePlan> plan;
   std::optional<Error> unloaded;
@@ -135,8 +135,7 @@ void Reader::begin_collective(const CollectivePlan& plan, CollectiveMeans means)
   Comm& meeting = means.meeting ? *means.meeting : local();
   const FileFacts own = facts();
   CollectiveGroup group = make_reading_groups(
-      meeting, plan,
-      means.mover ? Spread{} : Spread{exchange::find_nodes(*comm_), own.filenumber, own.nfiles});
+      meeting, plan, means.mover ? Spread{} : Spread{find_nodes(*comm_), own.filenumber, own.nfiles});
   agree(*comm_, attempt([&] {
     collecting_ = std::make_unique<CollectiveReadState>();
     collecting_->means = std::move(means);
@@ -146,4 +145,4 @@ void Reader::begin_collective(const CollectivePlan& plan, CollectiveMeans means)
   }));
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -10,7 +10,7 @@
 #include "storage/patience.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using layout::Placement;
 
@@ -257,4 +257,4 @@ std::vector<Readable> SetTables::read_rows(Comm& comm, MetadataPartition& slices
   return rows_of(mine, wanted.size());
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -17,7 +17,7 @@
 #include "multifile/stream/read_stream.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Head of the first physical file.
 struct SetLead {
@@ -108,4 +108,4 @@ class SetTables {
   Checking checking_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -10,7 +10,7 @@
 #include "multifile/stream/file_checks.hpp"
 #include "multifile/stream/read_stream.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct TableSlice {
   std::vector<format::Header> headers;  // one per segment, like the next two
@@ -88,4 +88,4 @@ struct TableSlice {
   }
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

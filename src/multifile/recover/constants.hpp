@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace sheaf::recovery_constants {
+namespace sheaf::multifile::recovery_constants {
 
 // A block table may be larger than the data it describes, since every task has an entry for each round. A
 // table that exceeds both limits is not plausible, and recovery reports the file as damaged.
@@ -16,4 +16,4 @@ inline constexpr int64_t looked_at_once = 256 << 10;  // bytes read to find zero
 inline constexpr int64_t repaired_at_once = 1 << 20;  // entries of a table that is written
 inline constexpr int64_t pieces_at_once = 64;         // checksum pieces between two progress calls
 
-}  // namespace sheaf::recovery_constants
+}  // namespace sheaf::multifile::recovery_constants

@@ -6,7 +6,7 @@
 #include "comm/agree.hpp"
 #include "multifile/recover/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using namespace recovery_constants;
 
@@ -180,4 +180,4 @@ std::optional<format::Pointer> find_table(MetadataReader& reader, const Chunks& 
   return std::nullopt;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -10,7 +10,7 @@
 
 #include "multifile/metadata/metadata_io.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct HoleTable {
   // Bytes by local task, for each round that contains data.
@@ -63,4 +63,4 @@ HoleTable read_table(MetadataReader& reader, const format::Pointer& found);
 // position, or nothing. `rounds` is the number of rounds that the holes show.
 std::optional<format::Pointer> find_table(MetadataReader& reader, const Chunks& chunks, int64_t rounds);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -7,7 +7,7 @@
 #include "multifile/metadata/metadata_io.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -116,4 +116,4 @@ void finish_leftover(Store& store, const Leftover& leftover) {
   commit_set(store, leftover.temporary, leftover.path, leftover.nfiles, true);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

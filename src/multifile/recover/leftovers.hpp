@@ -9,7 +9,7 @@
 #include "base/export.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 enum class LeftoverState : uint8_t {
   complete,  // only the renaming is missing
@@ -43,4 +43,4 @@ SHEAF_EXPORT void remove_leftover(Store& store, const Leftover& leftover);
 // Throws `unclosed` or `damaged` if it is not complete.
 SHEAF_EXPORT void finish_leftover(Store& store, const Leftover& leftover);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

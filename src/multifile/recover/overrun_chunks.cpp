@@ -2,7 +2,7 @@
 #include "base/checked.hpp"
 #include "multifile/recover/unclosed_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 bool UnclosedFile::overrun_chunks(BlockSlice& slice) {
   std::vector<int64_t> chunks(slice.counts.size());
@@ -30,4 +30,4 @@ void UnclosedFile::leave_out_overruns() {
       "may have overwritten");
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -11,7 +11,7 @@
 #include "multifile/recover/unclosed_file.hpp"
 #include "storage/beside.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 const char* name_of(RepairSource source) {
   static constexpr const char* names[] = {"complete", "journal", "nothing", "table", "holes"};
@@ -127,4 +127,4 @@ std::optional<RepairReport> report_if_complete(Store& store, const std::string& 
   return report;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -20,7 +20,7 @@
 #include "storage/file.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct RepairRequest {
   std::string copy_to;          // base name of a complete copy to write instead; empty: in place
@@ -74,4 +74,4 @@ SHEAF_EXPORT RepairReport repair(Store& store, const std::string& path, const Re
 SHEAF_EXPORT std::optional<RepairReport> report_if_complete(Store& store, const std::string& path,
                                                             RepairRequest request);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

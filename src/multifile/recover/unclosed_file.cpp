@@ -13,7 +13,7 @@
 #include "multifile/stream/plain_file.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using format::Pointer;
 using format::TableSource;
@@ -397,4 +397,4 @@ void UnclosedFile::check_result(File& target, int64_t mapping) {
           "the trailer");
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -18,7 +18,7 @@
 #include "multifile/recover/hole_table.hpp"
 #include "multifile/recover/repair.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // The blocks of consecutive tasks.
 struct BlockSlice {
@@ -95,4 +95,4 @@ class UnclosedFile {
   RepairedFile report_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

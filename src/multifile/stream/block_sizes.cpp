@@ -2,7 +2,7 @@
 
 #include "multifile/stream/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using namespace stream_constants;
 
@@ -54,4 +54,4 @@ ReadPosition StreamPlaces::find(const BlockSizes& sizes, int64_t offset) const {
   return last;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -11,7 +11,7 @@
 
 #include "base/export.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Source of the block sizes of a task that has too many to hold in memory. Not thread-safe. Throws what
 // reading throws.
@@ -75,4 +75,4 @@ class SHEAF_EXPORT StreamPlaces {
   int64_t total_ = 0;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

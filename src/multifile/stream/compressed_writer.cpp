@@ -5,7 +5,7 @@
 
 #include "multifile/stream/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using format::PlainPlace;
 
@@ -225,4 +225,4 @@ CompressedWriter::CompressedTask appended_task(format::FrameTable frames, bool i
   return {std::move(blocks), std::move(frames), indexed, end, {}};
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

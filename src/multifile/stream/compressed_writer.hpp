@@ -16,7 +16,7 @@
 #include "format/frame.hpp"
 #include "multifile/stream/write_stream.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class CompressedWriter {
  public:
@@ -67,4 +67,4 @@ class CompressedWriter {
 // Returns the state from which a task with these frames continues when its file is appended to.
 CompressedWriter::CompressedTask appended_task(format::FrameTable frames, bool indexed);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

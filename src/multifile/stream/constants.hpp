@@ -7,7 +7,7 @@
 
 #include "multifile/stream/write_stream.hpp"
 
-namespace sheaf::stream_constants {
+namespace sheaf::multifile::stream_constants {
 
 // --- Writing. Initial buffer size; the buffer grows with its contents. It is small, because most tasks of
 // very large jobs write little.
@@ -53,4 +53,4 @@ inline constexpr int64_t index_at_once = 1 << 20;   // bytes of an index read at
 inline constexpr size_t max_frames_held = 1 << 19;  // frames in memory at a time
 static_assert(plain_buffer < max_parked && stored_buffer < plain_buffer);
 
-}  // namespace sheaf::stream_constants
+}  // namespace sheaf::multifile::stream_constants

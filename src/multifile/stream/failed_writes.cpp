@@ -5,7 +5,7 @@
 #include "base/crc32c.hpp"
 #include "multifile/stream/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using namespace stream_constants;
 
@@ -86,4 +86,4 @@ void FailedWrites::require_none() const {
   if (overflowed_) throw Error(Code::io, "writes have failed and were not repeated");
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -17,7 +17,7 @@
 
 #include "base/error.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class FailedWrites {
  public:
@@ -66,4 +66,4 @@ class FailedWrites {
   bool overflowed_ = false;                      // too many to remember; can no longer be completed
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

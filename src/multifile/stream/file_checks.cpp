@@ -9,7 +9,7 @@
 #include "multifile/stream/constants.hpp"
 #include "multifile/stream/group_hashes.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using format::group_tasks;
 using format::Pointer;
@@ -188,4 +188,4 @@ void read_sums(File& file, int64_t at, std::span<uint32_t> sums) {
     format::decode(std::as_bytes(sums), ByteOrder::little, sums);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

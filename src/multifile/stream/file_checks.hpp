@@ -15,7 +15,7 @@
 #include "multifile/stream/read_stream.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Location of checked data, for messages.
 struct DataPlace {
@@ -175,4 +175,4 @@ class TrailerWriter {
   std::vector<std::byte> unwritten_;    // checksums preceding number sums_
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

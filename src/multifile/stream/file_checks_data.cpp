@@ -5,7 +5,7 @@
 #include "base/crc32c.hpp"
 #include "multifile/stream/file_checks.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 static void unlike_sum(File& file, int64_t bytes, const DataPlace& place) {
   if (Watch* const watch = file.traits().watch) watch->require_unchanged();
@@ -38,4 +38,4 @@ void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const s
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -4,7 +4,7 @@
 
 #include "layout/chunk_layout.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 void read_whole(File& file, std::span<std::byte> to, int64_t offset, const char* what) {
   if (file.read_at(to, offset) == to.size()) return;
@@ -67,4 +67,4 @@ std::vector<uint64_t> hashes_of_mapping(File& file, const format::Header& h, con
   return hashes;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

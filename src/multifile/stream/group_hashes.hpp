@@ -12,7 +12,7 @@
 #include "format/header.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 inline constexpr int64_t bytes_at_once = 1 << 20;  // maximum size of checksums and tables in memory
 
@@ -40,4 +40,4 @@ GroupContents read_contents(File& file, const format::Header& h, const format::P
 std::vector<uint64_t> hashes_of_mapping(File& file, const format::Header& h, const format::Pointer& p,
                                         int64_t first, int64_t count);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

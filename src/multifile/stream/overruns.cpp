@@ -8,7 +8,7 @@
 #include "format/extension.hpp"
 #include "multifile/stream/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using layout::ChunkGeometry;
 
@@ -244,4 +244,4 @@ void WriteStream::take_in(int64_t tail) {
   overrun_ = 1;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

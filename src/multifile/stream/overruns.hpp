@@ -18,7 +18,7 @@
 #include "comm/comm.hpp"
 #include "multifile/stream/task_blocks.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Copies the `bytes` bytes after chunk `chunk` to the beginnings of the chunks that follow it. In a file with
 // one task they are already in place. Throws io also if another task writes to the source during the copy;
@@ -65,4 +65,4 @@ class OwnOverruns {
 std::optional<Error> check_neighbours(Comm& comm, std::span<const WrittenTask> mine,
                                       const std::function<std::shared_ptr<File>(int32_t file)>& open);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -4,7 +4,7 @@
 
 #include "multifile/stream/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using namespace stream_constants;
 
@@ -99,4 +99,4 @@ void load_stream(ReadStream& stream, const format::Header& header, std::shared_p
   stream.load(plain, plain->geometry(0), plain->sizes_of(0), {});
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

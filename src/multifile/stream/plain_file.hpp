@@ -18,7 +18,7 @@
 #include "format/header.hpp"
 #include "multifile/stream/stored_frames.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class PlainFile final : public File {
  public:
@@ -85,4 +85,4 @@ class PlainFile final : public File {
 void load_stream(ReadStream& stream, const format::Header& header, std::shared_ptr<File> file,
                  const StoredTask& task, BlockSizes sizes);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -9,7 +9,7 @@
 #include "multifile/stream/constants.hpp"
 #include "multifile/stream/file_checks.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using namespace stream_constants;
 
@@ -289,4 +289,4 @@ void ReadStream::refill(int64_t end, uint32_t unit) {
   fetched_ = begin.offset + n;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -20,7 +20,7 @@
 #include "storage/file.hpp"
 #include "storage/stdio_handle.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Place of the checksums of a task's data.
 struct SumsPlace {
@@ -170,4 +170,4 @@ class SHEAF_EXPORT ReadStream {
   uint16_t ahead_ = 0;  // read-aheads since the last seek; the first is small, each next one doubles
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

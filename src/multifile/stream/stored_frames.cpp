@@ -6,7 +6,7 @@
 #include "base/bytes.hpp"
 #include "multifile/stream/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using format::Frame;
 using format::frame_head_size;
@@ -134,4 +134,4 @@ const format::FrameHead& FrameReader::read(ReadStream& stored, const StreamPlace
   return head_;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -10,7 +10,7 @@
 #include "format/frame.hpp"
 #include "multifile/stream/read_stream.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Contents of a stored stream.
 struct StoredFrames {
@@ -56,4 +56,4 @@ class FrameReader {
   std::string where_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -8,7 +8,7 @@
 #include "format/extension.hpp"
 #include "multifile/stream/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Runs `allocate_and_store`. If the allocation fails, all sums of the current block become unknown.
 template <class Note>
@@ -168,4 +168,4 @@ void append_row(std::vector<std::byte>& rows, int64_t row, const TaskBlocks& blo
   if (here) append(sums);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

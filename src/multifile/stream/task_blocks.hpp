@@ -18,7 +18,7 @@
 #include "layout/chunk_layout.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // State needed to park a stream and to write its row of the block table. Kept small, because tools and mapped
 // programs have one for each of many tasks.
@@ -172,4 +172,4 @@ class RowView {
   const std::byte* at_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -5,7 +5,7 @@
 #include "multifile/stream/file_checks.hpp"
 #include "multifile/stream/group_hashes.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using format::SectionKind;
 
@@ -133,4 +133,4 @@ void TrailerWriter::write_footer() {
   if (file_.status().size > plan_.end()) file_.resize(plan_.end());
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

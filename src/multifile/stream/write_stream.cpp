@@ -6,7 +6,7 @@
 
 #include "multifile/stream/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using namespace stream_constants;
 
@@ -325,4 +325,4 @@ void WriteStream::require_length() const {
                        " bytes while this program is writing it: what it has written is not there any more");
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -22,7 +22,7 @@
 #include "storage/file.hpp"
 #include "storage/stdio_handle.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Free (write) or unread (read) bytes that the caller may access without a call: the fast path of small
 // records.
@@ -255,4 +255,4 @@ class WriteStream {
   uint32_t watches_length_ : 1 = 0;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -7,7 +7,7 @@
 #include "multifile/stream/compressed_writer.hpp"
 #include "multifile/tools/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 void compress_streams(const Multifile& m, int64_t first, const codec::Compression& how,
                       const std::shared_ptr<File>& target, PackedFile& packed, WorkProgress& progress) {
@@ -42,4 +42,4 @@ void compress_streams(const Multifile& m, int64_t first, const codec::Compressio
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

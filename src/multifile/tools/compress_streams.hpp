@@ -8,7 +8,7 @@
 #include "multifile/create/work_progress.hpp"
 #include "multifile/metadata/physical_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Compresses the streams of consecutive tasks of `multifile` into `target`, beginning with task `first`. The
 // files must be uncompressed, or `multifile` must be a plain view (plain_view()). `packed` must contain the
@@ -21,4 +21,4 @@ namespace sheaf {
 void compress_streams(const Multifile& multifile, int64_t first, const codec::Compression& how,
                       const std::shared_ptr<File>& target, PackedFile& packed, WorkProgress& progress);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

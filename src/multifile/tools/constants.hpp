@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sheaf::tools {
+namespace sheaf::multifile::tools {
 
 // Maximum number of findings in a report: per physical file, in its mapping, and for missing files. Further
 // findings are omitted.
@@ -38,4 +38,4 @@ inline constexpr int64_t compressed_buffer = 128 << 10;
 // enough that sums of offsets do not overflow.
 inline constexpr int64_t endless_chunk = INT64_MAX / 8;
 
-}  // namespace sheaf::tools
+}  // namespace sheaf::multifile::tools

@@ -5,7 +5,7 @@
 #include "multifile/options/open_mode.hpp"
 #include "multifile/stream/write_stream.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 std::vector<Default> defaults() {
   const OpenMode mode;
@@ -44,4 +44,4 @@ std::vector<Default> defaults() {
   };
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -6,7 +6,7 @@
 
 #include "base/export.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct Default {
   std::string name;
@@ -17,4 +17,4 @@ struct Default {
 // Returns all settings in the order of the table.
 SHEAF_EXPORT std::vector<Default> defaults();
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

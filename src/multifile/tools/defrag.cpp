@@ -19,7 +19,7 @@
 #include "multifile/tools/compress_streams.hpp"
 #include "multifile/tools/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -201,4 +201,4 @@ void defrag(Store& store, const Multifile& given, const DefragRequest& request, 
   outputs.commit();
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

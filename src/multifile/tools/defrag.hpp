@@ -15,7 +15,7 @@
 #include "multifile/create/work_progress.hpp"
 #include "multifile/metadata/physical_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct DefragRequest {
   std::string output{};
@@ -32,4 +32,4 @@ struct DefragRequest {
 SHEAF_EXPORT void defrag(Store& store, const Multifile& multifile, const DefragRequest& request,
                          WorkProgress& progress);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

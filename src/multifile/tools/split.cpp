@@ -11,7 +11,7 @@
 #include "multifile/metadata/task_rows.hpp"
 #include "multifile/tools/split_keyval.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -128,4 +128,4 @@ void split(Store& store, const Multifile& given, const SplitRequest& request, Wo
   outputs.commit();
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

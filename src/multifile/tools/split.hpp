@@ -13,7 +13,7 @@
 #include "multifile/create/work_progress.hpp"
 #include "multifile/metadata/physical_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 struct SplitRequest {
   std::string prefix{};          // prefix of output names
@@ -34,4 +34,4 @@ std::string split_name(const std::string& name_of_task, uint64_t key);
 SHEAF_EXPORT void split(Store& store, const Multifile& multifile, const SplitRequest& request,
                         WorkProgress& progress);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

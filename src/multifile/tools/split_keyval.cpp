@@ -10,7 +10,7 @@
 #include "multifile/tools/constants.hpp"
 #include "multifile/tools/split.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -92,4 +92,4 @@ void split_keyval(const PhysicalFile& source, int64_t task, const TaskRow& row, 
   keys.close_all();
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -8,7 +8,7 @@
 #include "multifile/stream/file_checks.hpp"
 #include "multifile/tools/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -116,4 +116,4 @@ void for_each_stored_entry(const Multifile& m, size_t file,
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

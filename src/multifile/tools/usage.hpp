@@ -10,7 +10,7 @@
 #include "base/export.hpp"
 #include "multifile/metadata/physical_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Sizes are in bytes. The chunk of a task counts as one chunk in each round.
 struct Usage {
@@ -40,4 +40,4 @@ SHEAF_EXPORT void for_each_stored_entry(const Multifile& multifile, size_t file,
 // Returns flag1 as stored; 0 for format 2, which has no flag1.
 inline int64_t stored_flag1(const format::Header& header) { return header.version == 2 ? 0 : header.flag1; }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

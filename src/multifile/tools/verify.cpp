@@ -12,7 +12,7 @@
 #include "multifile/tools/constants.hpp"
 #include "multifile/tools/verify_data.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 FileState state_of(Code code) {
   switch (code) {
@@ -305,4 +305,4 @@ VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkP
   return report;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -15,7 +15,7 @@
 #include "multifile/create/work_progress.hpp"
 #include "multifile/metadata/physical_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 enum class FileState : uint8_t {
   complete,
@@ -58,4 +58,4 @@ struct SHEAF_EXPORT VerifyReport {
 SHEAF_EXPORT VerifyReport verify(Store& store, const std::string& path, bool read_data,
                                  WorkProgress& progress);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

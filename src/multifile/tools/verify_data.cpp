@@ -11,7 +11,7 @@
 #include "multifile/stream/stored_frames.hpp"
 #include "multifile/tools/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -138,4 +138,4 @@ void check_frames(const Multifile& m, int64_t task, const TaskRow& row) {
   });
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -7,7 +7,7 @@
 #include "multifile/metadata/physical_file.hpp"
 #include "multifile/tools/verify.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 using Say = std::function<void(FileState state, const std::string& message)>;
 
@@ -20,4 +20,4 @@ void check_data(const PhysicalFile& file, WorkProgress& progress, const Say& say
 // memory for three times the largest frame.
 void check_frames(const Multifile& multifile, int64_t task, const TaskRow& row);
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

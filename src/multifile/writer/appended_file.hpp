@@ -18,7 +18,7 @@
 #include "multifile/journal/writing_right.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class AppendedFile final : public ForwardingFile, public ChunkWatch {
  public:
@@ -70,4 +70,4 @@ class AppendedFile final : public ForwardingFile, public ChunkWatch {
   const std::shared_ptr<WritingRight> right_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -12,7 +12,7 @@
 #include "multifile/reader/table_slice.hpp"
 #include "multifile/stream/task_blocks.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 class BlockTable {
  public:
@@ -75,4 +75,4 @@ class BlockTable {
   int64_t first_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

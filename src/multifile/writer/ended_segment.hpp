@@ -10,7 +10,7 @@
 #include "format/header.hpp"
 #include "multifile/metadata/metadata_partition.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // A segment, and the final state of its physical file according to its metadata writer.
 struct EndedSegment : Segment {
@@ -53,4 +53,4 @@ struct ClosingLead {
   }
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -12,7 +12,7 @@
 #include "storage/patience.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 Writer::Writer(Store& store, std::unique_ptr<Comm> comm, std::string path, NameOf name_of,
                const OpenMode& mode)
@@ -82,7 +82,7 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
   std::vector<RequestedRow> rows;
   const Gathered collected = collect_rows(request, rows);
   if (!alone_ || facts_.nfiles > 1) collect_mapping();
-  placed_->slots = share_slots(*comm_, *store_, mode.io_tasks);
+  placed_->slots = exchange::share_slots(*comm_, *store_, mode.io_tasks);
   try {
     const std::vector<size_t> begun = create_files(request);
     open_own_files();
@@ -346,4 +346,4 @@ void Writer::change_to(size_t next) {
   });
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -34,7 +34,7 @@
 #include "multifile/stream/write_stream.hpp"
 #include "multifile/writer/ended_segment.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Request of one process that writes all tasks.
 struct SerialWriteRequest {
@@ -340,7 +340,7 @@ class Writer {
     int32_t fsblksize = 0;        // given, or of the file system; the file may have a smaller one
     bool chooses_blocks = false;  // the library chooses the block size
     CollectiveMeans means = {};
-    exchange::Nodes nodes = {};
+    Nodes nodes = {};
     std::shared_ptr<AggregatedWriteFile> file = nullptr;
     // Null before the groups are formed, and during the close.
     std::unique_ptr<CollectiveWriter> writer = nullptr;
@@ -396,4 +396,4 @@ class Writer {
   std::unique_ptr<CollectiveWriteState> collecting_;  // null: the tasks write independently
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

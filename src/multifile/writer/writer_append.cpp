@@ -13,7 +13,7 @@
 #include "storage/patience.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 Writer::Writer(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request,
                const OpenMode& mode)
@@ -37,7 +37,7 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, const MappedAppendReque
   mine_ = std::move(found.own);
   for (OwnFile& f : mine_.files) f.file.reset();
   read_mapping();
-  placed_->slots = share_slots(*comm_, store, mode.io_tasks);
+  placed_->slots = exchange::share_slots(*comm_, store, mode.io_tasks);
   open_own_files();
   keep_hosts_apart();
   write_old_slots();
@@ -256,4 +256,4 @@ void Writer::append_to(OwnFile& f) {
   f.file = appended;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

@@ -9,7 +9,7 @@
 #include "storage/decorators/gathered_file.hpp"
 #include "storage/patience.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 void Writer::close() {
   Closing closing;
@@ -277,4 +277,4 @@ void Writer::report_rows(std::span<const std::byte> row) noexcept {
   });
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

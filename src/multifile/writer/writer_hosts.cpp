@@ -9,7 +9,7 @@
 #include "storage/patience.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -217,4 +217,4 @@ std::optional<Error> Writer::merge_own_boundary_blocks(std::span<const EndedSegm
   return problem;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

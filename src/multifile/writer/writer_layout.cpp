@@ -9,7 +9,7 @@
 #include "multifile/create/new_file.hpp"
 #include "multifile/writer/writer.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -232,4 +232,4 @@ void Writer::write_metadata(std::span<const Segment> segments, const std::vector
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

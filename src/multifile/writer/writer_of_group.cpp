@@ -13,7 +13,7 @@
 #include "storage/patience.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 namespace {
 
@@ -38,14 +38,14 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest re
   mine_.tasks.push_back(
       {comm_->rank(), {facts_.filenumber, local().rank()}, local().rank(), local().size(), 0, {}});
   mine_.index();
-  auto slots = share_slots(*comm_, store, mode.io_tasks);
+  auto slots = exchange::share_slots(*comm_, store, mode.io_tasks);
   try {
     if (auto plan = plan_of(mode.collective, true, local(), request.means)) {
       stream_.watch_length(false);  // the file may lack bytes that are still at a collector
       plan->may_collect &= request.means.may_collect;
       collecting_ = std::make_unique<CollectiveWriteState>(
           CollectiveWriteState{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
-                               std::move(request.means), exchange::find_nodes(*comm_)});
+                               std::move(request.means), find_nodes(*comm_)});
     }
     open_group_file(request, mode, std::move(slots), in_directory);
   } catch (...) {
@@ -92,7 +92,7 @@ void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode, A
     local_ = comm_->split_by_node();
   } else if (policy == FilePolicy::per_io_node) {
     policy = FilePolicy::per_node;
-    local_ = exchange::split_by_io_node(*comm_);
+    local_ = split_by_io_node(*comm_);
   } else {
     int64_t given[2] = {request.local != nullptr, request.local == nullptr};
     agree(*comm_, std::nullopt, given);
@@ -347,4 +347,4 @@ void Writer::write_collectively(std::span<const std::byte> data, const std::opti
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

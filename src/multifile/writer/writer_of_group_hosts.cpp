@@ -4,7 +4,7 @@
 #include "base/warnings.hpp"
 #include "multifile/writer/writer.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 // Returns the layout of this task's chunk. Collective over the tasks of the file. Throws on all these tasks
 // alike.
@@ -42,4 +42,4 @@ Writer::RegionPlan Writer::plan_regions(int64_t chunk_size, const NewGroups& gro
   return plan;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

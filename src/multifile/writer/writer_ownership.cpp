@@ -3,7 +3,7 @@
 #include "comm/agree.hpp"
 #include "multifile/writer/writer.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 Writer::Right& Writer::right() {
   if (!right_) right_ = std::make_unique<Right>();
@@ -94,4 +94,4 @@ void Writer::record_progress() {
   unreported_.clear();
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

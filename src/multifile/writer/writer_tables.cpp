@@ -8,7 +8,7 @@
 #include "multifile/writer/block_table.hpp"
 #include "multifile/writer/writer.hpp"
 
-namespace sheaf {
+namespace sheaf::multifile {
 
 std::vector<Segment> Writer::own_segment(const MetadataPartition& slices) const {
   if (!slices.is_metadata_writer()) return {};
@@ -210,4 +210,4 @@ SumRounds Writer::plan_rounds(MetadataPartition& slices, const BlockTable& table
           }};
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::multifile

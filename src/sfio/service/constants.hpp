@@ -6,15 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sheaf {
+namespace sheaf::sfio {
 
 // --- Names.
 inline constexpr int64_t default_stripe_unit = 64 << 10;  // bytes
 inline constexpr size_t max_subfiles = 4096;
-
-}  // namespace sheaf
-
-namespace sheaf::sfio {
 
 // --- One message. Its data fit into the memory that a listener keeps for the next request.
 inline constexpr int64_t default_room = 1 << 20;  // bytes of data that a listener accepts

@@ -3,15 +3,16 @@
 #include "streams/container/container_names.hpp"
 #include "streams/verify/verify_set.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 bool is_container_set(Store&, const std::string&) { return false; }
 bool is_containers_alone(Store&, const std::string&) { return false; }
 
 bool SetReport::ok() const { return multifile && multifile->ok(); }
 
-SetReport verify_set(Store& store, const std::string& path, bool read_data, WorkProgress& progress) {
-  return {.multifile = verify(store, path, read_data, progress), .containers = {}};
+SetReport verify_set(Store& store, const std::string& path, bool read_data,
+                     multifile::WorkProgress& progress) {
+  return {.multifile = multifile::verify(store, path, read_data, progress), .containers = {}};
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

@@ -9,7 +9,7 @@
 #include "streams/capture/pattern.hpp"
 #include "streams/container/container_names.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 namespace {
 
@@ -141,4 +141,4 @@ std::vector<std::string> sets_with_containers(const CaptureRule& rule) {
   return {found.begin(), found.end()};
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

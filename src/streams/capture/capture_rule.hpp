@@ -9,7 +9,7 @@
 #include "base/export.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 struct CaptureRule {
   std::string pattern;  // absolute; directories before the first special byte have no symbolic links
@@ -32,4 +32,4 @@ SHEAF_EXPORT std::vector<std::string> plain_files_of(const CaptureRule& rule);
 // Returns the sorted paths of the rule's sets that have containers.
 SHEAF_EXPORT std::vector<std::string> sets_with_containers(const CaptureRule& rule);
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace sheaf {
+namespace sheaf::streams {
 
 namespace {
 
@@ -145,4 +145,4 @@ uint64_t rules_hash(std::string_view capture, std::string_view view) noexcept {
   return hash;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

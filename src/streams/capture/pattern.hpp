@@ -9,7 +9,7 @@
 
 #include "base/export.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 // The parts of a matching name that the groups (...) of a pattern have matched. The entry of a group that the
 // pattern lacks is empty.
@@ -42,4 +42,4 @@ SHEAF_EXPORT bool belongs_to_set(std::string_view set, std::string_view file) no
 // different rules use different names.
 SHEAF_EXPORT uint64_t rules_hash(std::string_view capture, std::string_view view) noexcept;
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

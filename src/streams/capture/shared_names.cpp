@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace sheaf {
+namespace sheaf::streams {
 
 void capture_prefix(uint64_t rules, char (&name)[64]) noexcept {
   snprintf(name, sizeof name, "/dev/shm/sheaf-capture.%d.%016llx.", int(geteuid()),
@@ -118,4 +118,4 @@ bool first_of_job(uint64_t rules, const char* what) noexcept {
   return fd >= 0;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

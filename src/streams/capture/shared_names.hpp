@@ -8,7 +8,7 @@
 #include "base/export.hpp"
 #include "base/non_copyable.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 // Writes the common prefix "/dev/shm/sheaf-capture.USER.HASH.", terminated by NUL, to `name`. USER is the
 // effective user, HASH is `rules` from rules_hash(). 64 bytes are sufficient.
@@ -39,4 +39,4 @@ SHEAF_EXPORT bool first_of_job(uint64_t rules, const char* what) noexcept;
 SHEAF_EXPORT void note_pattern(uint64_t rules, int number) noexcept;
 SHEAF_EXPORT bool is_pattern_noted(uint64_t rules, int number) noexcept;
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

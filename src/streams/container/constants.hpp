@@ -9,7 +9,7 @@
 #include "format/container.hpp"
 #include "format/extension.hpp"
 
-namespace sheaf::container_constants {
+namespace sheaf::streams::container_constants {
 
 // --- Areas of records; each belongs to one process. The first area of a process is small, because it
 // suffices for a process that writes one stream. Later areas grow up to the largest size.
@@ -67,4 +67,4 @@ static_assert(rest_between_questions < check_interval);
 
 inline constexpr size_t max_of_name = 48;  // characters of the host name in the name of its container
 
-}  // namespace sheaf::container_constants
+}  // namespace sheaf::streams::container_constants

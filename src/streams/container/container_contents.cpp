@@ -9,7 +9,7 @@
 #include "storage/store.hpp"
 #include "streams/container/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 using namespace container_constants;
 
@@ -364,4 +364,4 @@ ContainerFindings check_container(const ContainerContents& contents) {
   return found;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

@@ -15,7 +15,7 @@
 #include "format/container.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 struct PlacedRecord {
   format::ContainerRecord record;
@@ -76,4 +76,4 @@ ContainerFindings check_tables(const ContainerContents& contents);
 // being added may be reported as torn. Throws the errors of reading.
 ContainerFindings check_container(const ContainerContents& contents);
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

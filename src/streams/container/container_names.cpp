@@ -12,7 +12,7 @@
 #include "storage/store.hpp"
 #include "streams/container/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 using namespace container_constants;
 
@@ -120,4 +120,4 @@ bool is_containers_alone(Store& store, const std::string& path) {
   return is_container_set(store, path) && (set_of_container(path) || !store.status(path).exists);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

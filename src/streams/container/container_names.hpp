@@ -13,7 +13,7 @@
 #include "base/export.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 // Returns the host part of the names of this host's containers: the name of the host and eight digits.
 // The digits differ between boots, users, and process namespaces that cannot share memory.
@@ -56,4 +56,4 @@ SHEAF_EXPORT bool is_container_set(Store& store, const std::string& path);
 // but containers of that set do. Returns false if the directory cannot be read.
 SHEAF_EXPORT bool is_containers_alone(Store& store, const std::string& path);
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

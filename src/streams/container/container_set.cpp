@@ -15,8 +15,9 @@
 #include "streams/container/open_set.hpp"
 #include "streams/container/sums/wanted.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
+using multifile::Checking;
 using namespace container_constants;
 
 namespace {
@@ -247,7 +248,7 @@ std::optional<StreamStatus> HostSet::status(std::string_view name, bool wait) {
   const SharedStreams::NamesLock lock(open->streams());
   const SharedPlace at = find(*open, elsewhere, name);
   if (at == 0) return std::nullopt;
-  StreamStatus found = sheaf::status_of(open->streams().stream(at));
+  StreamStatus found = streams::status_of(open->streams().stream(at));
   found.block = open->block_size();
   return found;
 }
@@ -354,7 +355,7 @@ void HostSet::list(std::string_view prefix, const Visit& visit) {
       if (const auto name = streams.name_of(at); !name.empty() && name.starts_with(prefix) &&
                                                  streams.stream(at).moved.load() == 0 &&
                                                  streams.stream(at).moving.load() == 0)
-        found.emplace_back(name, sheaf::status_of(streams.stream(at)));
+        found.emplace_back(name, streams::status_of(streams.stream(at)));
     });
   } else {
     for (const auto& [name, stream] : elsewhere->names)
@@ -371,4 +372,4 @@ std::shared_ptr<ContainerSet> ContainerSet::open(Store& store, const std::string
   return std::make_shared<HostSet>(store, path, host, is_checked ? Checking::on : Checking::off);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

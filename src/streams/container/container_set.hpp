@@ -39,7 +39,7 @@
 #include "storage/allocation.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 inline constexpr int64_t max_stream_name = 4095;             // bytes
 inline constexpr int64_t largest_stream = int64_t{1} << 60;  // bytes
@@ -169,7 +169,8 @@ class SHEAF_EXPORT ContainerSet {
   // checksums=off. With these flags, a container created by this set has no checksums. Throws the errors of
   // opening files, `damaged` for invalid containers, and `no_space` or `io` if memory cannot be shared.
   static std::shared_ptr<ContainerSet> open(Store& store, const std::string& path,
-                                            const ContainerHost& host = {}, Checking checking = Checking::on);
+                                            const ContainerHost& host = {},
+                                            multifile::Checking checking = multifile::Checking::on);
 
   // Registers the fork handlers of all sets, unless they are registered already. A caller that holds locks of
   // its own during calls of sets must register its fork handlers after this call. A fork then acquires the
@@ -232,4 +233,4 @@ class SHEAF_EXPORT ContainerSet {
   virtual bool shared() = 0;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

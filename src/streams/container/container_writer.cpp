@@ -12,7 +12,7 @@
 #include "format/fields.hpp"
 #include "streams/container/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 using namespace container_constants;
 
@@ -224,7 +224,7 @@ void ContainerWriter::read_words(int64_t at, std::span<uint64_t> words) {
       return;
     }
   }
-  sheaf::read_words(file_, at, words);
+  streams::read_words(file_, at, words);
 }
 
 void ContainerWriter::write_words(int64_t at, std::span<const uint64_t> words) {
@@ -361,4 +361,4 @@ void ContainerWriter::after_fork(bool in_child) {
   mutex_.unlock();
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

@@ -25,7 +25,7 @@
 #include "streams/container/shared_streams.hpp"
 #include "streams/container/sums/sum_writer.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 class ContainerWriter final : public SumWords {
  public:
@@ -113,4 +113,4 @@ class ContainerWriter final : public SumWords {
   std::shared_ptr<std::byte> header_;  // the mapped header; null if not mapped
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

@@ -17,7 +17,7 @@
 #include "streams/container/container_set.hpp"
 #include "streams/container/sums/parts.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 // Failed writes of one stream. Not thread-safe.
 class FailedStreamWrites {
@@ -106,4 +106,4 @@ inline void FailedStreamWrites::refuse(const std::string& name) const {
               first.why.errno_value());
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

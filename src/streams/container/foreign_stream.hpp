@@ -16,7 +16,7 @@
 #include "streams/container/host_stream.hpp"
 #include "streams/container/replay.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 inline StreamStatus status_of(const ReplayedStream& stream) {
   return {number_of(stream.key), stream.size, stream.modified(), stream.changed, stream.mode, true};
@@ -98,4 +98,4 @@ class ForeignStream final : public ContainerStream {
   std::atomic<const ContainerStreamRef*> shared_{nullptr};
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

@@ -24,8 +24,12 @@
 #include "streams/container/open_set.hpp"
 #include "streams/container/replay.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
+using multifile::Checking;
+using multifile::OutputSet;
+using multifile::PackedFile;
+using multifile::WorkProgress;
 using namespace container_constants;
 
 namespace {
@@ -217,16 +221,16 @@ PackedFile plan(const std::vector<const ReplayedStream*>& streams, const GatherR
   if (!format::extensible(packed.header.name()))
     throw file_error(Code::invalid_argument, output,
                      "the name is too long for a multifile whose tasks have names");
-  OpenMode mode;
+  multifile::OpenMode mode;
   mode.journal = false;
   packed.extension = mode.extension();
-  TaskNames names{.names = {}, .taken = std::move(taken)};
+  multifile::TaskNames names{.names = {}, .taken = std::move(taken)};
   for (const ReplayedStream* const stream : streams) {
     packed.globalranks.push_back(std::ssize(packed.globalranks));
     packed.lengths.push_back(stream->size);
     names.names.push_back({stream->name, stream->modified(), stream->mode});
   }
-  packed.more = sections_of(names);
+  packed.more = multifile::sections_of(names);
   return packed;
 }
 
@@ -260,8 +264,8 @@ void refuse_holes(const SetContents& set, const std::vector<const ReplayedStream
 void write(File& file, const SetContents& set, const std::vector<const ReplayedStream*>& streams,
            PackedFile& packed, const GatherRequest& request, WorkProgress& progress,
            std::vector<std::string>* damage) {
-  MetadataWriter(file, packed.header).write_header(packed.extension);
-  const layout::FileLayout layout = packed_layout(packed.lengths, packed.header);
+  multifile::MetadataWriter(file, packed.header).write_header(packed.extension);
+  const layout::FileLayout layout = multifile::packed_layout(packed.lengths, packed.header);
   std::optional<Packer> packer;
   for (size_t k = 0; k < streams.size(); ++k) {
     if (!packer || packed.header.fsblksize > 1) {
@@ -271,7 +275,7 @@ void write(File& file, const SetContents& set, const std::vector<const ReplayedS
     packed.sums.push_back(packer->add(set, *streams[k], damage));
   }
   if (packer) packer->write();
-  complete_packed_file(file, packed);
+  multifile::complete_packed_file(file, packed);
 }
 
 // Returns the identities of all containers that the new multifile replaces. This includes containers that an
@@ -363,4 +367,4 @@ GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& pr
   return done;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

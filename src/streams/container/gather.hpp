@@ -11,7 +11,7 @@
 #include "storage/file.hpp"
 #include "streams/container/container_set.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 struct GatherRequest {
   std::string set = {};     // NAME: the containers NAME.container.* and, if it exists, the multifile NAME
@@ -23,7 +23,7 @@ struct GatherRequest {
   std::string memory_directory = ContainerHost{}.memory_directory;  // as in ContainerHost
   int32_t fsblksize = 1;  // bytes; 1: streams are concatenated without gaps
   // With `off`, bytes are copied even if they do not match the checksums of their container.
-  Checking checking = Checking::on;
+  multifile::Checking checking = multifile::Checking::on;
 };
 
 struct GatherReport {
@@ -47,6 +47,7 @@ struct GatherReport {
 // created a container during the call. Throws `not_found` if the set has no containers, `no_space`, and the
 // errors of reading and writing. In place, also throws `damaged` if a container is not completely readable or
 // has bytes that do not match their checksums.
-SHEAF_EXPORT GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& progress);
+SHEAF_EXPORT GatherReport gather(Store& store, const GatherRequest& request,
+                                 multifile::WorkProgress& progress);
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

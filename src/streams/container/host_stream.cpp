@@ -12,7 +12,7 @@
 #include "comm/agree.hpp"
 #include "streams/container/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 using namespace container_constants;
 
@@ -362,4 +362,4 @@ void HostStream::allocate(int64_t offset, int64_t length, bool extend, Allocatio
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

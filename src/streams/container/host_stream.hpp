@@ -14,7 +14,7 @@
 #include "streams/container/failed_writes.hpp"
 #include "streams/container/open_set.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 // Returns the status of a shared stream. Any thread may call it without a lock.
 StreamStatus status_of(SharedStream& stream);
@@ -106,4 +106,4 @@ class HostStream final : public ContainerStream {
   std::atomic<bool> has_written_ = false;  // since the last flush
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

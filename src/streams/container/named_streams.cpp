@@ -7,7 +7,7 @@
 #include "streams/container/container_names.hpp"
 #include "streams/container/replay.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 namespace {
 
@@ -81,7 +81,7 @@ class SetStreams final : public NamedStreams {
 }  // namespace
 
 std::shared_ptr<const NamedStreams> NamedStreams::open(Store& store, const std::string& path, bool checked,
-                                                       Checking checking) {
+                                                       multifile::Checking checking) {
   const bool alone = set_of_container(path) && store.status(path).exists;
   const std::vector<std::string> containers = alone ? std::vector{path} : containers_of(store, path);
   SetContents contents = read_set(store, containers, alone ? std::string() : path,
@@ -95,4 +95,4 @@ std::shared_ptr<const NamedStreams> NamedStreams::open(Store& store, const std::
   return std::make_shared<SetStreams>(std::move(contents));
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

@@ -18,7 +18,7 @@
 #include "multifile/options/checking.hpp"
 #include "storage/file.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 struct NamedStream {
   std::string name;
@@ -34,7 +34,7 @@ class SHEAF_EXPORT NamedStreams {
   // `not_found` if there is neither a multifile nor a container, `damaged` for unreadable content, and
   // `unsupported` for a multifile without names and without containers.
   static std::shared_ptr<const NamedStreams> open(Store& store, const std::string& path, bool checked = false,
-                                                  Checking checking = Checking::on);
+                                                  multifile::Checking checking = multifile::Checking::on);
 
   virtual ~NamedStreams() = default;
 
@@ -60,4 +60,4 @@ class SHEAF_EXPORT NamedStreams {
   virtual const std::vector<Origin>& origins() const = 0;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

@@ -19,7 +19,7 @@
 #include "streams/container/container_names.hpp"
 #include "streams/container/sums/wanted.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 using namespace container_constants;
 
@@ -166,9 +166,9 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
   auto contents = read_container(store, container);
   if (!contents) {
     require_in_the_making(*file_);
-    format::ContainerHeader header{.identity = new_identity(), .host = host};
+    format::ContainerHeader header{.identity = multifile::new_identity(), .host = host};
     header.made = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-    if (checking_of_environment() == Checking::on) header.version = format::container_summed;
+    if (checking_of_environment() == multifile::Checking::on) header.version = format::container_summed;
     ContainerWriter::begin(*file_, header, mapped_);
     contents = read_container(store, container);
     if (!contents) throw file_error(Code::io, container, "does not keep what is written to it");
@@ -176,7 +176,7 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
     throw file_error(Code::damaged, container, found.damage);
   }
   if (!mapped_ && contents->changes != format::changes_untold) ContainerWriter::begin_log(*file_);
-  const auto base = BaseStreams::open(store, path_);
+  const auto base = multifile::BaseStreams::open(store, path_);
   if (base && std::ranges::find(base->taken(), contents->header.identity) != base->taken().end()) {
     was_taken_ = true;
     throw file_error(Code::not_found, container, "is in the multifile already");
@@ -397,4 +397,4 @@ void OpenSet::publish_changes() {
   if (!local_) publish(*file_);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

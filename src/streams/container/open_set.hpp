@@ -21,7 +21,7 @@
 #include "streams/container/replay.hpp"
 #include "streams/container/shared_streams.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 // A mutex of this process. Fork handlers acquire it before a fork, so that the child finds it unlocked and
 // the guarded data consistent. A fork acquires the mutexes of sets first, then those of open sets, then those
@@ -39,7 +39,7 @@ class SetMutex : public std::mutex {
 // A cached view of the containers of other hosts and of the multifile.
 class SetView {
  public:
-  SetView(Store& store, const std::string& path, const std::string& own, Checking checking)
+  SetView(Store& store, const std::string& path, const std::string& own, multifile::Checking checking)
       : checking_(checking), reader_(store, path, own, checking) {}
 
   // Returns the contents of the set as of the last change found; never null. With `look`, checks for changes
@@ -51,13 +51,13 @@ class SetView {
   std::shared_ptr<const SetContents> again(uint64_t own_origin);
   // Returns whether the last check found containers of other hosts.
   bool has_others() const { return has_others_; }
-  Checking checking() const { return checking_; }
+  multifile::Checking checking() const { return checking_; }
 
  private:
   void look();
   void replay(uint64_t own_origin);
 
-  const Checking checking_;
+  const multifile::Checking checking_;
   std::atomic<uint64_t> begun_ = 0;  // checks started
   std::atomic<bool> has_others_ = false;
   SetMutex mutex_{SetMutex::Of::view};  // guards the following members
@@ -187,4 +187,4 @@ void set_container_aside(Store& store, const std::string& container, const std::
 void note_set(OpenSet* set);
 void forget_set(OpenSet* set);
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

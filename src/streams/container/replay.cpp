@@ -10,7 +10,7 @@
 #include "storage/store.hpp"
 #include "streams/container/container_names.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 namespace {
 
@@ -128,7 +128,7 @@ class Replayer {
   const uint64_t own_;
 };
 
-void add_base(SetContents& set, std::shared_ptr<const BaseStreams> base, const std::string& path) {
+void add_base(SetContents& set, std::shared_ptr<const multifile::BaseStreams> base, const std::string& path) {
   const auto source = static_cast<uint32_t>(set.sources.size());
   const auto& names = base->names();
   for (size_t task = 0; task < names.size(); ++task) {
@@ -167,7 +167,7 @@ int64_t time_of_reading() {
   return std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
-ReadsOfBlocks reads_in(Store& store, const std::string& path, Checking checking) {
+ReadsOfBlocks reads_in(Store& store, const std::string& path, multifile::Checking checking) {
   return {checking, store.traits(path).coherence != Coherence::local};
 }
 
@@ -176,8 +176,7 @@ class Turns {
  public:
   Turns(const ReadsOfBlocks& reads) : reads_(reads) {}
 
-  // Adds a container, which must stay valid until carry_out(). Returns null if the multifile already has its
-  // content.
+  // Adds a container, which must stay valid until carry_out(). Returns null if the multifile has its content.
   SetSource* add(SetContents& set, const std::string& path, const ContainerContents& found) {
     if (was_taken(set, found.header.identity)) return nullptr;
     const auto source = static_cast<uint32_t>(set.sources.size());
@@ -206,7 +205,8 @@ class Turns {
     for (const PlacedRecord& placed : found.records) index.add(placed.record, placed.place);
     index.sort();
     source.sums = std::make_shared<const RoomIndex>(std::move(index));
-    if (reads_.checking == Checking::on) source.checked = std::make_shared<CheckedBlocks>(reads_.served);
+    if (reads_.checking == multifile::Checking::on)
+      source.checked = std::make_shared<CheckedBlocks>(reads_.served);
   }
 
   struct Turn {
@@ -255,7 +255,7 @@ SetContents read_set(Store& store, const std::vector<std::string>& containers, c
   SetContents set;
   set.read_at = time_of_reading();
   if (!multifile.empty())
-    if (auto base = BaseStreams::open(store, multifile, reading.checking))
+    if (auto base = multifile::BaseStreams::open(store, multifile, reading.checking))
       add_base(set, std::move(base), multifile);
   std::deque<ContainerContents> held;
   Turns turns(reads_in(store, containers.empty() ? multifile : containers.front(), reading.checking));
@@ -285,7 +285,7 @@ SetContents read_set(Store& store, const std::vector<std::string>& containers, c
 
 // --- SetReader
 
-SetReader::SetReader(Store& store, std::string path, std::string own, Checking checking)
+SetReader::SetReader(Store& store, std::string path, std::string own, multifile::Checking checking)
     : store_(store), path_(std::move(path)), reads_(reads_in(store, path_, checking)), own_{std::move(own)} {}
 
 // Returns true if the container has new records, or was created, replaced or removed.
@@ -327,7 +327,7 @@ void SetReader::look_for_base() {
   if (const FileStatus base = store_.status(path_); base.exists)
     seen = (static_cast<uint64_t>(base.size) ^ base.number << 32) | 1;
   if (seen == base_seen_) return;
-  base_ = seen == 0 ? nullptr : BaseStreams::open(store_, path_, reads_.checking);
+  base_ = seen == 0 ? nullptr : multifile::BaseStreams::open(store_, path_, reads_.checking);
   base_seen_ = seen;
   changed_ = true;
 }
@@ -358,8 +358,8 @@ SetContents SetReader::contents(uint64_t own) {
 }
 
 void read_piece(const SetSource& source, const layout::StreamPiece& piece, std::span<std::byte> data,
-                Checking checking) {
-  if (source.sums && source.checked && checking == Checking::on) {
+                multifile::Checking checking) {
+  if (source.sums && source.checked && checking == multifile::Checking::on) {
     for (int64_t at = piece.place; !data.empty();) {
       const RoomIndex::RoomSums found = source.sums->find(at);
       const auto part = data.first(static_cast<size_t>(std::min(std::ssize(data), found.end - at)));
@@ -375,7 +375,7 @@ void read_piece(const SetSource& source, const layout::StreamPiece& piece, std::
 }
 
 size_t read_pieces(const std::vector<SetSource>& sources, const ReplayedStream& stream,
-                   std::span<std::byte> data, int64_t offset, Checking checking) {
+                   std::span<std::byte> data, int64_t offset, multifile::Checking checking) {
   if (offset >= stream.size) return 0;
   const auto wanted = std::min(std::ssize(data), stream.size - offset);
   for (int64_t done = 0; done < wanted;) {
@@ -397,4 +397,4 @@ size_t read_pieces(const std::vector<SetSource>& sources, const ReplayedStream& 
   return static_cast<size_t>(wanted);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

@@ -17,15 +17,15 @@
 #include "streams/container/container_contents.hpp"
 #include "streams/container/sums/room_index.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 // A file of a set: a container or the multifile.
 struct SetSource {
   std::string path;
-  std::shared_ptr<File> file = {};               // of a container
-  std::shared_ptr<const BaseStreams> base = {};  // of the multifile
-  format::Identity identity{};                   // of a container
-  uint64_t origin = 0;                           // the file's identifier in keys
+  std::shared_ptr<File> file = {};                          // of a container
+  std::shared_ptr<const multifile::BaseStreams> base = {};  // of the multifile
+  format::Identity identity{};                              // of a container
+  uint64_t origin = 0;                                      // the file's identifier in keys
   uint64_t changes = 0;
   int64_t file_bytes = 0;
   bool failed = false;  // a write failed, and no record reports it
@@ -88,7 +88,7 @@ struct SetContents {
 
 // Parameters for the verification of blocks of containers.
 struct ReadsOfBlocks {
-  Checking checking = Checking::on;
+  multifile::Checking checking = multifile::Checking::on;
   bool served = false;  // bytes of other hosts arrive late from a server
 };
 
@@ -96,7 +96,7 @@ struct ReadsOfBlocks {
 struct SetReading {
   bool lenient = false;  // an unreadable container is reported as damage of its source instead of an error
   bool checked = false;  // also scan all bytes after the records
-  Checking checking = Checking::on;
+  multifile::Checking checking = multifile::Checking::on;
 };
 
 // Reads all containers and the multifile of a set. Ignores containers that are being created or that are
@@ -110,7 +110,7 @@ SetContents read_set(Store& store, const std::vector<std::string>& containers, c
 class SetReader {
  public:
   // `own`: path of the calling host's container.
-  SetReader(Store& store, std::string path, std::string own, Checking checking);
+  SetReader(Store& store, std::string path, std::string own, multifile::Checking checking);
 
   // Reads the new records of other hosts' containers, and a new multifile. Returns false if nothing has
   // changed since the last call of contents().
@@ -136,7 +136,7 @@ class SetReader {
   const ReadsOfBlocks reads_;
   KnownContainer own_;
   std::vector<KnownContainer> others_;  // sorted by path
-  std::shared_ptr<const BaseStreams> base_;
+  std::shared_ptr<const multifile::BaseStreams> base_;
   uint64_t base_seen_ = 0;              // size and number of the multifile; 0: none
   int64_t looked_at_ = 0, looked_ = 0;  // start of the last check, as in SetContents
   bool changed_ = true;
@@ -145,11 +145,12 @@ class SetReader {
 // Fills `data` from the start of a piece; `data` must not exceed the piece. Bytes beyond the end of the file
 // are zero. Throws SumMismatch if bytes of a container do not match their checksum, unless `checking` is off.
 void read_piece(const SetSource& source, const layout::StreamPiece& piece, std::span<std::byte> data,
-                Checking checking = Checking::on);
+                multifile::Checking checking = multifile::Checking::on);
 
 // Fills `data` with the bytes of a stream at `offset`. Returns the number of bytes read. Throws `damaged` if
 // bytes do not match their checksums, unless `checking` is off.
 size_t read_pieces(const std::vector<SetSource>& sources, const ReplayedStream& stream,
-                   std::span<std::byte> data, int64_t offset, Checking checking = Checking::on);
+                   std::span<std::byte> data, int64_t offset,
+                   multifile::Checking checking = multifile::Checking::on);
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

@@ -6,7 +6,7 @@
 
 #include "streams/container/open_set.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 namespace {
 
@@ -107,4 +107,4 @@ void OpenSet::after_fork(bool in_child) {
   opens_mutex_.unlock();
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

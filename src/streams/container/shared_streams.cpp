@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 namespace {
 
@@ -396,4 +396,4 @@ void SharedStreams::mend(SharedStream& one) {
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

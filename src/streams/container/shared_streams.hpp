@@ -19,7 +19,7 @@
 #include "format/container.hpp"
 #include "streams/container/sums/shared_sums.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 using SharedPlace = uint64_t;
 
@@ -233,4 +233,4 @@ class SharedStreams {
   HostMemory& memory_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

@@ -10,7 +10,7 @@
 #include "comm/agree.hpp"
 #include "streams/container/host_stream.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 using format::ContainerRecord;
 using format::RecordKind;
@@ -64,7 +64,7 @@ size_t HostStream::plan(int64_t offset, int64_t bytes, std::span<StreamSegment> 
       segment.sums = {};
       if (piece.origin != 0) {
         segment.piece.task = piece.capacity.load();
-      } else if (set_->view().checking() == Checking::on) {
+      } else if (set_->view().checking() == multifile::Checking::on) {
         int64_t end = 0;
         segment.sums = sums_at(set_->memory(), piece.sums, at.piece.place, end);
         segment.piece.length = std::min(segment.piece.length, end - at.piece.place);
@@ -360,4 +360,4 @@ bool OpenSet::take_name_of_moved(SharedPlace at) {
   return true;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

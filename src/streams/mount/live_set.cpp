@@ -6,6 +6,10 @@
 
 namespace sheaf::mount {
 
+using streams::ContainerStream;
+using streams::StreamOpening;
+using streams::StreamStatus;
+
 namespace {
 
 constexpr size_t max_name = 255;
@@ -232,7 +236,7 @@ void LiveSet::truncate(uint64_t number, int64_t size) {
   if (!set_->truncate(path, size)) throw refused(ENOENT, path);
 }
 
-void LiveSet::set(uint64_t number, const StreamAttributes& attributes) {
+void LiveSet::set(uint64_t number, const streams::StreamAttributes& attributes) {
   if (const auto stream = opened(number)) return stream->set(attributes);
   const LiveEntry found = at(number);
   if (found.is_folder) return;  // folders have no attributes of their own

@@ -30,14 +30,14 @@ class LiveSet {
   struct LiveEntry {
     uint64_t number = 0;
     bool is_folder = false;
-    StreamStatus status;  // of a stream
+    streams::StreamStatus status;  // of a stream
   };
   struct LiveSetEntry {
     std::string name;
     bool is_folder = false;
   };
 
-  LiveSet(std::shared_ptr<ContainerSet> set, uint64_t top) : set_(std::move(set)), top_(top) {}
+  LiveSet(std::shared_ptr<streams::ContainerSet> set, uint64_t top) : set_(std::move(set)), top_(top) {}
 
   bool has(uint64_t number) const { return number >= first_number; }
 
@@ -48,10 +48,10 @@ class LiveSet {
   void forget(uint64_t number, uint64_t times);
   std::vector<LiveSetEntry> list(uint64_t folder);
 
-  std::shared_ptr<ContainerStream> open(uint64_t number, bool write, bool truncate);
+  std::shared_ptr<streams::ContainerStream> open(uint64_t number, bool write, bool truncate);
   struct Created {
     LiveEntry found;
-    std::shared_ptr<ContainerStream> stream;
+    std::shared_ptr<streams::ContainerStream> stream;
   };
   // Creates a file and opens it for writing. Increments the lookup count of its number, as find() does.
   Created create(uint64_t folder, std::string_view name, uint32_t mode, bool exclusive, bool truncate);
@@ -62,14 +62,15 @@ class LiveSet {
   void rename(uint64_t from_folder, std::string_view from, uint64_t to_folder, std::string_view to,
               bool keep);
   void truncate(uint64_t number, int64_t size);
-  void set(uint64_t number, const StreamAttributes& attributes);
+  void set(uint64_t number, const streams::StreamAttributes& attributes);
 
  private:
   struct LiveNode {
     std::string path;  // empty: removed
     uint64_t remembered = 0;
-    std::weak_ptr<ContainerStream> open;  // handle of the stream that was opened last; may be read-only
-    uint64_t stream = 0;                  // StreamStatus::number of the stream opened last
+    std::weak_ptr<streams::ContainerStream>
+        open;             // handle of the stream that was opened last; may be read-only
+    uint64_t stream = 0;  // StreamStatus::number of the stream opened last
   };
 
   // The caller holds the mutex:
@@ -81,12 +82,12 @@ class LiveSet {
   std::string path_below(uint64_t folder, std::string_view name);
   bool is_folder(const std::string& path);
   bool is_empty(const std::string& path);
-  std::shared_ptr<ContainerStream> opened(uint64_t number);
+  std::shared_ptr<streams::ContainerStream> opened(uint64_t number);
   // Returns a writable handle of an open stream that has lost its name. Returns null if the stream has a name
   // or is not open.
-  std::shared_ptr<ContainerStream> nameless(uint64_t number);
+  std::shared_ptr<streams::ContainerStream> nameless(uint64_t number);
 
-  std::shared_ptr<ContainerSet> set_;
+  std::shared_ptr<streams::ContainerSet> set_;
   const uint64_t top_;
   std::mutex mutex_;  // guards the following members
   std::unordered_map<uint64_t, LiveNode> nodes_;

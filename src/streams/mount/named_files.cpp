@@ -4,6 +4,8 @@
 
 namespace sheaf::mount {
 
+using streams::NamedStreams;
+
 namespace {
 
 class NamedReader final : public ReadableStream {
@@ -27,7 +29,7 @@ NamedFiles::NamedFiles(std::string path, std::shared_ptr<const NamedStreams> str
 
 int64_t NamedFiles::bytes() const {
   int64_t sum = 0;
-  for (const NamedStream& stream : streams_->streams()) sum = saturated_add(sum, stream.size);
+  for (const streams::NamedStream& stream : streams_->streams()) sum = saturated_add(sum, stream.size);
   return sum;
 }
 

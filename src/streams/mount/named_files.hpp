@@ -9,7 +9,7 @@ namespace sheaf::mount {
 
 class NamedFiles final : public Streams {
  public:
-  NamedFiles(std::string path, std::shared_ptr<const NamedStreams> streams);
+  NamedFiles(std::string path, std::shared_ptr<const streams::NamedStreams> streams);
 
   int64_t count() const override { return std::ssize(streams_->streams()); }
   int64_t bytes() const override;
@@ -21,10 +21,12 @@ class NamedFiles final : public Streams {
   Attributes attributes() override;
 
  private:
-  const NamedStream& of(int64_t stream) const { return streams_->streams()[static_cast<size_t>(stream)]; }
+  const streams::NamedStream& of(int64_t stream) const {
+    return streams_->streams()[static_cast<size_t>(stream)];
+  }
 
   std::string path_;
-  std::shared_ptr<const NamedStreams> streams_;
+  std::shared_ptr<const streams::NamedStreams> streams_;
 };
 
 }  // namespace sheaf::mount

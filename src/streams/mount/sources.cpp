@@ -17,28 +17,29 @@ namespace fs = std::filesystem;
 
 bool is_remote(const std::string& path) { return path.starts_with("sfio:"); }
 
-std::shared_ptr<Streams> named_files(const std::string& path, Checking checking, const Tell& tell) {
-  auto streams = NamedStreams::open(posix_store(), path, false, checking);
-  for (const NamedStreams::Origin& origin : streams->origins())
+std::shared_ptr<Streams> named_files(const std::string& path, multifile::Checking checking,
+                                     const Tell& tell) {
+  auto streams = streams::NamedStreams::open(posix_store(), path, false, checking);
+  for (const streams::NamedStreams::Origin& origin : streams->origins())
     if (!origin.damage.empty()) tell(origin.path, origin.damage);
   return std::make_shared<NamedFiles>(path, std::move(streams));
 }
 
 }  // namespace
 
-std::vector<StreamSource> sources_of(Store& store, const std::string& path, Checking checking,
+std::vector<StreamSource> sources_of(Store& store, const std::string& path, multifile::Checking checking,
                                      bool containers, const Tell& tell) {
   std::vector<StreamSource> found;
   const auto add = [&](std::shared_ptr<Streams> streams) {
     found.push_back({path, std::move(streams), !found.empty()});
   };
-  const bool contained = !is_remote(path) && has_containers(posix_store(), path);
-  if (!set_of_container(path) && (store.status(path).exists || (containers && !contained))) {
-    Multifile multifile = load_multifile(store, path, checking);
+  const bool contained = !is_remote(path) && streams::has_containers(posix_store(), path);
+  if (!streams::set_of_container(path) && (store.status(path).exists || (containers && !contained))) {
+    multifile::Multifile multifile = multifile::load_multifile(store, path, checking);
     if (!multifile.closed())
       tell(path, "was not closed: what its tasks had flushed, and chunks they had completed, is shown (" +
-                     advice_on_unclosed(store, path) + ")");
-    auto names = read_task_names(multifile).names;
+                     multifile::advice_on_unclosed(store, path) + ")");
+    auto names = multifile::read_task_names(multifile).names;
     if (names.empty() || (containers && !contained))
       add(std::make_shared<TaskStreams>(std::move(multifile), std::move(names)));
   }
@@ -55,7 +56,7 @@ Tree tree_of(const std::vector<StreamSource>& sources) {
 
 std::string file_behind(Store& store, const std::string& path) {
   if (is_remote(path) || store.status(path).exists) return path;
-  const auto containers = containers_of(posix_store(), path);
+  const auto containers = streams::containers_of(posix_store(), path);
   return containers.empty() ? fs::path(path).parent_path().string() : containers.front();
 }
 

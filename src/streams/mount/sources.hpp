@@ -26,7 +26,7 @@ using Tell = std::function<void(const std::string& path, const std::string& what
 // `containers` is true, includes the named streams of the set, among them the named tasks of the multifile.
 // If a container has a stream with the name of a task, that stream is newer and hides the task. Multifiles
 // are read from `store`; containers are read from the operating system's files. Throws the errors of opening.
-std::vector<StreamSource> sources_of(Store& store, const std::string& path, Checking checking,
+std::vector<StreamSource> sources_of(Store& store, const std::string& path, multifile::Checking checking,
                                      bool containers, const Tell& tell);
 
 // Returns a tree of all sources in their order. If there are several sources, puts each into a folder named

@@ -14,18 +14,19 @@ constexpr int64_t sums_at_once = 16 << 10;
 
 }  // namespace
 
-std::optional<std::string> stream_checksum(const PhysicalFile& file, const TaskRow& row) {
+std::optional<std::string> stream_checksum(const multifile::PhysicalFile& file,
+                                           const multifile::TaskRow& row) {
   if (row.sums.piece == 0 || file.header.compressed) return {};
   const int64_t piece = row.sums.piece;
   bool all = true;
   uint32_t sum = 0;
   int64_t at = row.sums.at;
   std::vector<uint32_t> some;
-  for_each_used(row.sizes, [&](int64_t, int64_t bytes) {
+  multifile::for_each_used(row.sizes, [&](int64_t, int64_t bytes) {
     all = all && bytes <= row.geometry.size;
     for (int64_t left = bytes; all && left > 0;) {
       some.resize(static_cast<size_t>(std::min(sums_at_once, (left + piece - 1) / piece)));
-      read_sums(*file.file, at, some);
+      multifile::read_sums(*file.file, at, some);
       at += static_cast<int64_t>(some.size() * sizeof(uint32_t));
       for (const uint32_t part : some) {
         const int64_t length = std::min(left, piece);

@@ -11,6 +11,7 @@ namespace sheaf::mount {
 
 // Returns text like "crc32c:0123abcd". Returns nullopt if the file has no checksums, if they cover compressed
 // bytes, or if a block exceeds its chunk. Throws the errors of reading.
-std::optional<std::string> stream_checksum(const PhysicalFile& file, const TaskRow& row);
+std::optional<std::string> stream_checksum(const multifile::PhysicalFile& file,
+                                           const multifile::TaskRow& row);
 
 }  // namespace sheaf::mount

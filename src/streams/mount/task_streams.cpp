@@ -7,6 +7,11 @@
 
 namespace sheaf::mount {
 
+using multifile::Multifile;
+using multifile::PhysicalFile;
+using multifile::StreamPlaces;
+using multifile::TaskRow;
+
 namespace {
 
 constexpr std::string_view prefix = "task.";
@@ -15,7 +20,7 @@ constexpr int min_digits = 6;  // as in the names of physical files
 class TaskStreamReader final : public ReadableStream {
  public:
   TaskStreamReader(const Multifile& multifile, int64_t task, TaskRow row) : row_(std::move(row)) {
-    load_stream(stream_, multifile, task, row_);
+    multifile::load_stream(stream_, multifile, task, row_);
     places_ = StreamPlaces(stream_.sizes());
   }
 
@@ -33,7 +38,7 @@ class TaskStreamReader final : public ReadableStream {
 
  private:
   TaskRow row_;
-  ReadStream stream_;
+  multifile::ReadStream stream_;
   StreamPlaces places_;
   std::mutex mutex_;
 };

@@ -15,7 +15,7 @@ namespace sheaf::mount {
 class TaskStreams final : public Streams {
  public:
   // `names`: the names of all tasks; empty if tasks have no names.
-  TaskStreams(Multifile multifile, std::vector<format::TaskName> names);
+  TaskStreams(multifile::Multifile multifile, std::vector<format::TaskName> names);
 
   int64_t count() const override { return multifile_.ntasks(); }
   int64_t bytes() const override;
@@ -29,14 +29,14 @@ class TaskStreams final : public Streams {
   Attributes attributes() override;
 
  private:
-  TaskRow row(int64_t task);
+  multifile::TaskRow row(int64_t task);
 
-  Multifile multifile_;
+  multifile::Multifile multifile_;
   std::vector<format::TaskName> names_;
   bool compressed_;
   int digits_;
   std::mutex mutex_;  // guards rows_
-  TaskRows rows_;
+  multifile::TaskRows rows_;
 };
 
 }  // namespace sheaf::mount

@@ -85,7 +85,7 @@ void close_all_of(OpenFile& file) {
 void watch_forks() noexcept {
   if (process.load() != 0) return;
   note_process();
-  ContainerSet::watch_forks();
+  streams::ContainerSet::watch_forks();
   pthread_atfork(before_fork, in_parent, in_child);
 }
 

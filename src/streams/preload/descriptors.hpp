@@ -17,8 +17,8 @@ struct OpenFile {
   std::atomic<int> uses{0};  // descriptors and active calls; 0: this object is free for reuse
   std::atomic<int> descriptors{0};
   std::atomic<Slot*> slot{nullptr};
-  std::shared_ptr<ContainerStream> stream;
-  std::shared_ptr<ContainerSet> set;
+  std::shared_ptr<streams::ContainerStream> stream;
+  std::shared_ptr<streams::ContainerSet> set;
   std::atomic<bool> written{false};  // this process has written since its last flush
   bool view = false;
   std::atomic<uint64_t> counted{0};  // number of the last fork that counted the child as a holder of the slot

@@ -22,6 +22,11 @@
 
 namespace sheaf::preload {
 
+using streams::ContainerSet;
+using streams::ContainerStream;
+using streams::StreamOpening;
+using streams::StreamStatus;
+
 namespace {
 
 constexpr int not_status = O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC;

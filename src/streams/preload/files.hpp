@@ -29,23 +29,23 @@ bool may_change_in(const Place& place) noexcept;
 
 // Returns the stream of an open file for a caller with write permission, regardless of the access mode of the
 // file. Throws.
-std::shared_ptr<ContainerStream> stream_for_writing(OpenFile& file);
+std::shared_ptr<streams::ContainerStream> stream_for_writing(OpenFile& file);
 
 // Returns whether a plain file, link or directory of that name exists; also true if this cannot be
 // determined.
 bool plain_there(const Place& place) noexcept;
 
 // Returns the stream of that name; null if the stream or its set does not exist.
-std::shared_ptr<ContainerStream> stream_at(const Place& place, bool write) noexcept;
-std::optional<StreamStatus> status_at(const Place& place) noexcept;
+std::shared_ptr<streams::ContainerStream> stream_at(const Place& place, bool write) noexcept;
+std::optional<streams::StreamStatus> status_at(const Place& place) noexcept;
 
 // stat(2) for a stream status and for an open file.
-void fill(struct stat& status, const StreamStatus& found, dev_t device) noexcept;
+void fill(struct stat& status, const streams::StreamStatus& found, dev_t device) noexcept;
 int stat_open(OpenFile& file, struct stat& status) noexcept;
 
 // Returns whether the permissions grant `access` (R_OK, W_OK, X_OK combined) to the effective user of the
 // process.
-bool permitted(const StreamStatus& status, int access) noexcept;
+bool permitted(const streams::StreamStatus& status, int access) noexcept;
 
 // current_umask() returns the umask of the process. note_umask() records a value that the program has passed
 // to umask(2).

@@ -13,6 +13,9 @@
 
 namespace sheaf::preload {
 
+using streams::ContainerStream;
+using streams::StreamTarget;
+
 namespace {
 
 constinit ForkMutex going_on{Guards::following};
@@ -32,10 +35,11 @@ class FollowingStream final : public ContainerStream {
   size_t read(std::span<std::byte> data, int64_t offset) override {
     return on_stream([&](ContainerStream& s) { return s.read(data, offset); });
   }
-  int64_t write(std::span<const std::span<const std::byte>> parts, int64_t offset, WriteAt how) override {
+  int64_t write(std::span<const std::span<const std::byte>> parts, int64_t offset,
+                streams::WriteAt how) override {
     return on_stream([&](ContainerStream& s) { return s.write(parts, offset, how); });
   }
-  Appended append(std::span<const std::span<const std::byte>> parts) override {
+  streams::Appended append(std::span<const std::span<const std::byte>> parts) override {
     return on_stream([&](ContainerStream& s) { return s.append(parts); });
   }
   void truncate(int64_t size) override {
@@ -44,10 +48,10 @@ class FollowingStream final : public ContainerStream {
   void allocate(int64_t offset, int64_t length, bool extend, Allocation what) override {
     on_stream([&](ContainerStream& s) { s.allocate(offset, length, extend, what); });
   }
-  StreamStatus status() override {
+  streams::StreamStatus status() override {
     return on_stream([](ContainerStream& s) { return s.status(); });
   }
-  void set(const StreamAttributes& attributes) override {
+  void set(const streams::StreamAttributes& attributes) override {
     on_stream([&](ContainerStream& s) { s.set(attributes); });
   }
   std::string name() override { return now_.load()->name(); }

@@ -13,6 +13,6 @@ namespace sheaf::preload {
 // then on, calls go to the plain file, or to the stream of another set, that the rename has created. Calls
 // fail with ESTALE if that file was renamed again or removed. Returns null if `stream` is null. Must be
 // called within an Inside (streams/preload/inside.hpp).
-std::shared_ptr<ContainerStream> following(std::shared_ptr<ContainerStream> stream);
+std::shared_ptr<streams::ContainerStream> following(std::shared_ptr<streams::ContainerStream> stream);
 
 }  // namespace sheaf::preload

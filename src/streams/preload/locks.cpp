@@ -30,7 +30,7 @@ namespace {
 // deallocated.
 struct ProcessLock {
   std::atomic<uint64_t> stream{0};  // 0: free
-  const ContainerSet* set = nullptr;
+  const streams::ContainerSet* set = nullptr;
   std::atomic<int> fd{-1};
   ProcessLock* next = nullptr;
 };
@@ -42,7 +42,7 @@ unsigned long number_of_set(const OpenFile& file) { return std::hash<std::string
 using LockFileName = char[120];
 void name_lock_file(const OpenFile& file, LockFileName& name) {
   char prefix[64];
-  capture_prefix(rules_identity(), prefix);
+  streams::capture_prefix(rules_identity(), prefix);
   snprintf(name, sizeof name, "%slock.%016lx.%lx", prefix, number_of_set(file),
            static_cast<unsigned long>(file.slot.load()->stream));
 }
@@ -110,7 +110,7 @@ bool name_of(int fd, NamedLockFile& named) {
   const ssize_t n = real::readlink(link, named.path, sizeof named.path - 1);
   if (n > 0) named.path[n] = '\0';
   char prefix[64];
-  capture_prefix(rules_identity(), prefix);
+  streams::capture_prefix(rules_identity(), prefix);
   const size_t size = strlen(prefix);
   return n > 0 && strncmp(named.path, prefix, size) == 0 && strncmp(named.path + size, "lock.", 5) == 0;
 }

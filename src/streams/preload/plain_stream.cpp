@@ -14,6 +14,9 @@
 
 namespace sheaf::preload {
 
+using streams::ContainerStream;
+using streams::StreamTarget;
+
 namespace {
 
 using WritePart = std::span<const std::byte>;
@@ -36,12 +39,12 @@ class PlainFileStream final : public ContainerStream {
     }
     return done;
   }
-  int64_t write(std::span<const WritePart> parts, int64_t offset, WriteAt) override {
+  int64_t write(std::span<const WritePart> parts, int64_t offset, streams::WriteAt) override {
     return put(parts, "cannot write", [&](WritePart part, int64_t done) {
       return pwrite64(fd_, part.data(), part.size(), offset + done);
     });
   }
-  Appended append(std::span<const WritePart> parts) override {
+  streams::Appended append(std::span<const WritePart> parts) override {
     const int64_t bytes = put(parts, "cannot append to", [&](WritePart part, int64_t) {
       const iovec one{const_cast<std::byte*>(part.data()), part.size()};
       return pwritev2(fd_, &one, 1, -1, RWF_APPEND);
@@ -52,13 +55,13 @@ class PlainFileStream final : public ContainerStream {
   void allocate(int64_t offset, int64_t length, bool extend, Allocation what) override {
     require(fallocate64(fd_, mode_of(what, extend), offset, length), "cannot allocate room in");
   }
-  StreamStatus status() override {
+  streams::StreamStatus status() override {
     struct stat64 found;
     require(fstat64(fd_, &found), "cannot ask for the status of");
     return {target_.number,        found.st_size,     nanoseconds(found.st_mtim), nanoseconds(found.st_ctim),
             found.st_mode & 07777, found.st_nlink > 0};
   }
-  void set(const StreamAttributes& attributes) override {
+  void set(const streams::StreamAttributes& attributes) override {
     if (attributes.mode) require(fchmod(fd_, *attributes.mode), "cannot change the mode of");
     if (!attributes.modified) return;
     const timespec time = time_of(*attributes.modified);

@@ -10,6 +10,6 @@ namespace sheaf::preload {
 
 // Opens the plain file of `target` as a stream. Throws the errors of opening, and ESTALE if the path now
 // names another file.
-std::shared_ptr<ContainerStream> open_plain_stream(const StreamTarget& target);
+std::shared_ptr<streams::ContainerStream> open_plain_stream(const streams::StreamTarget& target);
 
 }  // namespace sheaf::preload

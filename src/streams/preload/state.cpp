@@ -45,7 +45,7 @@ constinit ForkMutex opening{Guards::slots};
 constexpr size_t max_length = 80;
 void names(char (&slots)[max_length], char (&identity)[max_length]) {
   char prefix[64];
-  capture_prefix(rules_identity(), prefix);
+  streams::capture_prefix(rules_identity(), prefix);
   snprintf(slots, sizeof slots, "%sslots", prefix);
   snprintf(identity, sizeof identity, "%sopen", prefix);
 }
@@ -287,7 +287,7 @@ void leave() noexcept {
   if (!own.shared || own.handed_on.load()) return;
   std::atomic_ref(own.shared).store(nullptr, std::memory_order_release);  // stays mapped for other threads
   close_own_descriptor(std::exchange(own.fd, -1));
-  remove_capture_memory(rules_identity());
+  streams::remove_capture_memory(rules_identity());
 }
 
 void hand_on_lock() noexcept { own.handed_on.store(true); }

@@ -16,6 +16,11 @@
 
 namespace sheaf::preload {
 
+using streams::Appended;
+using streams::ContainerStream;
+using streams::largest_stream;
+using streams::WriteAt;
+
 namespace {
 
 constexpr size_t max_bytes = 0x7ffff000;  // limit of one call, as in Linux

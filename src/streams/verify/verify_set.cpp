@@ -8,7 +8,11 @@
 #include "streams/container/container_names.hpp"
 #include "streams/container/named_streams.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
+
+using multifile::FileReport;
+using multifile::FileState;
+using multifile::WorkProgress;
 
 namespace {
 
@@ -72,9 +76,9 @@ SetReport verify_set(Store& store, const std::string& path, bool read_data, Work
   SetReport report;
   const bool has_containers = is_container_set(store, path);
   if (!has_containers || !is_containers_alone(store, path))
-    report.multifile = verify(store, path, read_data, progress);
+    report.multifile = multifile::verify(store, path, read_data, progress);
   if (has_containers) report.containers = verify_containers(store, path, read_data, progress);
   return report;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

@@ -10,12 +10,12 @@
 #include "multifile/tools/verify.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 // Result of verify_set(); has at least one of the two reports.
 struct SHEAF_EXPORT SetReport {
-  std::optional<VerifyReport> multifile;
-  std::optional<FileReport> containers;  // all containers; `ntasks` counts streams
+  std::optional<multifile::VerifyReport> multifile;
+  std::optional<multifile::FileReport> containers;  // all containers; `ntasks` counts streams
   bool ok() const;
 };
 
@@ -23,6 +23,6 @@ struct SHEAF_EXPORT SetReport {
 // remains of a killed program as notes. Without `read_data`, checks the metadata only. Throws only what
 // `progress` throws.
 SHEAF_EXPORT SetReport verify_set(Store& store, const std::string& path, bool read_data,
-                                  WorkProgress& progress);
+                                  multifile::WorkProgress& progress);
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

@@ -13,6 +13,9 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::hints_file_test {
+
+using namespace mpiio;
+
 namespace {
 
 using test::EnvironmentVariable;

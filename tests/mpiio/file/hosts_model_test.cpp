@@ -12,6 +12,9 @@
 #include "support/hosts_store.hpp"
 
 namespace sheaf::hosts_model_test {
+
+using namespace mpiio;
+
 namespace {
 
 using model::ExpectedContents;

@@ -14,6 +14,9 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::shared_hosts_test {
+
+using namespace mpiio;
+
 namespace {
 
 constexpr int tasks = 3;

@@ -9,6 +9,9 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::interleaved_test {
+
+using namespace mpiio;
+
 namespace {
 
 using model::ExpectedContents;

@@ -41,7 +41,7 @@ inline std::vector<int> random_owners(RandomSource& random, int tasks) {
 }
 
 // Returns the view of one task. A task that owns no etype gets a view of the whole tile.
-inline View view_of(const std::vector<int>& owners, int task, int64_t etype, int64_t displacement) {
+inline mpiio::View view_of(const std::vector<int>& owners, int task, int64_t etype, int64_t displacement) {
   std::vector<int64_t> lengths, places;
   for (size_t i = 0; i < owners.size(); ++i) {
     if (owners[i] != task) continue;
@@ -52,7 +52,7 @@ inline View view_of(const std::vector<int>& owners, int task, int64_t etype, int
       lengths.push_back(1);
     }
   }
-  View view;
+  mpiio::View view;
   view.displacement = displacement;
   view.etype_size = etype;
   const auto tile = layout::TypeMap::bytes(etype);
@@ -87,8 +87,8 @@ class ModelBuffer {
   }
 
   std::byte& at(int64_t position) { return memory_[static_cast<size_t>(type_.offset_of(position))]; }
-  Source source() { return {memory_.data(), type_, count_}; }
-  Destination destination() { return {memory_.data(), type_, count_}; }
+  mpiio::Source source() { return {memory_.data(), type_, count_}; }
+  mpiio::Destination destination() { return {memory_.data(), type_, count_}; }
   int64_t bytes() const { return bytes_; }
   std::vector<std::byte>& all() { return memory_; }
 
@@ -103,7 +103,7 @@ class ModelBuffer {
 struct ExpectedContents {
   std::vector<std::byte> bytes;
 
-  void write(const View& view, int64_t position, ModelBuffer& buffer) {
+  void write(const mpiio::View& view, int64_t position, ModelBuffer& buffer) {
     const std::lock_guard lock(mutex_);
     for (int64_t i = 0; i < buffer.bytes(); ++i) {
       const auto offset = static_cast<size_t>(view.offset_of(position + i));
@@ -113,7 +113,7 @@ struct ExpectedContents {
   }
 
   // Requires that a read got the expected bytes and left the rest of the memory unchanged.
-  void check_read(const View& view, int64_t position, ModelBuffer& got, ModelBuffer before,
+  void check_read(const mpiio::View& view, int64_t position, ModelBuffer& got, ModelBuffer before,
                   int64_t count) const {
     int64_t wanted = 0;
     for (; wanted < got.bytes(); ++wanted) {

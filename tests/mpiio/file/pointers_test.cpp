@@ -10,6 +10,9 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::pointers_test {
+
+using namespace mpiio;
+
 namespace {
 
 using layout::TypeMap;

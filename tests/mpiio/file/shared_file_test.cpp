@@ -11,6 +11,9 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::shared_file_test {
+
+using namespace mpiio;
+
 namespace {
 
 using model::ExpectedContents;

@@ -10,6 +10,9 @@
 #include "support/stores/recording_store.hpp"
 
 namespace sheaf::striping_test {
+
+using namespace mpiio;
+
 namespace {
 
 using layout::TypeMap;

@@ -144,7 +144,7 @@ struct StripedCluster {
 inline std::unique_ptr<StripedFile> open_named(StripedCluster::ComputeTask& task, const std::string& name,
                                                int64_t unit,
                                                sfio::SubfileOpenMode mode = sfio::SubfileOpenMode::create) {
-  StripeName parsed = parse_stripe_name(name);
+  sfio::StripeName parsed = sfio::parse_stripe_name(name);
   parsed.unit = unit;
   return StripedFile::open(task.link, parsed, mode);
 }

@@ -10,6 +10,9 @@
 #include "sfio/striped/cluster.hpp"
 
 namespace sheaf::test::foreign_files_test {
+
+using namespace sfio;
+
 namespace {
 
 namespace fs = std::filesystem;

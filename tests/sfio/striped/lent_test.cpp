@@ -220,8 +220,8 @@ TEST(LentTransfers, ThatAreGivenUpTouchNothingAfterwards) {
   };
   cluster.run(
       [&](StripedCluster::ComputeTask& task) {
-        const auto file =
-            StripedFile::open(task.link, parse_stripe_name(path_on(1, 1)), sfio::SubfileOpenMode::create);
+        const auto file = StripedFile::open(task.link, sfio::parse_stripe_name(path_on(1, 1)),
+                                            sfio::SubfileOpenMode::create);
         const Loan loan(memory->lent());
         std::ranges::fill(memory->bytes(), std::byte{'w'});
         Block block{0, memory->bytes().data(), 5'000};

@@ -6,6 +6,9 @@
 #include "cluster.hpp"
 
 namespace sheaf::test::striped_file_test {
+
+using namespace sfio;
+
 namespace {
 
 TEST(StripedFile, ThePaperFirstExample) {

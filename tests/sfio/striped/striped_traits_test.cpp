@@ -8,6 +8,9 @@
 #include "storage/posix/posix_store.hpp"
 
 namespace sheaf::testing::striped_traits_test {
+
+using namespace sfio;
+
 namespace {
 
 TEST(StripedTraits, PromiseNothingBetweenHosts) {

@@ -18,6 +18,9 @@
 #include "support/variable.hpp"
 
 namespace sheaf::test::sums_of_killed {
+
+using namespace streams;
+
 namespace {
 
 // Decorator of a Store that maps no memory, so that write_at() writes records and state words. The process

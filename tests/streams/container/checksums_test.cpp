@@ -18,6 +18,10 @@
 #include "support/variable.hpp"
 
 namespace sheaf::test::sums {
+
+using namespace multifile;
+using namespace streams;
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -16,6 +16,9 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::test {
+
+using namespace streams;
+
 namespace {
 
 constexpr const char* one_container = "set.container.h";
@@ -65,7 +68,7 @@ enum class GatherOutcome { complete, refused, kept };
 GatherOutcome outcome(const Bytes& bytes, const std::vector<std::pair<std::string, int64_t>>& all) {
   MemoryStore memory;
   memory.set_contents(one_container, bytes);
-  WorkProgress quiet;
+  multifile::WorkProgress quiet;
   try {
     const GatherReport done = gather(memory, {.set = "set"}, quiet);
     require(containers_of(memory, "set").empty(), "the container is still there");
@@ -139,7 +142,7 @@ TEST(ContainerDamage, BytesBehindTheEndAreNoZeros) {
   EXPECT_EQ(seen->read(*seen->find("first"), part, 0), part.size());
   EXPECT_THROW(seen->read(*seen->find("last"), part, 99000), Error);
   EXPECT_NE(seen->origins().front().damage, "");
-  WorkProgress quiet;
+  multifile::WorkProgress quiet;
   const GatherReport done = gather(memory, {.set = "set", .output = "other"}, quiet);
   EXPECT_GE(done.damage.size(), 2u);
   EXPECT_EQ(read_all(*NamedStreams::open(memory, "other"), 0).size(), 100000u);

@@ -16,6 +16,10 @@
 #include "support/stores/recording_store.hpp"
 
 namespace sheaf::test {
+
+using namespace multifile;
+using namespace streams;
+
 namespace {
 
 FaultPlan plan_of(int64_t k, bool half) {

@@ -13,6 +13,9 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::test {
+
+using namespace streams;
+
 namespace {
 
 Bytes joined(const Bytes& one, const Bytes& other) {
@@ -44,14 +47,14 @@ class Gathering {
   }
 
   MemoryStore memory;
-  WorkProgress quiet;
+  multifile::WorkProgress quiet;
   std::shared_ptr<ContainerSet> b;
 
  private:
   const std::string name_;
 };
 
-struct BeginHook final : WorkProgress {
+struct BeginHook final : multifile::WorkProgress {
   explicit BeginHook(std::function<void()> work) : then(std::move(work)) {}
   void begin(int64_t) override { then(); }
   std::function<void()> then;

@@ -13,6 +13,9 @@
 #include "streams/container/set_model.hpp"
 
 namespace sheaf::test {
+
+using namespace streams;
+
 namespace {
 
 // Decorator of a Store that maps no memory, so that write_at() writes records. The process ends at a chosen

@@ -9,6 +9,9 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::test {
+
+using namespace streams;
+
 namespace {
 
 class ContainerCluster {
@@ -179,7 +182,7 @@ TEST(ContainerHosts, RandomProgramsInTurn) {
       EXPECT_LE(containers_of(cluster.store(0), "dir/set").size(), 3u);
       EXPECT_EQ(cluster.counts().shared_units, 0);
       cluster.leave();
-      WorkProgress quiet;
+      multifile::WorkProgress quiet;
       if (!model.empty()) gather(cluster.store(0), {.set = "dir/set"}, quiet);
       require_seen(cluster.store(1), "dir/set", model);
     } catch (const std::exception& e) {

@@ -19,6 +19,9 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::test {
+
+using namespace streams;
+
 namespace {
 
 // Decorator of a Store. Has the traits of a file system that several hosts write to, and lets a test

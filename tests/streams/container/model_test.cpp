@@ -15,11 +15,11 @@ namespace {
 
 void run(Store& store, const std::string& path, uint64_t seed, int programs, int steps) {
   Model model;
-  const ContainerHost host{"host", "/dev/shm"};
+  const streams::ContainerHost host{"host", "/dev/shm"};
   for (int round = 0; round < 3; ++round) {
     std::vector<SetProgram> all;
     for (int k = 0; k < programs; ++k)
-      all.emplace_back(ContainerSet::open(store, path, host), model,
+      all.emplace_back(streams::ContainerSet::open(store, path, host), model,
                        seed * 100 + static_cast<uint64_t>(10 * round + k));
     std::mt19937_64 turn(seed);
     for (int step = 0; step < steps; ++step) all[turn() % all.size()].step();

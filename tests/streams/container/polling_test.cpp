@@ -16,6 +16,9 @@
 #include "support/hosts_store.hpp"
 
 namespace sheaf::test {
+
+using namespace streams;
+
 namespace {
 
 // Counts the accesses of a host to the containers of others.
@@ -189,7 +192,7 @@ TEST(ContainerLooks, WhatHasGrownIsFound) {
       }
       open.clear();
       hosts.leave();
-      WorkProgress quiet;
+      multifile::WorkProgress quiet;
       gather(hosts.store(0), {.set = "dir/set"}, quiet);
       const auto seen = NamedStreams::open(hosts.store(2), "dir/set");
       for (const auto& [name, bytes] : model)

@@ -19,6 +19,9 @@
 #include "support/variable.hpp"
 
 namespace sheaf::test {
+
+using namespace streams;
+
 namespace {
 
 class SetDirectory {
@@ -84,7 +87,7 @@ TEST(ContainerProcesses, NothingOfKilledProcessesStaysInMemoryOnceTheirContainer
   });
   EXPECT_FALSE(ended_well(child));
   EXPECT_FALSE(std::filesystem::is_empty(memory));
-  WorkProgress quiet;
+  multifile::WorkProgress quiet;
   EXPECT_EQ(
       gather(posix_store(), {.set = directory.set(), .memory_directory = memory.string()}, quiet).streams, 1);
   EXPECT_TRUE(std::filesystem::is_empty(memory));
@@ -135,7 +138,7 @@ TEST(ContainerProcesses, ASetThatIsOpenIsNotGatheredWhateverItIsCalled) {
   fs::create_directory(folder / "sub");
   fs::create_directory_symlink(folder, folder / "link");
   fs::create_symlink("set", folder / "other");
-  WorkProgress quiet;
+  multifile::WorkProgress quiet;
   {
     const auto set = ContainerSet::open(posix_store(), directory.set());
     set->open_stream("a", {.create = true})->append(content(1, 10));

@@ -43,26 +43,26 @@ struct ModelStream {
 
 using Model = std::map<std::string, std::shared_ptr<ModelStream>>;
 
-inline Bytes read_all(ContainerStream& stream) {
+inline Bytes read_all(streams::ContainerStream& stream) {
   Bytes bytes(static_cast<size_t>(stream.status().size) + 10);
   bytes.resize(stream.read(bytes, 0));
   return bytes;
 }
 
-inline Bytes get(ContainerSet& set, const std::string& name) {
+inline Bytes get(streams::ContainerSet& set, const std::string& name) {
   const auto stream = set.open_stream(name, {});
   require(stream != nullptr, name + " is not there");
   return read_all(*stream);
 }
 
 // Appends to a stream and flushes it, so that other hosts see the bytes. Creates the stream if it is missing.
-inline void append(ContainerSet& set, const std::string& name, const Bytes& bytes) {
+inline void append(streams::ContainerSet& set, const std::string& name, const Bytes& bytes) {
   const auto stream = set.open_stream(name, {.create = true});
   stream->append(bytes);
   stream->flush();
 }
 
-inline Bytes read_all(const NamedStreams& streams, size_t number) {
+inline Bytes read_all(const streams::NamedStreams& streams, size_t number) {
   Bytes bytes(static_cast<size_t>(streams.streams()[number].size) + 10);
   bytes.resize(streams.read(number, bytes, 0));
   return bytes;
@@ -71,7 +71,7 @@ inline Bytes read_all(const NamedStreams& streams, size_t number) {
 // Requires that a reader finds the state of `model` in the containers alone.
 inline void require_seen(Store& store, const std::string& path, const Model& model) {
   if (model.empty() && !store.status(path).exists) return;
-  const auto seen = NamedStreams::open(store, path);
+  const auto seen = streams::NamedStreams::open(store, path);
   require(seen->streams().size() == model.size(), "a reader sees " + std::to_string(seen->streams().size()) +
                                                       " streams, not " + std::to_string(model.size()));
   for (const auto& [name, stream] : model) {
@@ -87,7 +87,7 @@ inline void require_seen(Store& store, const std::string& path, const Model& mod
 // One of several programs that share a set. Here all run in one process.
 class SetProgram {
  public:
-  SetProgram(std::shared_ptr<ContainerSet> set, Model& model, uint64_t seed)
+  SetProgram(std::shared_ptr<streams::ContainerSet> set, Model& model, uint64_t seed)
       : set_(std::move(set)), model_(model), random_(seed) {}
 
   void step() {
@@ -125,7 +125,7 @@ class SetProgram {
 
  private:
   struct OpenStream {
-    std::shared_ptr<ContainerStream> stream;
+    std::shared_ptr<streams::ContainerStream> stream;
     std::shared_ptr<ModelStream> model;
   };
 
@@ -141,7 +141,7 @@ class SetProgram {
 
   void open() {
     const std::string name = some_name();
-    StreamOpening how;
+    streams::StreamOpening how;
     how.create = below(3) != 0;
     how.exclusive = how.create && below(4) == 0;
     how.truncate = below(4) == 0;
@@ -186,7 +186,7 @@ class SetProgram {
       const size_t half = bytes.size() / 2;
       const std::span<const std::byte> parts[] = {std::span(bytes).first(half),
                                                   std::span(bytes).subspan(half)};
-      to->stream->write(parts, static_cast<int64_t>(at), WriteAt::position);
+      to->stream->write(parts, static_cast<int64_t>(at), streams::WriteAt::position);
     }
     if (bytes.empty()) return;
     all.resize(std::max(all.size(), at + bytes.size()));
@@ -256,7 +256,7 @@ class SetProgram {
 
   void attributes() {
     const std::string name = some_name();
-    StreamAttributes set;
+    streams::StreamAttributes set;
     if (below(2) == 0) set.mode = static_cast<uint32_t>(below(01000));
     if (below(2) == 0) set.modified = static_cast<int64_t>(below(1'000'000'000'000'000'000));
     require(set_->set(name, set) == model_.contains(name), "set() finds a stream or not, unlike it should");
@@ -271,14 +271,15 @@ class SetProgram {
   void list() {
     const std::string prefix = below(2) == 0 ? "" : "out/aa";
     std::map<std::string, int64_t> found, right;
-    set_->list(prefix,
-               [&](std::string_view name, const StreamStatus& status) { found.emplace(name, status.size); });
+    set_->list(prefix, [&](std::string_view name, const streams::StreamStatus& status) {
+      found.emplace(name, status.size);
+    });
     for (const auto& [name, stream] : model_)
       if (name.starts_with(prefix)) right.emplace(name, std::ssize(stream->bytes));
     require(found == right, "the list is another one");
   }
 
-  const std::shared_ptr<ContainerSet> set_;
+  const std::shared_ptr<streams::ContainerSet> set_;
   Model& model_;
   std::mt19937_64 random_;
   std::vector<OpenStream> open_;

@@ -11,6 +11,7 @@
 #include "comm/agree.hpp"
 
 using namespace sheaf;
+using namespace sheaf::multifile;
 using namespace sheaf::api;
 
 namespace {

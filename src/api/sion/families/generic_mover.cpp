@@ -94,8 +94,8 @@ int GenericMover::read_piece(void* data, sion_int64* spec, int sid) {
   return mover ? mover->run(mover->read_, static_cast<std::byte*>(data), spec) : 1;
 }
 
-CollectiveMeans generic_means(const GenericApi& api, void* all, void* local,
-                              std::shared_ptr<GenericMover>& mover) {
+multifile::CollectiveMeans generic_means(const GenericApi& api, void* all, void* local,
+                                         std::shared_ptr<GenericMover>& mover) {
   if (!api.moves_data()) return {};
   const int capability = api.capability(all);
   mover = std::make_shared<GenericMover>(api, local);

@@ -13,7 +13,7 @@
 
 namespace sheaf::api {
 
-class GenericMover final : public Mover, private NonCopyable {
+class GenericMover final : public multifile::Mover, private NonCopyable {
  public:
   // `group` is the program's group of the tasks of the physical file. It must outlive the object.
   GenericMover(const GenericApi& api, void* group) : api_(api), group_(group) {}
@@ -46,7 +46,7 @@ class GenericMover final : public Mover, private NonCopyable {
 // Returns the means that `api` provides for collective calls on a physical file. `local` is the program's
 // group of the tasks of the file, `all` the group of the open. Returns no means unless all three callbacks
 // are set. Otherwise asks the capability callback whether this task may collect, and creates a mover.
-CollectiveMeans generic_means(const GenericApi& api, void* all, void* local,
-                              std::shared_ptr<GenericMover>& mover);
+multifile::CollectiveMeans generic_means(const GenericApi& api, void* all, void* local,
+                                         std::shared_ptr<GenericMover>& mover);
 
 }  // namespace sheaf::api

@@ -17,6 +17,7 @@
 #include "sion_ompi.h"
 
 using namespace sheaf;
+using namespace sheaf::multifile;
 using namespace sheaf::api;
 
 namespace {

@@ -6,7 +6,9 @@
 
 namespace sheaf::api {
 
-std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const std::string& path,
+using multifile::Ownership;
+
+std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const multifile::OpenMode& mode, const std::string& path,
                                          Store& store, bool named, const Ownership* ownership) {
   if (!mode.atomic) return nullptr;
   if (named || mode.collective.buddies > 0)
@@ -16,9 +18,9 @@ std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const
   auto name = std::make_unique<AtomicName>(AtomicName{path, "", mode.durable});
   agree_with(comm,
              comm.rank() == 0 ? attempt([&] {
-               require_replaceable(store, path);
-               name->temporary =
-                   ownership ? temporary_name(store, path, ownership->id()) : new_temporary_name(store, path);
+               multifile::require_replaceable(store, path);
+               name->temporary = ownership ? multifile::temporary_name(store, path, ownership->id())
+                                           : multifile::new_temporary_name(store, path);
              })
                               : std::nullopt,
              0);
@@ -32,7 +34,7 @@ std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const
 void finish_atomic(Comm& comm, Store& store, const AtomicName& name, int32_t nfiles, Ownership* ownership) {
   const auto problem = attempt([&] {
     if (ownership) ownership->require_owned(Ownership::LeaseCheck::handle);
-    if (comm.rank() == 0) commit_set(store, name.temporary, name.path, nfiles, name.durable);
+    if (comm.rank() == 0) multifile::commit_set(store, name.temporary, name.path, nfiles, name.durable);
   });
   agree_with(comm, problem, 0);
 }

@@ -21,12 +21,13 @@ struct AtomicName {
 // Returns the names for an atomic open, or null if the mode lacks the word `atomic`. `named` is true if the
 // caller names the physical files, which excludes `atomic`. `ownership` is the ownership of `path` on the
 // first task; it may be null. Collective. If the call fails, it throws on all tasks.
-std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const std::string& path,
-                                         Store& store, bool named, const Ownership* ownership);
+std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const multifile::OpenMode& mode, const std::string& path,
+                                         Store& store, bool named, const multifile::Ownership* ownership);
 
 // Gives the multifile its final name after a successful close. Collective. If the call fails, it throws on
 // all tasks, and the new multifile keeps its temporary name. The call fails, for example, if another owner
 // has acquired the final name.
-void finish_atomic(Comm& comm, Store& store, const AtomicName& name, int32_t nfiles, Ownership* ownership);
+void finish_atomic(Comm& comm, Store& store, const AtomicName& name, int32_t nfiles,
+                   multifile::Ownership* ownership);
 
 }  // namespace sheaf::api

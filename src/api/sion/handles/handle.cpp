@@ -20,12 +20,12 @@ namespace {
 
 std::mutex table_mutex;
 int next_sid = 0;
-StreamWindow no_window;  // always empty
+multifile::StreamWindow no_window;  // always empty
 
 }  // namespace
 
-SionHandle::SionHandle(std::shared_ptr<Store> files, std::unique_ptr<Writer> to_write,
-                       std::unique_ptr<Reader> to_read, const OpenMode& mode)
+SionHandle::SionHandle(std::shared_ptr<Store> files, std::unique_ptr<multifile::Writer> to_write,
+                       std::unique_ptr<multifile::Reader> to_read, const multifile::OpenMode& mode)
     : store(std::move(files)),
       writes(std::move(to_write)),
       reads(std::move(to_read)),
@@ -37,7 +37,7 @@ SionHandle::SionHandle(std::shared_ptr<Store> files, std::unique_ptr<Writer> to_
   hints = quiet_number_setting("SION_HINTS") == 1;
   // Striped files get no gate. Their I/O sends messages to listeners, and the flushing thread must not send
   // messages.
-  if (mode.term_flush && writer && !is_stripe_path(path())) gate = std::make_shared<Gate>(*this);
+  if (mode.term_flush && writer && !sfio::is_stripe_path(path())) gate = std::make_shared<Gate>(*this);
   open_windows();
 }
 
@@ -53,7 +53,7 @@ void SionHandle::open_windows() {
   if (reader) in = &reader->window();
   if (!writer) return;
   out = &writer->window();
-  const FileFacts known = facts();
+  const multifile::FileFacts known = facts();
   if (known.keyval && known.metadata_order == native_order) out_records = out;
 }
 
@@ -163,12 +163,12 @@ size_t bytes_of(size_t size, size_t nitems) {
   return bytes;
 }
 
-WriteStream& get_writer(SionHandle& handle) {
+multifile::WriteStream& get_writer(SionHandle& handle) {
   if (!handle.writer) throw Error(Code::wrong_mode, "'" + handle.path() + "' is open for reading");
   return *handle.writer;
 }
 
-ReadStream& get_reader(SionHandle& handle) {
+multifile::ReadStream& get_reader(SionHandle& handle) {
   if (!handle.reader) throw Error(Code::wrong_mode, "'" + handle.path() + "' is open for writing");
   return *handle.reader;
 }

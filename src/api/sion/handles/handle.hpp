@@ -43,22 +43,24 @@ class SionHandle : private NonCopyable {
  public:
   // Keeps `files` alive, because `opened` uses them. `mode` selects the type of the program's stream and
   // whether SIGTERM flushes the handle.
-  SionHandle(std::shared_ptr<Store> files, std::unique_ptr<Writer> opened, const OpenMode& mode)
+  SionHandle(std::shared_ptr<Store> files, std::unique_ptr<multifile::Writer> opened,
+             const multifile::OpenMode& mode)
       : SionHandle(std::move(files), std::move(opened), nullptr, mode) {}
-  SionHandle(std::shared_ptr<Store> files, std::unique_ptr<Reader> opened, const OpenMode& mode)
+  SionHandle(std::shared_ptr<Store> files, std::unique_ptr<multifile::Reader> opened,
+             const multifile::OpenMode& mode)
       : SionHandle(std::move(files), nullptr, std::move(opened), mode) {}
   ~SionHandle();
 
   // Windows of the fast path; never null. The window of the direction in which the file is not open is empty.
-  StreamWindow* out;
-  StreamWindow* in;
-  StreamWindow* out_records;  // key-value files in native byte order only
+  multifile::StreamWindow* out;
+  multifile::StreamWindow* in;
+  multifile::StreamWindow* out_records;  // key-value files in native byte order only
 
   const std::shared_ptr<Store> store;
-  const std::unique_ptr<Writer> writes;  // exactly one of `writes` and `reads` is set
-  const std::unique_ptr<Reader> reads;
-  WriteStream* const writer = nullptr;  // stream of `writes`
-  ReadStream* const reader = nullptr;
+  const std::unique_ptr<multifile::Writer> writes;  // exactly one of `writes` and `reads` is set
+  const std::unique_ptr<multifile::Reader> reads;
+  multifile::WriteStream* const writer = nullptr;  // stream of `writes`
+  multifile::ReadStream* const reader = nullptr;
   OpenedBy opened_by = OpenedBy::parallel;
   bool posix;
   bool through_library;  // the program's FILE* passes data through the library
@@ -67,16 +69,16 @@ class SionHandle : private NonCopyable {
   bool hints = false;                  // the environment asked for file-system hints (SION_HINTS)
   std::unique_ptr<AtomicName> atomic;  // null: the file has its final name
   // Set on the first task of a multifile open for writing; null if ownership is not available.
-  std::shared_ptr<Ownership> ownership;
-  const int64_t process = forks();      // process that opened the handle
-  const bool keeps_journal;             // flushed data are recorded in a journal
-  bool told_forgotten = false;          // the warning about the missing close was printed
-  int buddies = 0;                      // number of copies in the open mode
-  std::optional<uint64_t> only_key;     // set for a duplicate of one key; other keys read as absent
-  std::unique_ptr<KeyvalReader> keys;   // created when keys are first read
-  KeyvalIndex* current_keys = nullptr;  // keys of the current task; null: not looked up yet
-  FILE* second = nullptr;               // stream registered by the program
-  std::unique_ptr<PlainStream> plain;   // set after the program requested a FILE* through the library
+  std::shared_ptr<multifile::Ownership> ownership;
+  const int64_t process = forks();                // process that opened the handle
+  const bool keeps_journal;                       // flushed data are recorded in a journal
+  bool told_forgotten = false;                    // the warning about the missing close was printed
+  int buddies = 0;                                // number of copies in the open mode
+  std::optional<uint64_t> only_key;               // set for a duplicate of one key; other keys read as absent
+  std::unique_ptr<multifile::KeyvalReader> keys;  // created when keys are first read
+  multifile::KeyvalIndex* current_keys = nullptr;  // keys of the current task; null: not looked up yet
+  FILE* second = nullptr;                          // stream registered by the program
+  std::unique_ptr<PlainStream> plain;  // set after the program requested a FILE* through the library
   Tables tables;
 
   bool is_serial() const { return opened_by == OpenedBy::serial; }
@@ -87,7 +89,7 @@ class SionHandle : private NonCopyable {
   int ntasks() { return static_cast<int>(writes ? writes->ntasks() : reads->ntasks()); }
   // Returns the Comm of all processes of the multifile, or null if one process opened the multifile alone.
   Comm* comm() { return writes ? writes->comm() : reads->comm(); }
-  FileFacts facts() { return writes ? writes->facts() : reads->facts(); }
+  multifile::FileFacts facts() { return writes ? writes->facts() : reads->facts(); }
   // Returns the path of the physical file of the current task.
   const std::string& path() const { return writer ? writer->file().path() : reader->file().path(); }
   // Returns the chunk geometry of the current task.
@@ -131,8 +133,8 @@ class SionHandle : private NonCopyable {
   }
 
  private:
-  SionHandle(std::shared_ptr<Store> files, std::unique_ptr<Writer> writer, std::unique_ptr<Reader> reader,
-             const OpenMode& mode);
+  SionHandle(std::shared_ptr<Store> files, std::unique_ptr<multifile::Writer> writer,
+             std::unique_ptr<multifile::Reader> reader, const multifile::OpenMode& mode);
   void open_windows();
 };
 
@@ -164,8 +166,8 @@ inline void begin_call(SionHandle& handle) {
 // Throws invalid_argument ("invalid file identifier") if the sid is invalid, and wrong_mode while another
 // thread is in a call on it.
 SionHandle& get_handle(int sid);
-WriteStream& get_writer(SionHandle& handle);  // throws wrong_mode
-ReadStream& get_reader(SionHandle& handle);
+multifile::WriteStream& get_writer(SionHandle& handle);  // throws wrong_mode
+multifile::ReadStream& get_reader(SionHandle& handle);
 
 // Returns size * nitems; throws invalid_argument beyond 2^63.
 size_t bytes_of(size_t size, size_t nitems);

@@ -9,7 +9,7 @@
 #include "comm/agree.hpp"
 #include "format/fields.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 using namespace sums_constants;
 using format::summed_block;
@@ -152,4 +152,4 @@ void read_checked(File& file, const BlockSums& sums, std::span<std::byte> data, 
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

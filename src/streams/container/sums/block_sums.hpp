@@ -17,7 +17,7 @@
 #include "storage/file.hpp"
 #include "streams/container/sums/constants.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 // Consecutive blocks of one room, and the places of their checksum words.
 struct BlockSums {
@@ -102,4 +102,4 @@ format::BlockSum read_sum(File& file, const BlockSums& sums, int64_t block);
 // Reads words; those beyond the end of the file are 0.
 void read_words(File& file, int64_t at, std::span<uint64_t> words);
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

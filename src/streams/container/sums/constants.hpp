@@ -7,7 +7,7 @@
 
 #include "format/block_sum.hpp"
 
-namespace sheaf::sums_constants {
+namespace sheaf::streams::sums_constants {
 
 // Number of verified blocks that a reader remembers: 8 KiB of memory for 64 MiB of streams.
 inline constexpr size_t remembered_blocks = 1024;
@@ -33,4 +33,4 @@ static_assert(summed_at_a_time % format::summed_block == 0);
 // bytes may start and end within a block.
 inline constexpr int64_t words_at_once = summed_at_a_time / format::summed_block + 1;
 
-}  // namespace sheaf::sums_constants
+}  // namespace sheaf::streams::sums_constants

@@ -8,7 +8,7 @@
 
 #include "base/crc32c.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 using WriteParts = std::span<const std::span<const std::byte>>;
 
@@ -24,4 +24,4 @@ inline uint32_t sum_of_parts(WriteParts parts, int64_t begin, int64_t end, uint3
   return sum;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

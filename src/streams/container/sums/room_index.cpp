@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace sheaf {
+namespace sheaf::streams {
 
 using format::RecordKind;
 using format::summed_block;
@@ -49,4 +49,4 @@ RoomIndex::RoomSums RoomIndex::find(int64_t place) const {
   return found;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

@@ -7,7 +7,7 @@
 #include "format/container.hpp"
 #include "streams/container/sums/block_sums.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 class RoomIndex {
  public:
@@ -37,4 +37,4 @@ class RoomIndex {
   std::vector<Slots> slots_;        // sorted by room and first block
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

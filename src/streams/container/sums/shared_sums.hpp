@@ -8,7 +8,7 @@
 #include "base/os/host_memory.hpp"
 #include "streams/container/sums/block_sums.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 // Additional slots of a piece.
 struct SharedSlots {
@@ -94,4 +94,4 @@ inline int64_t blocks_with_slots(HostMemory& memory, const SharedSums& sums) {
   return sums.first + sums.slots;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

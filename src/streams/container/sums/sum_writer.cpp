@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace sheaf {
+namespace sheaf::streams {
 
 using format::BlockSum;
 using format::no_sum;
@@ -261,4 +261,4 @@ void SumWriter::give_up(const UnusedBytes& unused) {
     words_.write_words(at, std::vector<uint64_t>(static_cast<size_t>(count), no_sum));
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

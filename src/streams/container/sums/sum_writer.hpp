@@ -15,7 +15,7 @@
 #include "streams/container/sums/parts.hpp"
 #include "streams/container/sums/shared_sums.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 // Access to the checksum words of the host's container.
 class SumWords {
@@ -104,4 +104,4 @@ class SumWriter {
   HostMemory& memory_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

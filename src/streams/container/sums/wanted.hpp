@@ -7,14 +7,14 @@
 #include "multifile/options/environment.hpp"
 #include "multifile/options/open_mode.hpp"
 
-namespace sheaf {
+namespace sheaf::streams {
 
 // Returns off if SHEAF_FLAGS has `checksums=off`, as for multifiles. Ignores invalid flags: they are meant
 // for multifiles, and must not stop a program with captured files.
-inline Checking checking_of_environment() {
-  Checking found = Checking::on;
-  attempt([&] { found = parse_open_mode("w", words_of_environment()).checking(); });
+inline multifile::Checking checking_of_environment() {
+  multifile::Checking found = multifile::Checking::on;
+  attempt([&] { found = multifile::parse_open_mode("w", multifile::words_of_environment()).checking(); });
   return found;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::streams

@@ -17,6 +17,8 @@
 
 namespace sheaf::preload {
 
+using streams::StreamAttributes;
+
 namespace {
 
 namespace next {

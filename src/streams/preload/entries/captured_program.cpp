@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t piece = size_t{1} << 20;  // bytes per copy step
 
-void copy_to(int memory, ContainerStream& stream) {
+void copy_to(int memory, streams::ContainerStream& stream) {
   std::vector<std::byte> room(piece);
   size_t got = 0;
   for (int64_t at = 0; (got = stream.read(room, at)) > 0; at += int64_t(got)) {
@@ -32,7 +32,7 @@ void copy_to(int memory, ContainerStream& stream) {
 
 // Copies the stream to a new memory file. Returns a close-on-exec descriptor of that file, or -1 with errno.
 // `path` is used for the file's name in /proc.
-int copy_program(const char* path, ContainerStream& stream) {
+int copy_program(const char* path, streams::ContainerStream& stream) {
   char name[200];  // the kernel accepts at most 249 bytes
   snprintf(name, sizeof name, "%s", last_component(path).data());
   int memory = -1;

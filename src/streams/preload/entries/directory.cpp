@@ -60,7 +60,7 @@ Extra read_extra(const std::string& directory) {
   list_directory(directory, [&](std::string_view last, uint64_t number) {
     dirent entry = {};
     if (last.size() >= sizeof entry.d_name) return;
-    const StreamStatus status{.number = number};
+    const streams::StreamStatus status{.number = number};
     struct stat as_file;
     fill(as_file, status, 0);
     entry.d_ino = as_file.st_ino;
@@ -87,7 +87,8 @@ DIR* with_captured(DIR* directory) {
   const std::string path = path_of(directory);
   bool wanted = false;
   for (const Rule& rule : rules())
-    wanted |= !path.empty() && (rule.view ? path.starts_with(rule.pattern) : may_hold(rule.pattern, path));
+    wanted |=
+        !path.empty() && (rule.view ? path.starts_with(rule.pattern) : streams::may_hold(rule.pattern, path));
   if (wanted) {
     const Inside inside;
     errno_of([&] {

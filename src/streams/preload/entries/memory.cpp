@@ -23,6 +23,8 @@
 
 namespace sheaf::preload {
 
+using streams::ContainerSet;
+
 namespace {
 
 namespace next {
@@ -112,7 +114,7 @@ class Image : private NonCopyable {
   }
 
   const std::shared_ptr<ContainerSet> set_;
-  const std::shared_ptr<ContainerStream> stream_;
+  const std::shared_ptr<streams::ContainerStream> stream_;
   const uint64_t number_;
   const pid_t process_;
   int fd_ = -1;

@@ -101,7 +101,7 @@ void hand_on_descriptors(bool same_process) {
 // Reports, once per job and host, that the program cannot be captured.
 void tell_if_static(const char* program, const char* name) {
   const Inside inside;
-  if (!program || !is_static_program(program) || !first_of_job(rules_identity(), "static")) return;
+  if (!program || !is_static_program(program) || !streams::first_of_job(rules_identity(), "static")) return;
   tell("sheaf: '%s' is linked statically or has rights of its own: its files are not captured\n", name);
 }
 

@@ -16,6 +16,8 @@
 
 namespace sheaf::preload {
 
+using streams::StreamStatus;
+
 namespace {
 
 namespace next {

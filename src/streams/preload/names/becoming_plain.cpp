@@ -22,7 +22,7 @@ namespace {
 
 void tell_once(const Place& place, PlainFor what) {
   const bool names = what == PlainFor::names;
-  if (!first_of_job(rules_identity(), names ? "names" : "mappings")) return;
+  if (!streams::first_of_job(rules_identity(), names ? "names" : "mappings")) return;
   tell("sheaf: '%s' %s, which captured files cannot: it is a plain file now, and others may become plain\n",
        printable({place.path, place.size}).c_str(),
        names ? "gets another name (a hard link)" : "is mapped to be written and shared");

@@ -24,10 +24,12 @@ constinit Real<int(int, const char*, int, const char*, unsigned)> next_renameat2
 // `directory`. Throws EXDEV if the directory cannot be renamed together with them.
 std::vector<std::string> captured_below(const std::string& directory) {
   std::vector<std::string> found;
-  each_captured_below(directory, [&](const Rule& rule, const ContainerSet& set, std::string_view path) {
-    if (rule.view || set.path().starts_with(directory + "/")) throw os_error("cannot move", directory, EXDEV);
-    found.emplace_back(path.substr(directory.size()));
-  });
+  each_captured_below(directory,
+                      [&](const Rule& rule, const streams::ContainerSet& set, std::string_view path) {
+                        if (rule.view || set.path().starts_with(directory + "/"))
+                          throw os_error("cannot move", directory, EXDEV);
+                        found.emplace_back(path.substr(directory.size()));
+                      });
   return found;
 }
 

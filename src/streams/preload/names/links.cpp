@@ -154,7 +154,7 @@ int open_file_again(OpenFile& file, int flags) {
 // captured or was closed.
 int same_position(const char* path) {
   char own[64], text[PATH_MAX];
-  capture_prefix(rules_identity(), own);
+  streams::capture_prefix(rules_identity(), own);
   const ssize_t n = real::readlink(path, text, sizeof text - 1);
   if (n < 0 || !behind((text[n] = '\0', text), own)) return -1;
   const char* const number = strstr(path, "/fd/");

@@ -16,6 +16,11 @@
 
 namespace sheaf::preload {
 
+using streams::ContainerSet;
+using streams::Groups;
+using streams::matches;
+using streams::StreamStatus;
+
 namespace {
 
 // Returns a pattern that matches the paths of all sets that the rule may use for files in `directory`. The
@@ -53,7 +58,7 @@ void each_set(const Rule& rule, std::string_view directory, const std::function<
   std::set<std::string> found;
   while (const dirent* const entry = readdir(files)) {
     const std::string path = where + entry->d_name;
-    const std::string set = set_of_container(path).value_or(path);
+    const std::string set = streams::set_of_container(path).value_or(path);
     Groups groups;
     if (matches(pattern, set, groups)) found.insert(set);
   }
@@ -153,7 +158,7 @@ bool holds_set(int at, const char* path) noexcept {
     const std::string directory = std::string(canonical, n) + "/";
     for (const Rule& rule : rules())
       if (n > 0 && !rule.view && rule.set.starts_with(directory))
-        found = found || !containers_of(posix_store(), std::string(rule.set)).empty();
+        found = found || !streams::containers_of(posix_store(), std::string(rule.set)).empty();
   });
   errno = error;
   return found;
@@ -170,7 +175,8 @@ void list_directory(std::string_view directory, const EntryVisitor& visit) noexc
   errno_of([&] {
     std::set<std::string> seen;
     for (const Rule& rule : rules()) {
-      if (rule.view ? !directory.starts_with(rule.pattern) : !may_hold(rule.pattern, directory)) continue;
+      if (rule.view ? !directory.starts_with(rule.pattern) : !streams::may_hold(rule.pattern, directory))
+        continue;
       each_below(rule, directory, [&](const auto&, std::string_view path, const StreamStatus& status) {
         const std::string_view last = path.substr(directory == "/" ? 1 : directory.size() + 1);
         if (path[path.size() - last.size() - 1] != '/' || last.find('/') != last.npos) return;

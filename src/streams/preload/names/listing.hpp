@@ -17,7 +17,7 @@ bool holds_captured(int at, const char* path) noexcept;
 // pattern matches.
 bool holds_set(int at, const char* path) noexcept;
 
-using Below = std::function<void(const Rule&, const ContainerSet&, std::string_view path)>;
+using Below = std::function<void(const Rule&, const streams::ContainerSet&, std::string_view path)>;
 // Calls `visit` for each captured file below `directory`, a canonical path. Must be called within an Inside
 // (streams/preload/inside.hpp). Throws errors of reading sets.
 void each_captured_below(std::string_view directory, const Below& visit);

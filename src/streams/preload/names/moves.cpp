@@ -20,6 +20,10 @@
 
 namespace sheaf::preload {
 
+using streams::ContainerSet;
+using streams::ContainerStream;
+using streams::StreamStatus;
+
 namespace {
 
 constexpr size_t piece = size_t{1} << 20;  // bytes per copy step
@@ -156,7 +160,7 @@ int fill_new(ContainerSet& set, const Place& to, unsigned flags,
     const bool keep = flags & RENAME_NOREPLACE;
     if (keep && set.status(to.match.name)) throw os_error("cannot move to", to.path, EEXIST);
     const std::string temporary = temporary_name(to.match.name);
-    StreamOpening opening;
+    streams::StreamOpening opening;
     opening.create = opening.exclusive = opening.write = true;
     const auto stream = set.open_stream(temporary, opening);
     bool filled = false;

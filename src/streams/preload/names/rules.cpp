@@ -97,12 +97,12 @@ void add(std::string_view entry, bool view) {
   Rule rule;
   rule.view = view;
   while (view && pattern.size() > 1 && pattern.ends_with('/')) pattern.remove_suffix(1);
-  rule.pattern = absolute(pattern, view ? pattern.size() : literal_begin(pattern).size());
+  rule.pattern = absolute(pattern, view ? pattern.size() : streams::literal_begin(pattern).size());
   const size_t group = set.find('\\');
   rule.set = absolute(set, group == set.npos ? set.size() : group);
   if (rule.pattern.empty() || rule.set.empty()) return complain(entry, "its names are too long");
-  rule.begin = view ? rule.pattern : literal_begin(rule.pattern);
-  rule.last = view ? std::string_view() : last_literal_begin(rule.pattern);
+  rule.begin = view ? rule.pattern : streams::literal_begin(rule.pattern);
+  rule.last = view ? std::string_view() : streams::last_literal_begin(rule.pattern);
   rule.number = int(table.n);
   table.rules[table.n++] = rule;
 }
@@ -162,7 +162,7 @@ uint64_t rules_identity() noexcept {
     const char* const variable = settings[view];
     return variable ? std::string_view(variable + strlen(variables[view])) : std::string_view();
   };
-  return rules_hash(value(false), value(true));
+  return streams::rules_hash(value(false), value(true));
 }
 
 std::string_view last_component(std::string_view path) noexcept {
@@ -193,7 +193,7 @@ void note_use(const Rule& rule) {
   std::atomic<bool>& known = noted[size_t(rule.number)];
   if (known.load(std::memory_order_relaxed) || known.exchange(true)) return;
   const Inside inside;
-  note_pattern(rules_identity(), rule.number);
+  streams::note_pattern(rules_identity(), rule.number);
 }
 
 }  // namespace
@@ -209,10 +209,10 @@ bool match(std::string_view path, Match& found) noexcept {
       found.name = path.substr(rule.pattern.size() + 1);
       return true;
     }
-    Groups groups;
-    if (!matches(rule.pattern, path, groups)) continue;
-    found.set_size = expand(rule.set, groups, found.set, sizeof found.set);
-    if (found.set_size == 0 || belongs_to_set({found.set, found.set_size}, path)) continue;
+    streams::Groups groups;
+    if (!streams::matches(rule.pattern, path, groups)) continue;
+    found.set_size = streams::expand(rule.set, groups, found.set, sizeof found.set);
+    if (found.set_size == 0 || streams::belongs_to_set({found.set, found.set_size}, path)) continue;
     found.rule = &rule;
     note_use(rule);
     const std::string_view directory(found.set, std::string_view(found.set, found.set_size).rfind('/') + 1);

@@ -16,6 +16,8 @@
 
 namespace sheaf::preload {
 
+using streams::ContainerSet;
+
 namespace {
 
 // The open sets of this process. Never destroyed, because the C library flushes streams after all destructors

@@ -12,6 +12,6 @@ namespace sheaf::preload {
 // Returns the set at the absolute path `path`. With `view`, returns the content shown in the directory
 // `path`; changes of that content fail with EROFS. If the set cannot be opened, prints one message on stderr
 // and returns null. The names of such a set remain plain files.
-std::shared_ptr<ContainerSet> set_at(std::string_view path, bool view) noexcept;
+std::shared_ptr<streams::ContainerSet> set_at(std::string_view path, bool view) noexcept;
 
 }  // namespace sheaf::preload

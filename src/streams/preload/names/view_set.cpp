@@ -11,6 +11,11 @@
 
 namespace sheaf::preload {
 
+using streams::ContainerSet;
+using streams::ContainerStream;
+using streams::StreamAttributes;
+using streams::StreamStatus;
+
 namespace {
 
 struct ViewAttributes {
@@ -54,8 +59,10 @@ class ViewStream final : public ContainerStream {
   }
   using ContainerStream::append;
   using ContainerStream::write;
-  int64_t write(std::span<const std::span<const std::byte>>, int64_t, WriteAt) override { refuse(name()); }
-  Appended append(std::span<const std::span<const std::byte>>) override { refuse(name()); }
+  int64_t write(std::span<const std::span<const std::byte>>, int64_t, streams::WriteAt) override {
+    refuse(name());
+  }
+  streams::Appended append(std::span<const std::span<const std::byte>>) override { refuse(name()); }
   void truncate(int64_t) override { refuse(name()); }
   void allocate(int64_t, int64_t, bool, Allocation) override { refuse(name()); }
   StreamStatus status() override { return status_of(*view_, node_); }
@@ -83,7 +90,8 @@ class ViewSet final : public ContainerSet {
       : view_(std::move(view)), path_(std::move(directory)) {}
 
   const std::string& path() const override { return path_; }
-  std::shared_ptr<ContainerStream> open_stream(std::string_view name, const StreamOpening& opening) override {
+  std::shared_ptr<ContainerStream> open_stream(std::string_view name,
+                                               const streams::StreamOpening& opening) override {
     const auto found = find(name);
     if (found && opening.create && opening.exclusive)
       throw os_error("cannot create", std::string(name), EEXIST);
@@ -164,7 +172,7 @@ std::shared_ptr<ContainerSet> open_view(Store& store, const std::string& directo
   std::vector<mount::StreamSource> all;
   std::vector<ViewAttributes> looks;
   for (const std::string& path : paths) {
-    const auto sources = mount::sources_of(store, path, Checking::on, true, silent);
+    const auto sources = mount::sources_of(store, path, multifile::Checking::on, true, silent);
     all.insert(all.end(), sources.begin(), sources.end());
     looks.resize(all.size(), look_of(mount::file_behind(store, path)));
   }

@@ -13,7 +13,7 @@ namespace sheaf::preload {
 
 // Opens the multifiles and sets at `paths` as one set with the path `directory`. Throws if any of `paths`
 // cannot be opened.
-std::shared_ptr<ContainerSet> open_view(Store& store, const std::string& directory,
-                                        const std::vector<std::string>& paths);
+std::shared_ptr<streams::ContainerSet> open_view(Store& store, const std::string& directory,
+                                                 const std::vector<std::string>& paths);
 
 }  // namespace sheaf::preload
