@@ -26,6 +26,9 @@ SYSTEM_FOLDERS = ("storage", "base", "api", "cli", "comm", "streams/capture", "s
 MPI_FOLDERS = ("comm/mpi", "api", "cli/partest", "mpiio/api", "sfio/api", "sfio/mpiio")
 # Folders below each of these call each other, so the order of folders counts them as one folder.
 WHOLE = ("mpiio/api", "streams/preload", "cli")
+# Modules in the namespace sheaf itself; each other module has its own, and so has each of these folders.
+VOCABULARY = ("base", "storage", "comm")
+NAMESPACES = ("format/codec", "streams/mount", "streams/preload", "cli/partest", "api/fortran")
 
 
 def tracked(*patterns):
@@ -137,6 +140,19 @@ class Folders(unittest.TestCase):
 
 class Names(unittest.TestCase):
     maxDiff = None
+
+    def test_namespaces_follow_folders(self):
+        folders = {f"{name}/": "sheaf::" + name.split("/")[-1] for name in (*NAMESPACES, *modules()) if name not in VOCABULARY}
+        wrong = []
+        for path in sorted(SRC.rglob("*")):
+            if path.suffix in CODE:
+                name = path.relative_to(SRC).as_posix()
+                expected = next((folders[folder] for folder in folders if name.startswith(folder)), "sheaf")
+                for space in re.findall(r"^namespace (sheaf(?:::\w+)?)", path.read_text(), re.M):
+                    # A namespace of no folder, such as sheaf::storage_constants, belongs to sheaf.
+                    if expected != (space if space in folders.values() else "sheaf"):
+                        wrong.append(f"{path.relative_to(TOP)}: {space}")
+        self.assertEqual([], wrong)
 
     def test_retired_names_do_not_return(self):
         table = (TOP / "docs/glossary.md").read_text().split("## Renames that are done")[1].split("\n## ")[0]
