@@ -16,6 +16,7 @@ namespace sheaf::fuzz {
 
 namespace {
 
+using format::decode_index;
 using format::frame_head_size;
 using format::FrameHead;
 using format::FrameTable;
