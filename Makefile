@@ -32,6 +32,9 @@ DATASETS ?= 5000
 KILL_ROUNDS ?= 1000
 COMMIT_KILLS ?= 300
 FIGURES ?= all
+# Costly assertions: on for tests, off in what is installed or measured. The libraries are compiled again after a change.
+DEBUG_ASSERTIONS ?= ON
+install bench benches figures bench-torch: DEBUG_ASSERTIONS = OFF
 
 .PHONY: mpi-test soak deps configure build test demo bench sanitize leaks fuzz fuzz-corpus install format clean
 
@@ -51,7 +54,7 @@ deps:
 
 # Also reconfigures an existing build directory, to find packages installed since then.
 configure: deps
-	@scripts/configure.sh $(BUILD) -DSHEAF_TESTS=ON $(if $(shell grep -s SHEAF_TESTS:BOOL=ON $(BUILD)/CMakeCache.txt),,-DCMAKE_INSTALL_PREFIX=$(PREFIX) "-DSHEAF_MPIS=$(MPIS)")
+	@scripts/configure.sh $(BUILD) -DSHEAF_TESTS=ON -DSHEAF_DEBUG_ASSERTIONS=$(DEBUG_ASSERTIONS) $(if $(shell grep -s SHEAF_TESTS:BOOL=ON $(BUILD)/CMakeCache.txt),,-DCMAKE_INSTALL_PREFIX=$(PREFIX) "-DSHEAF_MPIS=$(MPIS)")
 
 build: configure
 	@cmake --build $(BUILD) -j $(JOBS)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 
 namespace sheaf {
@@ -24,6 +25,7 @@ inline std::optional<int64_t> checked_mul(int64_t a, int64_t b) {
 
 // Returns the smallest multiple of `unit` (> 0) that is >= x (>= 0), or nullopt if it exceeds 63 bits.
 inline std::optional<int64_t> align_up(int64_t x, int64_t unit) {
+  SHEAF_DEBUG_ASSERT(x >= 0 && unit > 0);
   const int64_t rest = x % unit;
   return rest == 0 ? std::optional<int64_t>(x) : checked_add(x, unit - rest);
 }
@@ -36,7 +38,10 @@ inline std::optional<int64_t> checked_mul_add(int64_t a, int64_t b, int64_t c) {
 
 // Adds two numbers >= 0 and returns INT64_MAX on overflow. Suits sums that are only displayed and sums that a
 // later check rejects if they are too large.
-inline int64_t saturated_add(int64_t a, int64_t b) { return checked_add(a, b).value_or(INT64_MAX); }
+inline int64_t saturated_add(int64_t a, int64_t b) {
+  SHEAF_DEBUG_ASSERT(a >= 0 && b >= 0);
+  return checked_add(a, b).value_or(INT64_MAX);
+}
 
 // Unwraps a checked result. Throws invalid_argument "<what> exceeds 2^63 bytes" for nullopt.
 inline int64_t must_fit(std::optional<int64_t> value, const char* what) {

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "base/assert.hpp"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -223,6 +225,7 @@ uint32_t crc32c(uint32_t sum, std::span<const std::byte> bytes) {
 
 // Each following byte multiplies the preceding ones by x^8.
 uint32_t crc32c_joined(uint32_t first, uint32_t second, int64_t length) {
+  SHEAF_DEBUG_ASSERT(length >= 0);
   if (const auto low = length & 0xff) first = product(powers[0][static_cast<size_t>(low)], first);
   if (const auto high = length >> 8 & 0xff) first = product(powers[1][static_cast<size_t>(high)], first);
   length >>= 16;

@@ -16,6 +16,8 @@
 
 #include <cstdint>
 
+#include "base/assert.hpp"
+
 namespace sheaf {
 
 template <class Word>
@@ -44,8 +46,10 @@ class BarrierProtocol {
       case BarrierPhase::arrival:
         at_ = words.arrive().fetch_add(1) + 1 == words.size() ? BarrierPhase::arrival_reset
                                                               : BarrierPhase::wait;
+        SHEAF_DEBUG_ASSERT(words.arrive().load() <= words.size());
         return BarrierAction::none;
       case BarrierPhase::arrival_reset:
+        SHEAF_DEBUG_ASSERT(words.arrive().load() == words.size());  // this task was the last one
         words.arrive().store(0);
         at_ = BarrierPhase::overflow_reset;
         return BarrierAction::none;
@@ -58,7 +62,9 @@ class BarrierProtocol {
         at_ = BarrierPhase::wait;
         return BarrierAction::wake;
       default:
+        SHEAF_ASSERT(waits());
         if (words.barriers().load() == number_) return BarrierAction::sleep;
+        SHEAF_ASSERT(words.barriers().load() == number_ + 1);  // the next one needs this task
         at_ = BarrierPhase::start;
         ++number_;
         return BarrierAction::done;
@@ -71,6 +77,7 @@ class BarrierProtocol {
   uint32_t number() const { return number_; }
   // Completes the current barrier without another step. The caller must know that all tasks have arrived.
   void go_on() {
+    SHEAF_ASSERT(waits() || at_ == BarrierPhase::start);
     if (waits()) ++number_;
     at_ = BarrierPhase::start;
   }

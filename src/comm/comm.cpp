@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 #include "base/parse.hpp"
 #include "base/setting.hpp"
@@ -24,6 +25,7 @@ template <class Byte>
 std::vector<std::span<Byte>> cut(std::span<Byte> bytes, std::span<const int64_t> sizes) {
   std::vector<std::span<Byte>> result;
   for (const int64_t size : sizes) {
+    SHEAF_ASSERT(size >= 0 && size <= std::ssize(bytes));
     result.push_back(bytes.first(static_cast<size_t>(size)));
     bytes = bytes.subspan(static_cast<size_t>(size));
   }
@@ -52,6 +54,7 @@ Gathered Gathered::unpacked(std::span<const std::byte> message, size_t count) {
 }
 
 void Comm::prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) {
+  SHEAF_ASSERT(totals.size() == values.size());
   std::ranges::copy(values, totals.begin());
   prefix_sum(values);
   all_sum(totals);

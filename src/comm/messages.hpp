@@ -22,6 +22,8 @@
 #include <span>
 #include <vector>
 
+#include "base/assert.hpp"
+
 namespace sheaf {
 
 // `count` pieces of `length` bytes in memory. `stride` is the distance in bytes between the starts of
@@ -49,6 +51,7 @@ void for_each_piece(std::span<const MemoryRun> runs, Take take) {
 
 // Copies `from` into the pieces of the runs, in order. `from` must have at least bytes_of(runs) bytes.
 inline void scatter(std::span<const std::byte> from, std::span<const MemoryRun> runs) {
+  SHEAF_DEBUG_ASSERT(std::ssize(from) >= bytes_of(runs));
   for_each_piece(runs, [&](std::byte* at, size_t length) {
     std::memcpy(at, from.data(), length);
     from = from.subspan(length);

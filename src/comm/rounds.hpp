@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "comm/agree.hpp"
 #include "comm/comm.hpp"
 
@@ -23,6 +24,7 @@ struct StepMessages {
 // Returns the error that use() threw, if any.
 template <class Prepare, class Use>
 std::optional<Error> in_rounds(Comm& comm, int64_t steps, Prepare prepare, Use use) {
+  SHEAF_ASSERT(steps >= 0);
   const auto start = [&](int64_t k) {
     StepMessages step = prepare(k);
     return comm.exchange(std::move(step.outgoing), std::move(step.incoming));
@@ -33,6 +35,7 @@ std::optional<Error> in_rounds(Comm& comm, int64_t steps, Prepare prepare, Use u
     const std::unique_ptr<Exchange> current = std::move(next);
     if (k + 1 < steps) next = start(k + 1);
     const std::vector<int64_t> received = current->finish();
+    SHEAF_ASSERT(current && (k + 1 == steps || next));  // at most two steps are in flight
     if (!problem) problem = attempt([&] { use(k, received); });
   }
   return problem;

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "base/assert.hpp"
+
 namespace sheaf {
 
 namespace {
@@ -32,6 +34,7 @@ class ProcessMemory final : public SharedMemory {
 }  // namespace
 
 std::shared_ptr<SharedMemory> share_process_memory(Comm& comm, size_t bytes, void (*give_way)()) {
+  SHEAF_ASSERT(bytes > 0);
   Memory mine;
   if (comm.rank() == 0) mine = map_zeros(bytes);
   Memory* place = mine ? &mine : nullptr;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <thread>
 
+#include "base/assert.hpp"
 #include "comm/spin_wait.hpp"
 
 namespace sheaf {
@@ -59,7 +60,10 @@ ShmBarrier::ShmBarrier(void* memory, int rank, int size)
     : head_(static_cast<ShmBarrierHeader*>(memory)),
       contributions_(static_cast<std::byte*>(memory) + sizeof(ShmBarrierHeader)),
       rank_(rank),
-      size_(size) {}
+      size_(size) {
+  SHEAF_ASSERT(reinterpret_cast<uintptr_t>(memory) % alignof(ShmBarrierHeader) == 0);
+  SHEAF_ASSERT(size <= max_tasks && rank >= 0 && rank < size);
+}
 
 struct ShmBarrier::BarrierWords {
   ShmBarrierHeader& head;
@@ -92,6 +96,7 @@ void ShmBarrier::arrive(std::span<const std::byte> mine) {
 }
 
 bool ShmBarrier::wait(const std::function<void()>& progress) {
+  SHEAF_ASSERT(steps_.waits());
   const uint32_t number = steps_.number();
   const auto is_over = [&] { return head_->barriers.load(std::memory_order_acquire) != number; };
   if (!spin_wait(timeout(size_), is_over, sched_yield)) {
@@ -108,11 +113,13 @@ bool ShmBarrier::wait(const std::function<void()>& progress) {
       }
     }
   }
+  SHEAF_ASSERT(head_->barriers.load(std::memory_order_relaxed) == number + 1);
   steps_.go_on();
   return head_->too_long[number % 2].load(std::memory_order_relaxed) == 0;
 }
 
 std::span<const std::byte> ShmBarrier::of(int rank) const {
+  SHEAF_ASSERT(rank >= 0 && rank < size_ && !steps_.waits());
   const Contribution& found = contribution(steps_.number() - 1, rank);
   return {found.data, static_cast<size_t>(found.length)};
 }

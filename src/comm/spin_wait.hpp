@@ -7,6 +7,8 @@
 
 #include <chrono>
 
+#include "base/assert.hpp"
+
 namespace sheaf {
 
 struct Glances {
@@ -18,6 +20,7 @@ struct Glances {
 // poll; the caller should block then.
 template <class Ready, class Pause>
 bool spin_wait(const Glances& how, Ready ready, Pause pause) {
+  SHEAF_ASSERT(how.least >= 0 && how.awake.count() >= 0);
   using clock = std::chrono::steady_clock;
   const bool timed = how.awake.count() > 0;
   const auto until = timed ? clock::now() + how.awake : clock::time_point{};

@@ -3,6 +3,8 @@
 
 #include "exchange/window_protocol.hpp"
 
+#include "base/assert.hpp"
+
 namespace sheaf::exchange {
 
 // The steps of an aggregator on a window that it owns. The caller repeats each call until it returns
@@ -18,12 +20,14 @@ class AggregatorProtocol {
   // Waits until all tasks have packed their parts. The slot must already be in use for `window`.
   template <class Call>
   Action<Word> await_full(Call& call, uint64_t window) {
+    SHEAF_DEBUG_ASSERT(call.state(window).load() == call.free_for(window));
     return await(call.arrived(window), call.due(window));
   }
   // Releases the slot after the window's contents have been written to the file or sent.
   template <class Call>
   Action<Word> empty(Call& call, uint64_t window) {
     if (at_ == AggregatorPhase::start) {
+      SHEAF_DEBUG_ASSERT(call.arrived(window).load() == call.due(window));
       call.arrived(window).store(0);
       at_ = AggregatorPhase::emptied;
       return {};
@@ -34,6 +38,8 @@ class AggregatorProtocol {
   // window.
   template <class Call>
   Action<Word> offer(Call& call, uint64_t window) {
+    SHEAF_ASSERT(at_ != AggregatorPhase::emptied);
+    SHEAF_DEBUG_ASSERT(at_ == AggregatorPhase::freed || call.state(window).load() == call.free_for(window));
     const uint32_t free = call.free_for(window);
     return set_state(call, window,
                      call.due(window) > 0 ? WindowSlotState::there(free) : WindowSlotState::done(free));

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
 #include "comm/helpers.hpp"
@@ -138,6 +139,7 @@ void Collective::make_window_pools(const CollectiveOptions& how, int64_t range, 
 // Adds the values of this task to the sums and ranges of the current call. Task 0 of the host clears the sums
 // of the next call, before any task can enter that call: all tasks have left the call that used them before.
 void Collective::post_contribution(const FileAccess& access, const CollectiveOptions& how) {
+  SHEAF_ASSERT(pool_ && call_ >= 0 && call_ < 3);
   Comm& host = hosts_ ? hosts_->host() : comm_;
   ShmWindowPool::CallSums& sums = pool_->sums(call_);
   ShmWindowPool::TaskExtent& range = pool_->ranges(call_)[static_cast<size_t>(host.rank())];
@@ -307,6 +309,7 @@ void Collective::publish(File& file) {
 
 int64_t Collective::transfer(File& file, const FileAccess& access, const CollectiveOptions& how, bool writes,
                              std::optional<Error> problem, IoCounters& counters) {
+  SHEAF_DEBUG_ASSERT(problem || access.bytes() == 0 || access.filetype->is_ordered(!writes));
   // A task that needs no exchange transfers ahead of the reduction, which reports its failure to all tasks.
   int64_t done = 0;
   const auto independently = [&] { done = independent_io(file, access, how.independent, writes, counters); };

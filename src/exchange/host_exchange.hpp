@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "comm/comm.hpp"
@@ -155,6 +156,8 @@ std::optional<Error> HostExchange::plan(const WindowCall& call, PutPass& marks, 
 template <class Copy>
 std::optional<Error> HostExchange::write(const WindowCall& call, PutPass& own, Copy copy, File& file,
                                          Sieving sieving, bool overlap, IoCounters& counters) {
+  SHEAF_ASSERT(windows_.empty() ||
+               windows_.size() == static_cast<size_t>(call.windows().rounds()) * aggregators());
   problem_.reset();
   for (int64_t round = 0; round < call.windows().rounds(); ++round) {
     own.go(end_of(call, round), copy, [](uint64_t) {});
@@ -172,6 +175,8 @@ std::optional<Error> HostExchange::write(const WindowCall& call, PutPass& own, C
 template <class Copy>
 std::optional<Error> HostExchange::read(const WindowCall& call, TakePass& own, Copy copy, File& file,
                                         bool overlap, IoCounters& counters) {
+  SHEAF_ASSERT(windows_.empty() ||
+               windows_.size() == static_cast<size_t>(call.windows().rounds()) * aggregators());
   problem_.reset();
   const int64_t rounds = call.windows().rounds();
   read_in(call, 0, file, counters);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "comm/comm.hpp"
 #include "exchange/pieces/constants.hpp"
 
@@ -32,7 +33,10 @@ class HostMap {
 
   const Rules& rules() const { return rules_; }
   Comm& host() { return host_ ? *host_ : all_; }
-  Comm& channel() { return *channel_; }  // requires channel_number() >= 0
+  Comm& channel() {  // requires channel_number() >= 0
+    SHEAF_ASSERT(channel_number_ >= 0 && channel_);
+    return *channel_;
+  }
   int64_t channels() const { return channels_; }
   int channel_number() const { return channel_number_; }  // -1: this task is in no channel
   int64_t aggregators() const { return ends_[max_channels - 1]; }
@@ -41,8 +45,12 @@ class HostMap {
 
   // me() returns the rank of this host in the channel, and first_aggregator() the number of the first
   // aggregator of the channel. Only tasks of a channel may call them.
-  int me() const { return channel_->rank(); }
+  int me() const {
+    SHEAF_ASSERT(channel_number_ >= 0 && channel_);
+    return channel_->rank();
+  }
   int64_t first_aggregator() const {
+    SHEAF_ASSERT(channel_number_ >= 0);
     return channel_number_ == 0 ? 0 : ends_[static_cast<size_t>(channel_number_) - 1];
   }
   // Returns the hosts of the aggregators of this channel, from first_aggregator() on.

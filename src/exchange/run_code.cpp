@@ -1,5 +1,7 @@
 #include "exchange/run_code.hpp"
 
+#include "base/assert.hpp"
+
 namespace sheaf::exchange {
 
 Runs encode_runs(const CoverageMap& map, int64_t length) {
@@ -25,6 +27,7 @@ Runs encode_runs(const CoverageMap& map, int64_t length) {
     runs.end = to;
   });
   write();
+  SHEAF_ASSERT(runs.begin >= 0 && runs.bytes <= runs.end - runs.begin && runs.end <= length);
   return runs;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/os/map_at_once.hpp"
 
 namespace sheaf::exchange {
@@ -31,6 +32,8 @@ Places places(size_t head, const ShmWindowPool::WindowPoolShape& shape, int task
 
 ShmWindowPool::ShmWindowPool(std::shared_ptr<SharedMemory> shared, const WindowPoolShape& shape, int tasks)
     : shared_(std::move(shared)), shape_(shape), tasks_(tasks) {
+  SHEAF_ASSERT(shape.window > 0 && shape.slots > 0 && tasks > 0);
+  SHEAF_ASSERT(shared_->bytes().size() >= places(sizeof(WindowPoolHeader), shape, tasks).end);
   std::byte* const base = shared_->bytes().data();
   const Places at = places(sizeof(WindowPoolHeader), shape, tasks);
   head_ = reinterpret_cast<WindowPoolHeader*>(base);
@@ -53,6 +56,7 @@ std::unique_ptr<ShmWindowPool> ShmWindowPool::make(Comm& host, const WindowPoolS
 }
 
 std::byte* ShmWindowPool::memory(uint64_t number, int64_t length) {
+  SHEAF_DEBUG_ASSERT(length >= 0 && length <= shape_.window);
   const size_t at = number % static_cast<uint64_t>(shape_.slots);
   std::byte* const memory = memory_ + at * in_pages(static_cast<size_t>(shape_.window));
   const size_t mapped =

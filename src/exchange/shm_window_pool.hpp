@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/os/lent_memory.hpp"
 #include "comm/shared_memory.hpp"
 #include "comm/spin_wait.hpp"
@@ -59,10 +60,16 @@ class ShmWindowPool {
     const size_t words = CoverageMap::words_for(shape_.window);
     return {maps_ + number % static_cast<uint64_t>(shape_.slots) * words, words};
   }
-  SharedWord& io_token(int number) const { return head_->tokens[number].word; }
+  SharedWord& io_token(int number) const {
+    SHEAF_DEBUG_ASSERT(number >= 0 && number < max_tokens);
+    return head_->tokens[number].word;
+  }
   // Three sets of sums and ranges alternate. When task 0 of the host enters a call, it clears the sums of the
   // next call; all tasks have by then left the last call that used them.
-  CallSums& sums(int call) const { return head_->sums[call]; }
+  CallSums& sums(int call) const {
+    SHEAF_DEBUG_ASSERT(call >= 0 && call < 3);
+    return head_->sums[call];
+  }
   std::span<TaskExtent> ranges(int call) const {
     return {ranges_ + static_cast<size_t>(call) * static_cast<size_t>(tasks_), static_cast<size_t>(tasks_)};
   }

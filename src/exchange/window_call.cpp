@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/assert.hpp"
+
 namespace sheaf::exchange {
 
 WindowCall::WindowCall(ShmWindowPool& pool, uint64_t begin, const Windows& windows,
                        std::span<const ShmWindowPool::TaskExtent> ranges, int tokens)
     : pool_(pool), windows_(windows), begin_(begin), end_(begin), tokens_(tokens) {
+  SHEAF_ASSERT(tokens >= 0 && tokens <= max_tokens && windows.size <= pool.shape().window);
   for (const ShmWindowPool::TaskExtent& range : ranges) {
     if (range.low >= range.high) continue;
     firsts_.push_back(windows_.at(range.low));
@@ -24,10 +27,12 @@ WindowCall::WindowCall(ShmWindowPool& pool, uint64_t begin, const Windows& windo
   for (size_t i = 0; i < firsts_.size(); ++i) {
     if (i == 0 || firsts_[i] > lasts_[i - 1] + 1) runs_.push_back({end_, firsts_[i]});
     end_ = runs_.back().number + static_cast<uint64_t>(lasts_[i] + 1 - runs_.back().place);
+    SHEAF_ASSERT(end_ > runs_.back().number);  // numbers and places of runs ascend
   }
 }
 
 int64_t WindowCall::place(uint64_t number) const {
+  SHEAF_DEBUG_ASSERT(number >= begin_ && number < end_);
   if (has_aggregators()) return windows_.place(static_cast<int64_t>(number - begin_));
   const WindowRun& run = *std::prev(std::ranges::upper_bound(runs_, number, {}, &WindowRun::number));
   return run.place + static_cast<int64_t>(number - run.number);

@@ -28,6 +28,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/assert.hpp"
+
 namespace sheaf::exchange {
 
 enum class ActionKind : uint8_t {
@@ -61,6 +63,7 @@ struct IoToken {
   }
   template <class Call>
   static uint64_t from_on(const Call& call, int io_token, uint64_t number) {
+    SHEAF_DEBUG_ASSERT(io_token >= 0 && io_token < call.tokens());
     while (number < call.end() && call.token_of(number) != io_token) ++number;
     return number;
   }
@@ -152,6 +155,7 @@ class PackProtocol : public WindowSteps<Word, PackAt> {
         const uint64_t number = std::exchange(number_, next_own(number_ + 1));
         Word& arrived = call.arrived(number);
         at_ = At::own_window;
+        SHEAF_DEBUG_ASSERT(number_ > number && arrived.load() < call.due(number));
         if (arrived.fetch_add(1) + 1 != call.due(number)) return {};
         if (call.has_aggregators()) return {ActionKind::wake, &arrived};
         // The last task to arrive leaves the write to a waiting task, because other tasks may wait for the
@@ -193,11 +197,14 @@ class PackProtocol : public WindowSteps<Word, PackAt> {
       case At::token_acquisition:
         if (!call.io_token(token_).compare_exchange_strong(word_, IoToken::held_at(window_)))
           return then(At::token_search);
+        SHEAF_DEBUG_ASSERT(call.arrived(window_).load() == call.due(window_));
         return then(At::arrival_reset, {ActionKind::transfer, nullptr, 0, window_});
       case At::arrival_reset:
+        SHEAF_DEBUG_ASSERT(call.io_token(token_).load() == IoToken::held_at(window_));
         call.arrived(window_).store(0);
         return then(At::slot_release);
       case At::slot_release:
+        SHEAF_DEBUG_ASSERT(call.state(window_).load() == call.free_for(window_));
         call.state(window_).store(WindowSlotState::done(call.free_for(window_)));
         return then(At::token_release, {ActionKind::wake, &call.state(window_)});
       default:  // token_release: releases the token, and acquires it again if the next window is full
@@ -281,6 +288,8 @@ class UnpackProtocol : public WindowSteps<Word, UnpackAt> {
           return look_again();
         return then(At::publication, {ActionKind::transfer, nullptr, 0, window_});
       case At::publication:
+        SHEAF_DEBUG_ASSERT(call.io_token(token_).load() == IoToken::held_at(window_));
+        SHEAF_DEBUG_ASSERT(call.state(window_).load() == call.free_for(window_));
         call.state(window_).store(WindowSlotState::there(call.free_for(window_)));
         return then(At::token_advance, {ActionKind::wake, &call.state(window_)});
       case At::token_advance:
@@ -303,6 +312,7 @@ class UnpackProtocol : public WindowSteps<Word, UnpackAt> {
         call.arrived(window_).store(0);
         return then(At::slot_release);
       case At::slot_release:
+        SHEAF_DEBUG_ASSERT(call.state(window_).load() == WindowSlotState::there(call.free_for(window_)));
         call.state(window_).store(WindowSlotState::done(call.free_for(window_)));
         return look_again({ActionKind::wake, &call.state(window_)});
       default:  // completion: other tasks read the windows that they need

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/assert.hpp"
 #include "base/crc32c.hpp"
 #include "format/fields.hpp"
 
@@ -93,6 +94,7 @@ std::vector<int64_t> FrameTable::block_sizes() const {
 }
 
 size_t FrameTable::find(const PlainPlace& at) const {
+  SHEAF_ASSERT(!frames_.empty() && at >= frames_.front().at && at < end());
   // If several frames have the same position, only the last contains bytes.
   return static_cast<size_t>(std::ranges::upper_bound(frames_, at, {}, &Frame::at) - frames_.begin()) - 1;
 }
@@ -139,6 +141,7 @@ IndexDecoder::IndexDecoder(std::span<const std::byte, frame_head_size> bytes, in
 }
 
 void IndexDecoder::add(std::span<const std::byte> bytes, std::vector<Frame>& frames) {
+  SHEAF_ASSERT(std::ssize(bytes) <= left_ && std::ssize(bytes) % index_entry_size == 0);
   sum_ = crc32c(sum_, bytes);
   for (; good_ && !bytes.empty() && left_ > index_end_size; bytes = bytes.subspan(index_entry_size)) {
     Frame f;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "format/extension.hpp"
 
 namespace sheaf::format {
@@ -102,6 +103,7 @@ class FrameTable {
   const std::vector<Frame>& frames() const { return frames_; }
   // Drops the first `count` frames. Frames added later can then no longer replace their data.
   void forget_first(size_t count) {
+    SHEAF_ASSERT(count <= frames_.size());
     frames_.erase(frames_.begin(), frames_.begin() + static_cast<std::ptrdiff_t>(count));
   }
   // Returns the position after the last plain byte.

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/assert.hpp"
 #include "base/byte_order.hpp"
 #include "base/error.hpp"
 #include "base/export.hpp"
@@ -118,10 +119,12 @@ Pointer decode_pointer(std::span<const std::byte, pointer_size> bytes, ByteOrder
 // values.
 template <class T>
 void encode(std::span<T> values, ByteOrder order, std::span<std::byte> to) {
+  SHEAF_ASSERT(to.size() >= values.size_bytes());
   for (size_t i = 0; i < values.size(); ++i) store(to.data() + i * sizeof(T), values[i], order);
 }
 template <class T>
 void decode(std::span<const std::byte> from, ByteOrder order, std::span<T> values) {
+  SHEAF_ASSERT(from.size() >= values.size_bytes());
   for (size_t i = 0; i < values.size(); ++i) values[i] = load<T>(from.data() + i * sizeof(T), order);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "format/fields.hpp"
 
@@ -157,6 +158,7 @@ std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> by
 }
 
 std::array<std::byte, journal_record_size> encode(const JournalRecord& r, uint64_t seed, int64_t slot) {
+  SHEAF_ASSERT(slot >= 0);
   std::array<std::byte, journal_record_size> bytes{};
   std::byte* p = bytes.data();
   const uint32_t flags = (r.finished ? finished_bit : 0) | (r.before ? before_bit : 0);

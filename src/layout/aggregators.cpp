@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 
+#include "base/assert.hpp"
+
 namespace sheaf::layout {
 
 namespace {
@@ -27,6 +29,7 @@ std::vector<int64_t> deal_out(std::span<const int64_t> most, int64_t count) {
 }
 
 std::vector<int64_t> spread_aggregators(std::span<const AggregatorHost> hosts, int64_t wanted) {
+  SHEAF_ASSERT(!hosts.empty() && wanted >= 0);
   std::map<int64_t, std::vector<size_t>> io_nodes;
   for (size_t i = 0; i < hosts.size(); ++i) io_nodes[hosts[i].io_node].push_back(i);
   std::vector<int64_t> most;

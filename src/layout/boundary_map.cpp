@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "base/assert.hpp"
 #include "base/checked.hpp"
 
 namespace sheaf::layout {
 
 BoundaryMap::BoundaryMap(int64_t unit, int64_t data_start, int64_t skip, std::vector<BoundaryExtent> ranges)
     : unit_(unit), data_start_(data_start), skip_(skip) {
+  SHEAF_ASSERT(unit > 0 && skip > 0 && data_start >= 0);
   std::ranges::sort(ranges, {}, &BoundaryExtent::begin);
   for (const BoundaryExtent& range : ranges)
     if (range.begin < range.end && (ranges_.empty() || ranges_.back().begin != range.begin))

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/assert.hpp"
 #include "base/checked.hpp"
 
 namespace sheaf::layout {
@@ -23,6 +24,7 @@ int64_t aligned(int64_t bytes, int64_t fsblksize) {
 }  // namespace
 
 int64_t bytes_per_collector(int64_t total, int64_t ntasks, int64_t fsblksize, int64_t tasks_per_collector) {
+  SHEAF_ASSERT(total >= 0 && ntasks >= 0 && fsblksize > 0);
   if (total == 0 || ntasks == 0) return 0;
   const int64_t most =
       tasks_per_collector > 0 ? ceil_div(ntasks, tasks_per_collector) : max_collectors(ntasks);
@@ -30,6 +32,7 @@ int64_t bytes_per_collector(int64_t total, int64_t ntasks, int64_t fsblksize, in
 }
 
 int64_t GroupPass::add(int64_t task, int64_t request, int64_t average, Begins begins) {
+  SHEAF_ASSERT(task > first && request >= 0);  // tasks ascend
   const auto sum = checked_add(filled, request);
   const bool joins =
       first >= 0 && (begins == Begins::first_task || (begins == Begins::overflow && sum && *sum <= average));
@@ -45,6 +48,7 @@ int64_t GroupPass::add(int64_t task, int64_t request, int64_t average, Begins be
 }
 
 void GroupPassBack::complete(int64_t task, GroupPlace& place) {
+  SHEAF_ASSERT(place.first >= 0 && place.first <= task && place.number >= 0);
   const int64_t count = behind.count > 0 ? behind.count : place.number + 1;
   if (place.first != behind.first)
     behind = {place.first, task + 1 - place.first, place.sum, place.number, count, place.before};
@@ -53,6 +57,8 @@ void GroupPassBack::complete(int64_t task, GroupPlace& place) {
 
 int64_t choose_collector(std::span<const int64_t> nodes, int64_t nnodes, const GroupPlace& place,
                          int64_t file, int64_t nfiles) {
+  SHEAF_ASSERT(!nodes.empty() && place.number >= 0 && place.number < place.count);
+  SHEAF_ASSERT(file >= 0 && file < nfiles);
   const int64_t share = nnodes * (file * place.count + place.number) / (nfiles * place.count);
   const auto nearest =
       std::ranges::min_element(nodes, {}, [share](int64_t node) { return std::abs(node - share); });
@@ -60,10 +66,12 @@ int64_t choose_collector(std::span<const int64_t> nodes, int64_t nnodes, const G
 }
 
 int64_t packed_chunk(int64_t request, int64_t sum, bool is_last, int64_t fsblksize) {
+  SHEAF_ASSERT(request >= 0 && request <= sum && fsblksize > 0);
   return is_last ? must_fit(checked_add(request, aligned(sum, fsblksize) - sum), "the chunk size") : request;
 }
 
 int64_t merged_chunk(int64_t request, int64_t sum, bool is_collector, int64_t fsblksize) {
+  SHEAF_ASSERT(request >= 0 && request <= sum && fsblksize > 0);
   return aligned(is_collector ? sum : request, fsblksize);
 }
 

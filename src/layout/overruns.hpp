@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/assert.hpp"
+
 namespace sheaf::layout {
 
 // A block that must be truncated.
@@ -22,6 +24,7 @@ class OverrunScan {
  public:
   // Adds a block of `bytes` bytes in the chunk of `chunk` bytes at `start`.
   void add(int64_t entry, int64_t start, int64_t bytes, int64_t chunk) {
+    SHEAF_DEBUG_ASSERT(bytes > 0 && chunk >= 0 && (cut_.empty() || cut_.back().entry < entry));
     end_at(start);
     if (bytes > chunk) {
       last_ = OversizedBlock{entry, start, bytes};

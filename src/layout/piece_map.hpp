@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "base/assert.hpp"
+
 namespace sheaf::layout {
 
 // Bytes of a stream that are stored contiguously.
@@ -35,7 +37,12 @@ class PieceMap {
   }
 
   // Extends the piece at `offset` to `length` bytes. The added bytes must have been a gap.
-  void grow(int64_t offset, int64_t length) { pieces_.find(offset)->second.length = length; }
+  void grow(int64_t offset, int64_t length) {
+    SHEAF_DEBUG_ASSERT(pieces_.contains(offset) && length >= pieces_.at(offset).length);
+    SHEAF_DEBUG_ASSERT(pieces_.upper_bound(offset) == pieces_.end() ||
+                       pieces_.upper_bound(offset)->first - offset >= length);
+    pieces_.find(offset)->second.length = length;
+  }
 
   // Removes everything from `size` on.
   void cut(int64_t size) { erase(size, INT64_MAX); }

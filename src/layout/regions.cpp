@@ -1,11 +1,14 @@
 #include "layout/regions.hpp"
 
+#include "base/assert.hpp"
 #include "base/checked.hpp"
 
 namespace sheaf::layout {
 
 RegionChunk enlarged_chunk(int64_t task, int64_t chunk, const GroupPlace& run, int64_t data_start,
                            int64_t unit) {
+  SHEAF_ASSERT(unit > 0 && chunk >= 0 && data_start >= 0);
+  SHEAF_ASSERT(task >= run.first && task < run.first + run.size && run.number < run.count);
   if (task != run.first + run.size - 1) return {chunk, chunk};
   const int64_t in_unit = data_start % unit;
   const int64_t behind = ((run.number == 0 ? in_unit : 0) + run.sum % unit) % unit;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/assert.hpp"
 #include "base/checked.hpp"
 
 namespace sheaf::layout {
@@ -14,6 +15,7 @@ Share Stripes::share(int64_t subfile, int64_t offset, int64_t length) const {
 }
 
 Share Stripes::subrange(int64_t subfile, int64_t offset, int64_t length) const {
+  SHEAF_ASSERT(unit > 0 && subfile >= 0 && subfile < count && offset >= 0 && length >= 0);
   Share share{offset, length, {}};
   int64_t at = offset;
   int64_t left = length;
@@ -27,6 +29,7 @@ Share Stripes::subrange(int64_t subfile, int64_t offset, int64_t length) const {
   if (left > 0 && (at % unit != 0 || left < unit)) add(std::min(left, unit - at % unit), 1);
   if (left >= unit) add(unit, left / unit);
   if (left > 0) add(left, 1);
+  SHEAF_DEBUG_ASSERT(left == 0 && at == offset + length);  // the runs cover the share
   return share;
 }
 

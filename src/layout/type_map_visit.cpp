@@ -1,6 +1,7 @@
 // layout/type_map: visits the pieces of a type map, and converts positions in its data to offsets and back.
 #include <algorithm>
 
+#include "base/assert.hpp"
 #include "layout/type_map.hpp"
 #include "layout/type_node.hpp"
 
@@ -150,6 +151,7 @@ int64_t below_in(const TypeNode& node, int64_t offset) {
 }  // namespace
 
 void TypeMap::visit(int64_t base, int64_t from, int64_t to, PieceVisitor& visitor) const {
+  SHEAF_DEBUG_ASSERT(from >= 0 && from <= to);
   if (!node_ || from >= to) return;
   base += origin_;
   if (node_->kind == TypeNode::NodeKind::block && size_ == extent_)
@@ -158,10 +160,12 @@ void TypeMap::visit(int64_t base, int64_t from, int64_t to, PieceVisitor& visito
 }
 
 int64_t TypeMap::offset_of(int64_t position) const {
+  SHEAF_DEBUG_ASSERT(position >= 0 && size_ > 0);
   return origin_ + position / size_ * extent_ + offset_in(*node_, position % size_);
 }
 
 int64_t TypeMap::bytes_below(int64_t offset) const {
+  SHEAF_DEBUG_ASSERT(rises(true) && size_ > 0);
   offset -= origin_;
   if (offset <= 0 || !node_) return 0;
   if (extent_ <= 0) return below_in(*node_, offset);

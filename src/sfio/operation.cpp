@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/assert.hpp"
 #include "comm/agree.hpp"
 #include "sfio/service/constants.hpp"
 
@@ -81,6 +82,7 @@ bool Operation::advance(size_t number, size_t most) {
     if (!lost && direction_ == Direction::read) missing_ += (*flight)->answer().values[0];
     flight = queue.flights.erase(flight);
     --link_.flights(listener);
+    SHEAF_ASSERT(link_.flights(listener) >= std::ssize(queue.flights));
   }
   const auto may_send = [&] {
     return queue.flights.empty() ||

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/assert.hpp"
 #include "sfio/link.hpp"
 #include "sfio/service/constants.hpp"
 
@@ -10,6 +11,10 @@ namespace sheaf::sfio {
 RequestStreams::RequestStreams(const layout::Stripes& stripes, std::span<const SubfileHandle> subfiles,
                                std::vector<Block> blocks)
     : stripes_(stripes), subfiles_(subfiles), blocks_(std::move(blocks)) {
+  SHEAF_ASSERT(stripes_.unit > 0 && stripes_.count == std::ssize(subfiles));
+  SHEAF_DEBUG_ASSERT(std::ranges::adjacent_find(blocks_, [](const Block& one, const Block& next) {
+                       return next.offset < one.end();
+                     }) == blocks_.end());  // sorted and disjoint
   // Indices of the stream and the row of each subfile; -1: not assigned yet.
   std::vector<std::pair<int, int>> places(subfiles.size(), {-1, -1});
   for (size_t i = 0; i < blocks_.size(); ++i) {
@@ -35,6 +40,7 @@ RequestStreams::RequestStreams(const layout::Stripes& stripes, std::span<const S
 }
 
 Batch RequestStreams::next(size_t i, int64_t room) {
+  SHEAF_ASSERT(i < streams_.size() && room > 0);
   ListenerRequests& stream = streams_[i];
   Batch batch;
   int64_t extents = 0;

@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 #include "storage/write_slots.hpp"
 
@@ -33,6 +34,7 @@ class MemorySlots final : public WriteSlots {
     changed_.wait(lock, [&] { return ticket == served_ && free_ > 0; });
     ++served_;
     --free_;
+    SHEAF_ASSERT(free_ >= 0 && served_ <= arrived_);
     changed_.notify_all();
     return 0;
   }
@@ -59,6 +61,7 @@ class MemorySlots final : public WriteSlots {
 }  // namespace
 
 std::shared_ptr<WriteSlots> make_memory_slots(int count) {
+  SHEAF_ASSERT(count > 0);
   const std::lock_guard lock(named().mutex);
   const std::string name = "slots." + std::to_string(named().next++);
   auto made = std::make_shared<MemorySlots>(count, name);

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <thread>
 
+#include "base/assert.hpp"
 #include "storage/constants.hpp"
 
 namespace sheaf {
@@ -12,6 +13,7 @@ using namespace storage_constants;
 using std::chrono::milliseconds;
 
 milliseconds lock_timeout(int64_t tasks, int64_t length) {
+  SHEAF_ASSERT(tasks >= 0 && length >= 0);
   return min_lock_timeout +
          milliseconds(std::clamp<int64_t>(tasks, 1, max_lockers) *
                       (std::clamp<int64_t>(length, 0, max_moved_in_lock) / slowest_storage));

@@ -125,7 +125,7 @@ TEST_F(BesideFiles, BoundaryFilesOfHosts) {
   const std::string name = format::edges_name(data_, 1);
   expect_refused(name, [&] {
     multifile::BoundaryBlocks edges(store_, data_, false);
-    edges.set(key, 4096, 4096, 8192, {{.task = 0, .where = {4096, 8192, 0}}});
+    edges.set(key, 4096, 4096, 8192, {{.task = 0, .where = {4096, 8000, 0}}});
     const std::byte byte{1};
     edges.write({&byte, 1}, 4096);
   });

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <ctime>
 
+#include "base/assert.hpp"
+
 namespace sheaf {
 
 using SharedWord = std::atomic<uint32_t>;
@@ -19,6 +21,7 @@ static_assert(sizeof(SharedWord) == sizeof(uint32_t) && SharedWord::is_always_lo
 // Sleeps while `word` equals `value`, for at most `nanoseconds`, which must be less than a second. May return
 // early.
 inline void sleep_while(SharedWord& word, uint32_t value, long nanoseconds) {
+  SHEAF_ASSERT(nanoseconds > 0 && nanoseconds < 1'000'000'000);
   const timespec most{0, nanoseconds};
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT, value, &most, nullptr, 0);
 }

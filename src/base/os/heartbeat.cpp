@@ -11,6 +11,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/service_thread.hpp"
 
 namespace sheaf {
@@ -150,6 +151,7 @@ Thread& thread_of_process() {
 
 std::unique_ptr<Heartbeat> Heartbeat::start(std::chrono::milliseconds first,
                                             std::chrono::milliseconds interval, std::function<void()> beat) {
+  SHEAF_ASSERT(first.count() >= 0 && interval.count() > 0 && beat);
   // Allocates the object before the thread gets the call. If the allocation failed afterwards, no destructor
   // would remove the call.
   std::unique_ptr<Heartbeat> started(new Heartbeat(

@@ -10,6 +10,7 @@
 #include <new>
 #include <thread>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 
 namespace sheaf {
@@ -70,6 +71,7 @@ bool HostMemory::is_named() const {
 }
 
 std::byte* HostMemory::map(uint64_t number) {
+  SHEAF_ASSERT(number < chunks_.size());
   const std::lock_guard guard(mutex_);
   if (std::byte* const base = chunks_[number].load(std::memory_order_acquire)) return base;
   void* const base = ::mmap(nullptr, chunk, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "comm/mpi/mpi_calls.hpp"
 #include "comm/mpi/mpi_shared_memory.hpp"
 #include "comm/packing.hpp"
@@ -61,6 +62,7 @@ bool MpiBarrier::prefix_sum_and_total(std::span<int64_t> values, std::span<int64
 
 bool MpiBarrier::broadcast(std::span<std::byte> data, int root) {
   if (!arrive_and_wait(tasks_.rank() == root ? data : std::span<std::byte>())) return false;
+  SHEAF_ASSERT(tasks_.of(root).size() == data.size());  // equal on all tasks
   if (tasks_.rank() != root) std::ranges::copy(tasks_.of(root).first(data.size()), data.begin());
   return true;
 }
@@ -85,6 +87,7 @@ bool MpiBarrier::scatter(const Gathered& pieces, int64_t& length, std::vector<st
 
 bool MpiBarrier::scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) {
   if (!arrive_and_wait(tasks_.rank() == root ? pieces : std::span<const std::byte>())) return false;
+  SHEAF_ASSERT(tasks_.of(root).size() == mine.size() * static_cast<size_t>(tasks_.size()));
   std::ranges::copy(tasks_.of(root).subspan(mine.size() * static_cast<size_t>(tasks_.rank()), mine.size()),
                     mine.begin());
   return true;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
 #include "comm/mpi/mpi_calls.hpp"
@@ -161,6 +162,8 @@ class MessagesOnComm final : public MpiMessages, private NonCopyable {
 
  private:
   std::unique_ptr<Transfer> start(bool sends, int peer, int tag, std::span<const MemoryRun> runs) {
+    SHEAF_ASSERT(tag >= 0 && tag <= highest_tag && bytes_of(runs) <= INT_MAX);
+    SHEAF_ASSERT((peer >= 0 && peer < size_) || (!sends && peer == MPI_ANY_SOURCE));
     const auto calling = one_at_a_time();
     const MessageDatatype shape(runs);
     auto transfer = std::make_unique<MpiTransfer>(sends);

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/os/random.hpp"
 #include "comm/mpi/mpi_calls.hpp"
 #include "comm/mpi/mpi_timeout.hpp"
@@ -38,6 +39,7 @@ class Mapped final : public SharedMemory {
 }  // namespace
 
 std::shared_ptr<SharedMemory> share_memory(MPI_Comm comm, size_t bytes) {
+  SHEAF_ASSERT(bytes > 0);
   const int rank = rank_in(comm);
   ShmName name{};
   std::unique_ptr<LendableMemory> memory;

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "comm/shared_memory.hpp"
 #include "comm/threads/hybrid_comm.hpp"
 #include "comm/threads/thread_comm.hpp"
@@ -35,6 +36,7 @@ Gathered by_process(const Gathered& pieces, int tasks, size_t threads) {
 }  // namespace
 
 std::unique_ptr<Comm> TeamComm::of_processes(Membership own, std::unique_ptr<Comm> processes) {
+  SHEAF_ASSERT((own.rank == 0) == (processes != nullptr));
   auto comm = std::make_unique<TeamComm>(std::move(own), 0);
   comm->is_hybrid_ = true;
   comm->processes_ = std::move(processes);

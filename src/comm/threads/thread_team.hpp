@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 
@@ -47,6 +48,7 @@ class ThreadTeam {
   // members make different calls.
   template <class Act>
   void run_together(int rank, Actor actor, const Offer& mine, Act&& act) {
+    SHEAF_ASSERT(rank >= 0 && rank < size() && mine.call);
     offers_[static_cast<size_t>(rank)] = mine;
     if (size() == 1) return act(Offers(offers_));
     const uint32_t barrier = barriers_.load(std::memory_order_relaxed);
@@ -73,6 +75,7 @@ class ThreadTeam {
   // Counts the member as arrived. Returns true on the member that performs the call, once all have arrived.
   bool comes_as_actor(int rank, Actor actor) {
     int here = arrived_.fetch_add(1, std::memory_order_acq_rel) + 1;
+    SHEAF_ASSERT(here <= size());  // no member arrives twice
     if (actor == Actor::last) return here == size();
     if (here == size()) arrived_.notify_all();
     if (rank != 0) return false;

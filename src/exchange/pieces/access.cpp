@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "exchange/pieces/constants.hpp"
 
 namespace sheaf::exchange {
@@ -113,6 +114,7 @@ void unpack(const FileAccess& access, int64_t from, int64_t to, const std::byte*
 
 void pack_window(const FileAccess& access, int64_t from, int64_t to, std::byte* window,
                  int64_t window_offset) {
+  SHEAF_DEBUG_ASSERT(access.from <= from && from <= to && to <= access.to);
   std::byte* const at = window + (access.displacement - window_offset);
   if (const std::byte* const stream = access.contiguous(from))
     return scatter(*access.filetype, from, to, stream, at);
@@ -126,6 +128,7 @@ void pack_window(const FileAccess& access, int64_t from, int64_t to, std::byte* 
 
 void take_pieces(const FileAccess& access, int64_t from, int64_t to, const std::byte* window,
                  int64_t window_offset) {
+  SHEAF_DEBUG_ASSERT(access.from <= from && from <= to && to <= access.to);
   const std::byte* const at = window + (access.displacement - window_offset);
   if (std::byte* const stream = access.contiguous(from))
     return gather(*access.filetype, from, to, at, stream);

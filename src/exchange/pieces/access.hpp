@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/assert.hpp"
 #include "base/export.hpp"
 #include "layout/type_map.hpp"
 
@@ -30,11 +31,18 @@ struct FileAccess {
   int64_t offset_of(int64_t position) const { return displacement + filetype->offset_of(position); }
   // Return the first file offset of the access and the offset past its end. Requires bytes() > 0 and an
   // ordered file type.
-  int64_t low() const { return offset_of(from); }
-  int64_t high() const { return offset_of(to - 1) + 1; }
+  int64_t low() const {
+    SHEAF_DEBUG_ASSERT(bytes() > 0 && filetype->is_ordered(true));
+    return offset_of(from);
+  }
+  int64_t high() const {
+    SHEAF_DEBUG_ASSERT(bytes() > 0 && filetype->is_ordered(true));
+    return offset_of(to - 1) + 1;
+  }
   // Returns the stream position, within [from, to], of the first byte at or above `offset`. Requires an
   // ordered file type.
   int64_t position_at(int64_t offset) const {
+    SHEAF_DEBUG_ASSERT(filetype->is_ordered(true));
     return offset <= displacement ? from : std::clamp(filetype->bytes_below(offset - displacement), from, to);
   }
   // Returns the approximate number of extents; adjacent extents are merged where that is cheap.

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/extent.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "storage/file.hpp"
@@ -34,6 +35,7 @@ struct Placed {
 // before they do; it must outlive the use of `to`.
 template <class Byte>
 void add_pieces(std::vector<Piece<Byte>>& to, const Placed<Byte>& placed, int64_t from = 0) {
+  SHEAF_ASSERT(from >= 0);
   std::span<Byte> memory = placed.memory;
   for (const Extent& extent : placed.extents) {
     if (memory.empty()) return;

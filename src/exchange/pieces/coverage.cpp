@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/assert.hpp"
 #include "layout/each_piece.hpp"
 
 namespace sheaf::exchange {
@@ -20,7 +21,10 @@ constexpr int64_t bits = 64;
 
 }  // namespace
 
-uint64_t coverage_of_range(int64_t low, int64_t high) { return hash(high) - hash(low); }
+uint64_t coverage_of_range(int64_t low, int64_t high) {
+  SHEAF_DEBUG_ASSERT(low <= high);
+  return hash(high) - hash(low);
+}
 
 uint64_t coverage(const FileAccess& access, int64_t from, int64_t to) {
   uint64_t sum = 0;
@@ -35,6 +39,7 @@ uint64_t coverage(const FileAccess& access, int64_t from, int64_t to) {
 }
 
 void CoverageMap::set(int64_t begin, int64_t end) const {
+  SHEAF_DEBUG_ASSERT(begin >= 0 && end <= bits * std::ssize(words_));
   while (begin < end) {
     const auto word = static_cast<size_t>(begin / bits);
     const int64_t first = begin % bits;
@@ -51,6 +56,7 @@ void CoverageMap::set(const FileAccess& access, int64_t from, int64_t to, int64_
 }
 
 int64_t CoverageMap::find(int64_t begin, int64_t end, uint64_t flip) const {
+  SHEAF_DEBUG_ASSERT(begin >= 0 && end <= bits * std::ssize(words_));
   while (begin < end) {
     const uint64_t word =
         (words_[static_cast<size_t>(begin / bits)].load(std::memory_order_relaxed) ^ flip) >> (begin % bits);

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/assert.hpp"
+
 namespace sheaf::exchange {
 
 struct Windows {
@@ -22,6 +24,8 @@ struct Windows {
 
   // Requires 0 <= low < high and size > 0. `unit` must be a multiple of `size` if it is larger.
   static Windows over(int64_t low, int64_t high, int64_t size, int64_t unit = 0, int64_t aggregators = 1) {
+    SHEAF_ASSERT(low >= 0 && low < high && size > 0 && aggregators > 0);
+    SHEAF_ASSERT(unit <= size || unit % size == 0);
     Windows windows{low, high, size, std::max<int64_t>(unit / size, 1), aggregators};
     windows.first = low - low % windows.row_bytes();
     return windows;

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "base/assert.hpp"
 #include "base/os/random.hpp"
 #include "exchange/pieces/constants.hpp"
 
@@ -20,6 +21,7 @@ RangeLock try_lock(File& file, int64_t begin, int64_t end) {
 }  // namespace
 
 void ConcurrentOpeners::announce(std::shared_ptr<File> file) {
+  SHEAF_ASSERT(file && !mark_);
   for (const Backoff backoff;; backoff.wait()) {
     for (int tries = 0; tries < tries_at_once; ++tries) {
       // Excludes the first and the last byte, because keep_out() locks the bytes before and after `mine_`.

@@ -7,6 +7,7 @@
 #include <shared_mutex>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "exchange/pieces/constants.hpp"
@@ -251,6 +252,7 @@ int64_t read_alone(File& file, const FileAccess& access, const IndependentOption
 int64_t independent_io(File& file, const FileAccess& access, const IndependentOptions& how, bool writes,
                        IoCounters& counters) {
   if (access.bytes() <= 0) return 0;
+  SHEAF_DEBUG_ASSERT(access.filetype->is_ordered(!writes));
   RangeLock lock;
   if (how.locked) lock = file.lock(access.low(), access.high() - access.low(), writes);
   if (!writes) return read_alone(file, access, how, counters);

@@ -9,6 +9,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/assert.hpp"
+
 namespace sheaf::exchange {
 
 // A set of extents [begin, end). If the set is full, add() drops all extents except for the added one; the
@@ -19,6 +21,7 @@ class KeptRanges {
   static constexpr int64_t everywhere = std::numeric_limits<int64_t>::max();
 
   void add(int64_t begin, int64_t end) {
+    SHEAF_DEBUG_ASSERT(begin <= end);
     const std::lock_guard lock(mutex_);
     auto at = ranges_.upper_bound(begin);
     if (at != ranges_.begin() && std::prev(at)->second >= begin) {
@@ -34,6 +37,7 @@ class KeptRanges {
   }
 
   void remove(int64_t begin, int64_t end) {
+    SHEAF_DEBUG_ASSERT(begin <= end);
     const std::lock_guard lock(mutex_);
     auto at = ranges_.lower_bound(begin);
     if (at != ranges_.begin() && std::prev(at)->second > begin) {

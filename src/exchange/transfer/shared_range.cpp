@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 
 namespace sheaf::exchange {
 
 SharedRange::SharedRange(File& file, int64_t offset, int64_t length) : file_(file) {
+  SHEAF_DEBUG_ASSERT(offset >= 0 && length >= 0);
   if (length == 0 || file.traits().written_as_pieces()) return;  // no task sieves such files
   try {
     hold(offset, offset + length);

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "layout/each_piece.hpp"
 
 namespace sheaf::exchange {
@@ -40,6 +41,7 @@ std::shared_ptr<const UnwrittenBytes::WriteFailure> UnwrittenBytes::failure_of(c
 
 // Bytes that were already missing keep their earlier failure.
 void UnwrittenBytes::insert(int64_t begin, int64_t end, const std::shared_ptr<const WriteFailure>& failure) {
+  SHEAF_DEBUG_ASSERT(begin <= end);
   auto next = missing_.upper_bound(begin);
   if (next != missing_.begin()) begin = std::max(begin, std::prev(next)->second.end);
   while (begin < end) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 
 namespace sheaf::codec {
@@ -58,6 +59,7 @@ std::string_view name_of(Codec codec) {
 }
 
 size_t Compressor::compress(std::span<const std::byte> data, std::span<std::byte> out) {
+  SHEAF_ASSERT(!method_ || out.size() >= bound(method_->codec, data.size()));
   return method_ && method_->compress ? method_->compress(state_, level_, data, out) : 0;
 }
 

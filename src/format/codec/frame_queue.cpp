@@ -6,12 +6,14 @@
 #include <system_error>
 #include <thread>
 
+#include "base/assert.hpp"
 #include "base/forks.hpp"
 #include "base/service_thread.hpp"
 
 namespace sheaf::codec {
 
 Compression with_threads(Compression how, int64_t tasks) {
+  SHEAF_ASSERT(tasks > 0);
   constexpr int64_t max_threads = 3;
   if (how.threads == Compression::automatic_threads)
     how.threads = static_cast<int32_t>(
@@ -62,7 +64,7 @@ struct FrameQueue::Crew {
   std::vector<std::thread> workers;
 };
 
-FrameQueue::FrameQueue(const Compression& how) : how_(how), own_(how) {}
+FrameQueue::FrameQueue(const Compression& how) : how_(how), own_(how) { SHEAF_ASSERT(how.threads >= 0); }
 
 FrameQueue::~FrameQueue() {
   look_for_fork();
@@ -100,7 +102,8 @@ void FrameQueue::look_for_fork() {
 }
 
 void FrameQueue::push(const format::PlainPlace& at, std::span<const std::byte> plain) {
-  look_for_fork();
+  SHEAF_ASSERT(!full() && plain.size() <= how_.frame);
+  look_for_fork();  // the queue of a child may then hold more than it takes
   if (!started_ && how_.threads > 0 && plain.size() >= how_.frame) start_threads();
   if (spare_.empty()) spare_.push_back(std::make_unique<QueuedFrame>());
   std::unique_ptr<QueuedFrame> piece = std::move(spare_.back());
@@ -124,6 +127,7 @@ void FrameQueue::push(const format::PlainPlace& at, std::span<const std::byte> p
 }
 
 std::optional<std::span<const std::byte>> FrameQueue::front(bool wait) {
+  SHEAF_ASSERT(!empty());
   look_for_fork();
   QueuedFrame& first = *pieces_.front();
   const auto encode = [&] { return own_.encode(first.at, first.plain, first.out); };
@@ -150,6 +154,7 @@ std::optional<std::span<const std::byte>> FrameQueue::front(bool wait) {
 }
 
 void FrameQueue::pop() {
+  SHEAF_ASSERT(!empty());
   spare_.push_back(std::move(pieces_.front()));
   pieces_.pop_front();
 }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+
+#include "base/assert.hpp"
 
 namespace sheaf::codec {
 
@@ -29,6 +32,9 @@ void transpose(const std::byte* from, std::byte* to, size_t elements, size_t wid
 
 template <bool Back>
 void run(std::span<const std::byte> data, size_t element, std::span<std::byte> out) {
+  SHEAF_ASSERT(element > 0 && out.size() == data.size());
+  SHEAF_ASSERT(std::less_equal{}(data.data() + data.size(), out.data()) ||
+               std::less_equal{}(out.data() + out.size(), data.data()));  // no overlap
   const auto transpose_elements = element == 2   ? transpose<Back, 2>
                                   : element == 4 ? transpose<Back, 4>
                                   : element == 8 ? transpose<Back, 8>

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "exchange/pieces/access_list.hpp"
 #include "storage/patience.hpp"
 
@@ -19,6 +20,7 @@ AggregatedWriteFile::AggregatedWriteFile(Store& store, std::string path, std::sh
 }
 
 void AggregatedWriteFile::hold(int64_t capacity, int64_t direct) {
+  SHEAF_ASSERT(capacity >= 0 && direct >= 0);
   capacity_ = capacity;
   direct_ = direct;
 }
@@ -31,6 +33,7 @@ void AggregatedWriteFile::begin_unbounded(bool everything) {
 }
 
 size_t AggregatedWriteFile::bound_again() {
+  SHEAF_ASSERT(!unbounded_ || held_.extents().size() >= before_);
   everything_ = only_collector_writes_;
   return std::exchange(unbounded_, false) ? held_.extents().size() - before_ : 0;
 }

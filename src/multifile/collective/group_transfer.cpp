@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "comm/agree.hpp"
 #include "comm/rounds.hpp"
 #include "exchange/transfer/non_coherent_file.hpp"
@@ -39,6 +40,7 @@ void GroupTransfer::reserve(int64_t each) {
 
 // Returns the memory of a step, which has `bytes` bytes. Even and odd steps use different memory.
 std::span<std::byte> GroupTransfer::room(int64_t step, int64_t bytes) const {
+  SHEAF_ASSERT(memory_ && step >= 0 && bytes >= 0);
   return {memory_.get() + step % 2 * bytes, static_cast<size_t>(bytes)};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/assert.hpp"
 #include "comm/agree.hpp"
 #include "multifile/collective/constants.hpp"
 #include "multifile/collective/group_transfer.hpp"
@@ -45,6 +46,7 @@ class NotWritten final : public ForwardingFile {
 
 void add_boundary_blocks(const layout::BoundaryMap& map, int64_t offset, int64_t length,
                          std::vector<Extent>& extents) {
+  SHEAF_ASSERT(length >= 0 && (extents.empty() || extents.back().end() <= offset));
   map.for_each_part(offset, length, [&](int64_t at, int64_t bytes, const auto& part) {
     if (part.is_boundary) extents.push_back({at, bytes});
     return true;
@@ -54,6 +56,8 @@ void add_boundary_blocks(const layout::BoundaryMap& map, int64_t offset, int64_t
 std::optional<Error> merge_boundary_blocks(Comm& comm, const std::string& path, const FileToWrite& file,
                                            const BoundaryMergeTarget& where, BoundaryBlocks* boundary_blocks,
                                            std::span<const Extent> extents) {
+  SHEAF_DEBUG_ASSERT(std::ranges::is_sorted(extents, {}, &Extent::offset));
+  SHEAF_ASSERT(boundary_blocks || extents.empty());
   std::optional<Error> problem;
   size_t next = 0;
   int64_t done = 0;  // bytes of extents[next]

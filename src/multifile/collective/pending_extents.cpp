@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/assert.hpp"
+
 namespace sheaf::multifile {
 
 void PendingExtents::append(std::span<const std::byte> data, int64_t offset) {
@@ -23,6 +25,7 @@ void PendingExtents::append(std::span<const std::byte> data, int64_t offset) {
 }
 
 void PendingExtents::append(PendingExtents& other) {
+  SHEAF_ASSERT(&other != this);
   extents_.reserve(extents_.size() + other.extents_.size());
   data_.insert(data_.end(), other.data_.begin(), other.data_.end());
   extents_.insert(extents_.end(), other.extents_.begin(), other.extents_.end());

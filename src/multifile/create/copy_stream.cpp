@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
@@ -47,6 +48,7 @@ void close_output(File& output, int64_t length) {
 }
 
 void RangeCopier::add(File& source, int64_t from, int64_t to, int64_t length) {
+  SHEAF_ASSERT(from >= 0 && to >= 0 && length >= 0);
   if (source_ != &source || from != from_ + length_ || to != to_ + length_) {
     if (source_ != &source) {
       finish();
@@ -126,6 +128,7 @@ int64_t RangeCopier::add_stream(const PhysicalFile& file, const TaskRow& row, in
 
 int64_t copy_stream(const PhysicalFile& file, const TaskRow& row, File& target, int64_t to,
                     WorkProgress& progress, uint32_t piece, std::vector<uint32_t>* sums) {
+  SHEAF_ASSERT(piece <= (512 << 10) && (piece == 0 || sums));
   ReadStream stream;
   stream.load(file.file, row.geometry, row.sizes, {}, row.sums);
   const std::span<std::byte> buffer = buffer_of_thread();

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/assert.hpp"
 #include "comm/agree.hpp"
 #include "format/header.hpp"
 #include "multifile/create/commit.hpp"
@@ -33,6 +34,7 @@ std::shared_ptr<File> NewSet::add() {
 }
 
 void NewSet::commit(const format::Identity& identity) {
+  SHEAF_ASSERT(is_pending_ && nfiles_ > 0);
   for (int32_t k = 0; k < nfiles_; ++k)
     if (!store_.status(format::physical_name(path_, k)).exists)
       store_.copy_attributes(format::physical_name(temporary_, k), original_, ReplaceState::done);

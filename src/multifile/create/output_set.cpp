@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "base/assert.hpp"
 #include "comm/agree.hpp"
 #include "multifile/create/constants.hpp"
 #include "multifile/journal/lease.hpp"
@@ -50,6 +51,7 @@ void OutputSet::refuse_written(const std::string& name, const LeaseView& view) c
 }
 
 void OutputSet::own(const std::string& name) {
+  SHEAF_ASSERT(names_.empty() && !ownership_);
   ownership_ = Ownership::take(
       store_, name, {.reopens = false, .advice = "it is not replaced before that has closed it or ended"});
 }
@@ -101,6 +103,7 @@ std::shared_ptr<File> OutputSet::add(const std::string& name, const std::string&
 }
 
 void OutputSet::commit() {
+  SHEAF_ASSERT(committed_ == 0);
   if (ownership_) ownership_->require_owned(Ownership::LeaseCheck::name);
   try {
     for (; committed_ < names_.size(); ++committed_) commit_next();

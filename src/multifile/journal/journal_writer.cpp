@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/warnings.hpp"
 #include "comm/agree.hpp"
 #include "multifile/journal/constants.hpp"
@@ -111,6 +112,7 @@ void JournalWriter::require_unfinished(File& data) {
 }
 
 void JournalWriter::report(File& data, int64_t task, int64_t block, int64_t bytes, bool finished) {
+  SHEAF_ASSERT(task >= 0 && block >= 0 && bytes >= 0);
   hold({task, block, bytes, finished});
   if (kept_until_synced() || (deferred() && (how_ == Journaling::durable || !holder_()))) return;
   const auto failed = attempt([&] { confirm(data); });
@@ -156,6 +158,7 @@ bool says_the_same(const std::optional<format::JournalRecord>& last, const Journ
 }  // namespace
 
 void JournalWriter::write(const ChunkReport& wanted) {
+  SHEAF_ASSERT(file_ && wanted.task >= 0 && wanted.task < key_.ntasks && wanted.block >= 0);
   const int64_t slot = format::slot_number(key_.ntasks, wanted.block, wanted.task);
   if (slot != slot_) {
     std::array<std::byte, format::journal_slot_size> found{};
@@ -172,6 +175,8 @@ void JournalWriter::write(const ChunkReport& wanted) {
   }
   if (says_the_same(last_, r)) return;
   const auto record = format::next_record(last_, r.bytes, r.finished, seed_, slot);
+  // The valid record stays until the new one is complete.
+  SHEAF_ASSERT(!last_ || format::half_offset(record.sequence) != format::half_offset(last_->sequence));
   slot_ = -1;
   file_->write_at(format::encode(record, seed_, slot),
                   format::slot_offset(slot) + format::half_offset(record.sequence));
@@ -215,6 +220,7 @@ void JournalWriter::withdraw(int64_t task, int64_t first, int64_t last, int64_t 
 }
 
 void JournalWriter::take_back() {
+  SHEAF_ASSERT(withdrawn_ && withdrawn_end_ > withdrawn_->block);
   for (int64_t block = withdrawn_end_ - 1; block > withdrawn_->block; --block)
     write({withdrawn_->task, block, -1, false});
   write(*withdrawn_);
@@ -233,6 +239,7 @@ void JournalWriter::confirm(File& data) {
 }
 
 std::vector<JournalWriter::ChunkReport> JournalWriter::send(int64_t most) {
+  SHEAF_ASSERT(most >= 0);
   std::erase_if(held_, [&](const ChunkReport& r) {
     const bool goes = r.finished && std::ssize(underway_) < most;
     if (goes) underway_.push_back(r);
@@ -250,6 +257,7 @@ void JournalWriter::require_unfinished_file(File& data) {
 
 void JournalWriter::record(File& data, std::vector<ChunkReport> reports) {
   if (reports.empty()) return take_back_withdrawn();
+  SHEAF_ASSERT(std::ranges::all_of(reports, &ChunkReport::finished));
   try {
     record_in_journal(data, [&] {
       write_side_by_side(reports);

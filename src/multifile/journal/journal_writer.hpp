@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "comm/agree.hpp"
 #include "multifile/journal/journal_file.hpp"
 
@@ -73,7 +74,10 @@ class JournalWriter {
   // at once; otherwise it returns null. So tasks that only send their bytes do not access the journal unless
   // they flush. With Journaling::durable, or with separate page caches, reports are kept until confirm(),
   // because no task syncs the bytes of a different task.
-  void defer(std::function<File*()> holder) { holder_ = std::move(holder); }
+  void defer(std::function<File*()> holder) {
+    SHEAF_ASSERT(holder);
+    holder_ = std::move(holder);
+  }
   bool deferred() const { return holder_ != nullptr; }
   // Records the kept reports, whose bytes must all be in the file. Throws; the call can be repeated.
   void confirm(File& data);

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/setting.hpp"
 #include "comm/agree.hpp"
 #include "format/header.hpp"
@@ -94,6 +95,7 @@ LeaseView look_at_lease(Store& store, const std::string& path) {
 
 LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& times,
                       const std::function<void(const LeaseView&)>& waits) {
+  SHEAF_ASSERT(waits && times.timeout.count() > 0);
   using journal_constants::check_interval;
   const LeaseView first = look_at_lease(store, path);
   const auto until = std::chrono::steady_clock::now() + times.timeout;

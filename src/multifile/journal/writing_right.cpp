@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/os/process_identity.hpp"
 #include "comm/agree.hpp"
 #include "multifile/journal/constants.hpp"
@@ -40,6 +41,7 @@ std::shared_ptr<WritingRight> WritingRight::open(Store& store, const std::string
 }
 
 bool WritingRight::holds(LeaseCheck look) noexcept {
+  SHEAF_ASSERT(file_);
   const bool others = !lease_.is_local;
   if (others && look == LeaseCheck::pre_write &&
       Clock::now() - looked_.load() < journal_constants::writer_check_interval)

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 #include "multifile/keyval/constants.hpp"
 
@@ -128,6 +129,7 @@ KeyEntry* KeyvalIndex::find_bytes(uint64_t key) {
 // --- reading ---
 
 size_t KeyvalIndex::read(uint64_t key, std::byte* to, size_t size, size_t items) {
+  SHEAF_DEBUG_ASSERT(size > 0);
   KeyEntry* entry = find_bytes(key);
   if (!entry) return 0;
   const auto rest = static_cast<size_t>(entry->length(entry->record) - entry->offset);

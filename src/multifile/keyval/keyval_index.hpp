@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/non_copyable.hpp"
 #include "multifile/keyval/keyval_scan.hpp"
 #include "multifile/keyval/keyval_table.hpp"
@@ -124,6 +125,7 @@ class KeyvalReader : private NonCopyable {
   }
   // Creates the index of the stream's current task, which must have none.
   KeyvalIndex& add(int64_t task, ByteOrder metadata_order) {
+    SHEAF_ASSERT(!find(task));
     return tasks_.try_emplace(task, stream_, metadata_order, task, kept_bytes_).first->second;
   }
 

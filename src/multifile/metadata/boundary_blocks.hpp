@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "format/edges.hpp"
 #include "layout/boundary_map.hpp"
 #include "multifile/journal/journal_file.hpp"
@@ -54,8 +55,14 @@ class BoundaryBlocks {
 
   // Write and read bytes at `offset` of the physical file, which must all be in boundary blocks. Throw what
   // the store throws, and `foreign`.
-  void write(std::span<const std::byte> data, int64_t offset) { file().write_at(data, offset + shift_); }
-  size_t read(std::span<std::byte> data, int64_t offset) { return file().read_at(data, offset + shift_); }
+  void write(std::span<const std::byte> data, int64_t offset) {
+    SHEAF_DEBUG_ASSERT(map_.part_at(offset).is_boundary);
+    file().write_at(data, offset + shift_);
+  }
+  size_t read(std::span<std::byte> data, int64_t offset) {
+    SHEAF_DEBUG_ASSERT(map_.part_at(offset).is_boundary);
+    return file().read_at(data, offset + shift_);
+  }
   // Makes the bytes in the boundary file durable.
   void sync();
   // Closes the boundary file after the last write. Never throws.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/assert.hpp"
 #include "base/checked.hpp"
 #include "layout/slices.hpp"
 #include "multifile/metadata/constants.hpp"
@@ -103,6 +104,7 @@ std::vector<std::byte> MetadataPartition::answer(Gathered pieces) {
 
 std::vector<FileSums> MetadataPartition::add_up(std::span<const Segment> segments,
                                                 std::span<const SegmentSums> own, WantedSums totals) {
+  SHEAF_ASSERT(own.size() == segments.size());
   std::vector<FileSums> found;
   for (const SegmentSums& s : own) found.push_back({0, s.sum, s.largest});
   if (by_rank()) {  // one file, with one segment per metadata task
@@ -135,6 +137,7 @@ std::vector<FileSums> MetadataPartition::add_up(std::span<const Segment> segment
 
 void for_each_file(Comm& comm, int32_t nfiles, std::span<const FileShare> mine,
                    const std::function<void(int32_t, int64_t, int64_t)>& visit) {
+  SHEAF_DEBUG_ASSERT(std::ranges::is_sorted(mine, {}, &FileShare::file));
   int64_t row = 0;
   constexpr int64_t at_once = metadata_constants::files_counted_at_once;
   layout::for_each_slice(0, nfiles, at_once, [&](int64_t begin, std::span<int64_t> tasks) {

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "comm/agree.hpp"
 #include "comm/comm.hpp"
 
@@ -99,6 +100,7 @@ class MetadataPartition {
   // nothing on other processes.
   template <class Record>
   Gathered collect(std::span<const Record> records) {
+    SHEAF_DEBUG_ASSERT(std::ranges::is_sorted(records, {}, &Record::row));
     return collect_pieces([&](int metadata_writer) {
       const auto end = std::ranges::find_if(
           records, [&](const Record& r) { return metadata_writer_of(r.row) != metadata_writer; });

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "comm/constants.hpp"
 #include "multifile/options/environment.hpp"
 
@@ -95,6 +96,7 @@ JournalHosts find_hosts(Comm& all, Comm& local, const Nodes* known) {
 }
 
 PrefixedSum prefixed_sum(Comm& comm, int64_t mine) {
+  SHEAF_ASSERT(mine >= 0);
   // Sums of 32-bit halves cannot overflow over fewer than 2^31 tasks.
   const std::array<int64_t, 2> halves{mine >> 32, mine & 0xffffffff};
   std::array<int64_t, 2> before = halves;

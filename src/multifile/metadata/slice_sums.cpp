@@ -1,5 +1,6 @@
 #include "multifile/metadata/slice_sums.hpp"
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 
 namespace sheaf::multifile {
@@ -17,6 +18,7 @@ Gathered SumRounds::next() {
 }
 
 void SliceSums::add(int64_t count, std::span<const std::byte> here, int source) {
+  SHEAF_ASSERT(count >= 0);
   const bool follows = count > 0 && here.empty();
   static constexpr std::byte nothing{};
   tasks_.push_back({follows ? nullptr : here.empty() ? &nothing : here.data(), count, source});

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/export.hpp"
 #include "comm/comm.hpp"
 #include "multifile/collective/collective_reader.hpp"
@@ -66,7 +67,10 @@ class SHEAF_EXPORT Reader {
   int64_t bytes_held() const;
 
   const Multifile* whole() const { return whole_ ? &whole_->multifile : nullptr; }  // null: not all tasks
-  const Multifile& multifile() const { return whole_->multifile; }                  // requires whole()
+  const Multifile& multifile() const {                                              // requires whole()
+    SHEAF_ASSERT(whole_);
+    return whole_->multifile;
+  }
   // Returns the tasks of this process, or none if it has all tasks of the multifile.
   std::span<const OwnTask> tasks() const;
   // Reads the places of all tasks, if tasks were opened by their numbers.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "multifile/stream/constants.hpp"
 
 namespace sheaf::multifile {
@@ -184,6 +185,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
 CompressedWriter::CompressedWriter(WriteStream& stored, const codec::Compression& how, std::string_view path)
     : how_(how) {
   codec::require(how.codec, path);
+  SHEAF_ASSERT(how.threads >= 0);
   sink_ = std::make_shared<Sink>(stored, plain_, how);
   plain_.bind(sink_, std::min<int64_t>(plain_buffer, how.frame));
   plain_.know_file({.watch = sink_.get()});

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "base/assert.hpp"
 #include "layout/chunk_layout.hpp"
 #include "layout/slices.hpp"
 #include "multifile/stream/constants.hpp"
@@ -98,6 +99,7 @@ format::Group FileChecks::read_group(int64_t group) {
 }
 
 std::vector<SumsPlace> FileChecks::check_tasks(int64_t first, int64_t count) {
+  SHEAF_ASSERT(first % group_tasks == 0 && (count % group_tasks == 0 || first + count == header_.ntasks));
   std::vector<SumsPlace> places;
   const auto* const sums = trailer_.find(SectionKind::sums);
   for (int64_t task = first; task < first + count; task += group_tasks) {
@@ -126,6 +128,7 @@ std::vector<SumsPlace> FileChecks::check_tasks(int64_t first, int64_t count) {
 }
 
 void FileChecks::check_mapping(int64_t first, int64_t count, int64_t size) {
+  SHEAF_ASSERT(first % group_tasks == 0 && count >= 0);
   const auto* const section = trailer_.find(SectionKind::mapping);
   const int64_t end = std::min(first + count, size);
   if (first >= end) return;
@@ -146,6 +149,7 @@ void FileChecks::check_mapping(int64_t first, int64_t count, int64_t size) {
 
 template <class Visit>
 void FileChecks::visit_sums(int64_t first, int64_t count, Visit&& visit) {
+  SHEAF_ASSERT(first % group_tasks == 0 && (count % group_tasks == 0 || first + count == header_.ntasks));
   const auto* const sums = trailer_.find(SectionKind::sums);
   const int64_t all = sums_in_file();
   for (int64_t task = first; task < first + count; task += group_tasks) {

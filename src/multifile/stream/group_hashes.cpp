@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/assert.hpp"
 #include "layout/chunk_layout.hpp"
 
 namespace sheaf::multifile {
@@ -54,6 +55,7 @@ GroupContents read_contents(File& file, const format::Header& h, const format::P
 
 std::vector<uint64_t> hashes_of_mapping(File& file, const format::Header& h, const format::Pointer& p,
                                         int64_t first, int64_t count) {
+  SHEAF_ASSERT(first >= 0 && first % format::group_tasks == 0 && count >= 0);
   const int64_t begin = p.varheader + layout::meta2_size(h.ntasks, p.maxblocks);
   std::vector<uint64_t> hashes;
   std::vector<std::byte> bytes;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "base/assert.hpp"
 #include "comm/agree.hpp"
 #include "format/extension.hpp"
 #include "multifile/stream/constants.hpp"
@@ -144,6 +145,7 @@ std::vector<OverrunReport> share(Comm& comm, std::span<const OverrunReport> mine
 // Moves the last bytes first. A byte moves to its own offset or a later one, so bytes still to be moved are
 // never overwritten. Reads all bytes twice: if another task writes during a read, the second read differs.
 void move_tail(File& file, const ChunkGeometry& g, int64_t chunk, int64_t bytes) {
+  SHEAF_ASSERT(g.size > 0 && chunk >= 0 && bytes >= 0);
   const int64_t begin = g.offset(chunk) + g.size;
   std::vector<std::byte> data, again;
   for (int64_t left = bytes; left > 0;) {

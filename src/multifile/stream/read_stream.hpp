@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "base/export.hpp"
 #include "layout/chunk_layout.hpp"
@@ -32,7 +33,10 @@ struct SumsPlace {
 class SHEAF_EXPORT ReadStream {
  public:
   // Sets the maximum size of the read-ahead buffer in bytes; 0: no buffer.
-  void set_max_buffer(int64_t bytes) { max_buffer_ = static_cast<uint32_t>(bytes); }
+  void set_max_buffer(int64_t bytes) {
+    SHEAF_ASSERT(bytes >= 0 && bytes <= UINT32_MAX);
+    max_buffer_ = static_cast<uint32_t>(bytes);
+  }
   int64_t max_buffer() const { return max_buffer_; }
 
   // Makes the blocks of a task current, at `position`. The table that `sizes` refers to must outlive its use.
@@ -47,7 +51,10 @@ class SHEAF_EXPORT ReadStream {
   // shares the position.
   std::span<const std::byte> ahead() const { return {window_.at, window_.end}; }
   // Skips `bytes` <= ahead().size().
-  void skip_ahead(size_t bytes) { window_.at += bytes; }
+  void skip_ahead(size_t bytes) {
+    SHEAF_DEBUG_ASSERT(bytes <= ahead().size());
+    window_.at += bytes;
+  }
 
   // Fills `out` from the stream, across block boundaries. Returns the bytes read, fewer only at the end of
   // the task. Throws damaged if the physical file ends inside a block, or if a checksum is wrong. After an

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "base/assert.hpp"
 #include "base/crc32c.hpp"
 #include "format/extension.hpp"
 #include "multifile/stream/constants.hpp"
@@ -44,6 +45,7 @@ void TaskBlocks::end_sums(int64_t chunk_size) {
 }
 
 void TaskBlocks::finish_block(int64_t chunk_size) {
+  SHEAF_ASSERT(position <= high && high <= chunk_size);
   Past& p = make_past();
   if (const size_t blocks = p.finished.size(); blocks == p.finished.capacity())
     p.finished.reserve(2 * blocks + 1);
@@ -58,6 +60,7 @@ void TaskBlocks::finish_block(int64_t chunk_size) {
 }
 
 void TaskBlocks::return_to(int64_t block, int64_t to, int64_t highest, int64_t chunk_size) noexcept {
+  SHEAF_ASSERT(block >= 0 && block < count() && to >= 0 && to <= highest);
   const bool left = block + 1 < count();
   const bool moves = left || to != position;
   if (past && moves) {

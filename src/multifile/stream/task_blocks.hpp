@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/byte_order.hpp"
 #include "layout/chunk_layout.hpp"
 #include "storage/file.hpp"
@@ -87,6 +88,7 @@ struct TaskBlocks {
   // part could not be written, return_to() restores the checksums instead.
   void sum(std::span<const std::byte> bytes, int64_t ahead) noexcept;
   void move(int64_t bytes) {
+    SHEAF_DEBUG_ASSERT(bytes >= 0);
     position += bytes;
     high = std::max(high, position);
   }
@@ -168,7 +170,10 @@ class RowView {
   size_t bytes() const { return static_cast<size_t>(8 * (3 + blocks())) + sums_here().size(); }
 
  private:
-  int64_t word(int64_t number) const { return load<int64_t>(at_ + 8 * number, native_order); }
+  int64_t word(int64_t number) const {
+    SHEAF_DEBUG_ASSERT(at_);
+    return load<int64_t>(at_ + 8 * number, native_order);
+  }
   const std::byte* at_;
 };
 

@@ -1,6 +1,7 @@
 // Writes the trailer of a physical file.
 #include <algorithm>
 
+#include "base/assert.hpp"
 #include "layout/chunk_layout.hpp"
 #include "multifile/stream/file_checks.hpp"
 #include "multifile/stream/group_hashes.hpp"
@@ -41,6 +42,7 @@ int64_t count_sums(File& file, const format::Header& h, const format::Pointer& p
 }
 
 void TrailerWriter::begin_groups(int64_t first, int64_t count, int64_t sums_before) {
+  SHEAF_ASSERT(first % format::group_tasks == 0 && !group_ && unwritten_.empty());
   const format::Section& groups = *plan_.find(SectionKind::groups);
   // Bytes between the plain end of the file and the trailer must be zero, so zeros overwrite older contents.
   records_.assign(first == 0 ? static_cast<size_t>(groups.offset - plan_.plain_end) : 0, std::byte{});
@@ -128,6 +130,7 @@ void TrailerWriter::write_more(std::span<const MoreSection> more) {
 }
 
 void TrailerWriter::write_footer() {
+  SHEAF_ASSERT(!group_ && unwritten_.empty());  // all groups are complete
   file_.write_at(format::encode(plan_), plan_.table);
   // A failed write may have left bytes after the footer, which must end the file.
   if (file_.status().size > plan_.end()) file_.resize(plan_.end());

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/assert.hpp"
 #include "multifile/stream/constants.hpp"
 
 namespace sheaf::multifile {
@@ -11,6 +12,7 @@ namespace sheaf::multifile {
 using namespace stream_constants;
 
 void WriteStream::load(const layout::ChunkGeometry& geometry, TaskBlocks blocks, int64_t local_rank) {
+  SHEAF_ASSERT(buffered() == 0 && geometry.size >= 0 && local_rank >= 0);
   geometry_ = geometry;
   blocks_ = std::move(blocks);
   local_rank_ = static_cast<uint32_t>(local_rank);
@@ -47,6 +49,7 @@ void WriteStream::forget_handle() {
 }
 
 void WriteStream::attach(std::unique_ptr<StdioHandle> handle) {
+  SHEAF_ASSERT(handle && buffered() == 0);
   blocks_.share();
   handle->move_to(file_position());
   attached().handle = std::move(handle);
@@ -148,6 +151,7 @@ void WriteStream::write_filling(std::span<const std::byte> head, std::span<const
 void WriteStream::fill(std::span<const std::byte> data) {
   while (!data.empty()) {
     if (position() >= geometry_.size) begin_next_chunk();
+    SHEAF_DEBUG_ASSERT(position() < geometry_.size);
     const int64_t left = geometry_.size - position();
     const auto piece = data.first(static_cast<size_t>(std::min(left, std::ssize(data))));
     put(piece);
@@ -156,6 +160,7 @@ void WriteStream::fill(std::span<const std::byte> data) {
 }
 
 void WriteStream::return_to(const Mark& mark) {
+  SHEAF_ASSERT(mark.chunk >= 0 && mark.chunk <= chunk() && mark.position <= geometry_.size);
   if (chunk() == mark.chunk && mark.position >= blocks_.position) {
     window_.at = buffer_.get() + (mark.position - blocks_.position);
     blocks_.high = mark.high;
@@ -311,6 +316,7 @@ void WriteStream::make_room(int64_t wanted) {
   const bool ends_at_border = capacity_ == max_buffer_ && to_border > buffered();
   const int64_t usable = ends_at_border ? to_border : capacity_;
   window_.end = buffer_.get() + std::min(usable, geometry_.size - blocks_.position);
+  SHEAF_DEBUG_ASSERT(window_.at < window_.end && window_.end <= buffer_.get() + capacity_);
 }
 
 void WriteStream::require_length() const {

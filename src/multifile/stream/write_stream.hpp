@@ -16,6 +16,7 @@
 #include <span>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "layout/chunk_layout.hpp"
 #include "multifile/journal/journal_writer.hpp"
 #include "multifile/stream/task_blocks.hpp"
@@ -38,6 +39,7 @@ class WriteStream {
 
   // Sets the file to write to. `max_buffer` 0: no buffer.
   void bind(std::shared_ptr<File> file, int64_t max_buffer) {
+    SHEAF_ASSERT(buffered() == 0 && max_buffer >= 0);
     file_ = std::move(file);
     max_buffer_ = static_cast<uint32_t>(std::min(max_buffer, max_buffer_bytes));
   }
@@ -140,9 +142,11 @@ class WriteStream {
   // Release and attach the journal when the stream is switched to another physical file. The stream must be
   // parked.
   std::unique_ptr<JournalWriter> release_journal() {
+    SHEAF_ASSERT(buffered() == 0);
     return attached_ ? std::move(attached_->journal) : nullptr;
   }
   void attach(std::unique_ptr<JournalWriter> journal) {
+    SHEAF_ASSERT(buffered() == 0);
     if (journal || attached_) attached().journal = std::move(journal);
   }
 
@@ -161,6 +165,7 @@ class WriteStream {
   // Must be called when the program could not select its task and would write to the wrong one. Every call
   // except window() and handle() then first runs `back`, until that succeeds. The stream must be flushed.
   void leave(std::function<void()> back) {
+    SHEAF_ASSERT(back && buffered() == 0);
     attached().back = std::move(back);
     close_window();
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/assert.hpp"
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
 #include "exchange/transfer/throttle.hpp"
@@ -325,6 +326,7 @@ void Writer::select(int64_t task_number) {
 }
 
 void Writer::change_to(size_t next) {
+  SHEAF_ASSERT(next < mine_.tasks.size());
   if (next == current_) return;
   const OwnTask& from = mine_.tasks[current_];
   const OwnTask& to = mine_.tasks[next];

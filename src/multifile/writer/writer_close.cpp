@@ -1,6 +1,7 @@
 // Closes a multifile. In every file, the data are written first, then the block table and the mapping, then
 // the pointer, which makes the file complete. File 0, which all readers open first, is completed after all
 // other files.
+#include "base/assert.hpp"
 #include "comm/agree.hpp"
 #include "multifile/buddy/buddy.hpp"
 #include "multifile/stream/file_checks.hpp"
@@ -122,6 +123,7 @@ Writer::Lead Writer::lead_of(std::span<const EndedSegment> segments) const {
 // Writes all bytes to the files or boundary files, and computes the rows of the tasks. Collective in
 // collective writing. Returns an error of this process.
 std::optional<Error> Writer::finish_streams(Closing& closing, int64_t max_sums) {
+  SHEAF_ASSERT(closing.rows.empty() && closing.sums.empty() && max_sums >= 0);
   auto problem = attempt([&] { failed_.require_none(); });
   attempt(problem, [&] {
     require_ownership(Ownership::LeaseCheck::name);

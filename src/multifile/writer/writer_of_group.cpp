@@ -4,6 +4,7 @@
 #include <cstring>
 #include <thread>
 
+#include "base/assert.hpp"
 #include "comm/collective_call.hpp"
 #include "exchange/transfer/throttle.hpp"
 #include "layout/placement.hpp"
@@ -328,6 +329,7 @@ void Writer::resize_chunks(int64_t chunk_size) {
 }
 
 void Writer::write_collectively(std::span<const std::byte> data, const std::optional<Error>& mine) {
+  SHEAF_ASSERT(collective());
   if (!compressed_) return collective()->write(data, mine);
   // Collectors receive the stored bytes. A frame may contain bytes of several calls, and is stored by the
   // call that ends it.

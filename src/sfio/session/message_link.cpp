@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/assert.hpp"
 #include "base/non_copyable.hpp"
 #include "sfio/listener_names.hpp"
 #include "sfio/service/constants.hpp"
@@ -21,7 +22,10 @@ class MessageLink final : public Link {
         pulses_(listeners_.size()),
         timeout_(timeout),
         tags_(tags),
-        next_tag_(tags.first) {}
+        next_tag_(tags.first) {
+    SHEAF_ASSERT(timeout > 0 && tags.first >= 0 && tags.first <= tags.last &&
+                 tags.last <= Messages::highest_tag);
+  }
 
   const std::vector<ListenerFacts>& listeners() const override { return listeners_; }
   int find(const std::string& host, int occurrence) override {
@@ -29,6 +33,7 @@ class MessageLink final : public Link {
   }
 
   std::unique_ptr<ListenerCall> start(int listener, Request request, std::vector<MemoryRun> memory) override {
+    SHEAF_ASSERT(listener >= 0 && listener < std::ssize(listeners_));
     if (gone_[static_cast<size_t>(listener)]) throw gone(listener, about_of(request));
     return std::make_unique<MessageCall>(*this, listener, std::move(request), std::move(memory));
   }
@@ -50,6 +55,7 @@ class MessageLink final : public Link {
     }
     // If the call is abandoned, recalls the loan: the memory may soon be reused.
     ~MessageCall() override {
+      SHEAF_ASSERT(link_.pulses_[static_cast<size_t>(listener_)].calls > 0);
       --link_.pulses_[static_cast<size_t>(listener_)].calls;
       if (answered_ && !request_.places.empty()) call_back(lent_);
     }

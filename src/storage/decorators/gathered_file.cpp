@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/assert.hpp"
 #include "storage/constants.hpp"
 
 namespace sheaf {
@@ -45,6 +46,7 @@ void GatheredFile::write_at(std::span<const std::byte> data, int64_t offset) {
   bytes_ += joined.size() - before;
   kept_.erase(first, last);
   kept_.emplace(run_begin, std::move(joined));
+  SHEAF_DEBUG_ASSERT(bytes_ <= storage_constants::max_gathered);
 }
 
 size_t GatheredFile::read_at(std::span<std::byte> data, int64_t offset) {

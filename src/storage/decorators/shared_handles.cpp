@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 
 namespace sheaf {
@@ -50,7 +51,10 @@ class SharedHandles::SharedFileHandle final : public ForwardingFile {
     inner().close();
   }
 
-  void join() { ++holders_; }  // requires the table's mutex
+  void join() {                  // requires the table's mutex
+    SHEAF_ASSERT(holders_ > 0);  // a closed file is not in the table
+    ++holders_;
+  }
 
  private:
   // Erases this file's entry, but not that of a later file with the same name. Requires the table's mutex.

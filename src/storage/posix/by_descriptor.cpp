@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "storage/constants.hpp"
@@ -85,6 +86,7 @@ void set_room_aside(File& file, int64_t size) {
 }
 
 std::shared_ptr<std::byte> map_range(File& file, int64_t offset, int64_t length) {
+  SHEAF_ASSERT(offset % 4096 == 0 && length > 0);  // the smallest page
   require_range(file.path(), offset, static_cast<uint64_t>(length));
   const FileDescriptor own = file.descriptor(DescriptorKind::file);
   if (own.number < 0) return nullptr;

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 #include "storage/constants.hpp"
 #include "storage/posix/posix_file.hpp"
@@ -40,6 +41,7 @@ class LockedSlots final : public WriteSlots {
   }
 
   void give_back(int slot) noexcept override {
+    SHEAF_ASSERT(slot >= 0 && slot < count_);
     lock(F_OFD_SETLK, F_UNLCK, slot);
     mutex_.unlock();
   }
@@ -83,6 +85,7 @@ std::string directory_for_slots() {
 }  // namespace
 
 std::shared_ptr<WriteSlots> make_locked_slots(int count) {
+  SHEAF_ASSERT(count > 0);
   static std::atomic<unsigned> next{0};
   const std::string prefix = directory_for_slots() + "/sheaf-slots." + std::to_string(::getpid()) + ".";
   for (int tries = 0;; ++tries) {

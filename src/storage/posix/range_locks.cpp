@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/assert.hpp"
+
 namespace sheaf {
 
 bool RangeLocks::is_free(const LockedRange& wanted) const {
@@ -14,6 +16,7 @@ bool RangeLocks::is_free(const LockedRange& wanted) const {
 }
 
 bool RangeLocks::lock(int64_t offset, int64_t length, bool exclusive, std::chrono::milliseconds timeout) {
+  SHEAF_ASSERT(offset >= 0 && length > 0);
   const LockedRange wanted{offset, length, exclusive};
   std::unique_lock lock(mutex_);
   const bool free = freed_.wait_for(lock, timeout, [&] { return is_free(wanted); });
@@ -26,7 +29,8 @@ void RangeLocks::unlock(int64_t offset, int64_t length) {
     const std::lock_guard lock(mutex_);
     const auto found = std::ranges::find_if(
         held_, [&](const LockedRange& held) { return held.offset == offset && held.length == length; });
-    if (found != held_.end()) held_.erase(found);
+    SHEAF_ASSERT(found != held_.end());
+    held_.erase(found);
   }
   freed_.notify_all();
 }

@@ -7,6 +7,7 @@
 #include <ranges>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "format/fields.hpp"
@@ -94,6 +95,7 @@ int64_t ContainerWriter::record_in(RecordArea& area, ContainerRecord record,
   if (!inside.empty()) record.place = place + piece_head_size(record);
   std::vector<std::byte> encoded;
   encode(record, streams_.head().identity, place, encoded);
+  SHEAF_ASSERT(area.used >= 0 && std::ssize(encoded) <= area.bytes - area.used);
   if (!inside.empty()) std::ranges::copy(inside, encoded.begin() + piece_head_size(record));
   try {
     file_.write_at(encoded, place);
@@ -242,6 +244,7 @@ void ContainerWriter::write_words(int64_t at, std::span<const uint64_t> words) {
 }
 
 Extent ContainerWriter::room(int64_t least, int64_t wanted) {
+  SHEAF_ASSERT(least > 0 && least <= wanted);
   const int64_t unit = least >= aligned_from ? container_page : container_alignment;
   const std::lock_guard guard(mutex_);
   int64_t begin = must_fit(align_up(stretch_, unit), "a container");

@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "comm/agree.hpp"
@@ -338,6 +339,7 @@ void HostStream::truncate(int64_t size) {
 }
 
 void HostStream::allocate(int64_t offset, int64_t length, bool extend, Allocation what) {
+  SHEAF_ASSERT(!extend || what != Allocation::hole);
   require_writable();
   const auto end = checked_add(offset, length);
   if (offset < 0 || length <= 0)

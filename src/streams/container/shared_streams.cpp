@@ -8,6 +8,7 @@
 #include <new>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 
 namespace sheaf::streams {
@@ -102,6 +103,7 @@ SharedPlace SharedStreams::allocate(uint64_t bytes) {
 void SharedStreams::release(SharedPlace at, uint64_t bytes) {
   Head& h = head();
   const uint64_t size = (bytes + grain - 1) / grain;
+  SHEAF_ASSERT(at != 0 && size > 0 && size < std::size(h.free));
   if (h.memory.lock()) std::ranges::fill(h.free, 0);
   memory_.as<SharedPlace>(at) = h.free[size];
   h.free[size] = at;
@@ -223,11 +225,6 @@ void SharedStreams::take_name(SharedPlace at) {
   let_go(at);
 }
 
-std::string_view SharedStreams::name_of(SharedPlace at) {
-  const SharedPlace name = stream(at).entry.load();
-  return name == 0 ? std::string_view() : name_in(name);
-}
-
 // --- Streams.
 
 SharedPlace SharedStreams::make_stream(const format::StreamKey& key, uint32_t mode, int64_t time) {
@@ -259,6 +256,7 @@ SharedPlace SharedStreams::make_stream(const format::StreamKey& key, uint32_t mo
 // Frees a stream that is neither open nor named, unless its key must stay known.
 void SharedStreams::close(SharedPlace at) {
   SharedStream& one = stream(at);
+  SHEAF_ASSERT(one.opens.load() > 0);
   if (one.opens.fetch_sub(1) > 1 || one.entry.load() != 0) return;
   drop_pieces(one);
   if (const SharedPlace target = one.moved.exchange(0)) drop_target(target);
@@ -286,6 +284,7 @@ SharedPlace SharedStreams::make_target(std::string_view path) {
 void SharedStreams::drop_target(SharedPlace at) { release(at, target_bytes(target(at).bytes)); }
 
 void SharedStreams::add_piece(SharedStream& one, SharedPlace at) {
+  SHEAF_DEBUG_ASSERT(at != 0 && piece(at).next.load() == 0);
   const SharedPlace last = one.last.load();
   (last == 0 ? one.first : piece(last).next).store(at, std::memory_order_release);
   one.last.store(at, std::memory_order_release);

@@ -174,7 +174,10 @@ class SharedStreams {
   void close(SharedPlace stream);
   // Frees the stream unless it is open or can be found by name or key.
   void let_go(SharedPlace stream) { open(stream), close(stream); }
-  std::string_view name_of(SharedPlace stream);  // valid while the lock is held
+  std::string_view name_of(SharedPlace at) {  // valid while the lock is held
+    const SharedPlace name = stream(at).entry.load();
+    return name == 0 ? std::string_view() : name_in(name);
+  }
   std::string_view name_in(SharedPlace at) { return {entry(at).name, entry(at).bytes}; }
   // Visits all streams, including those without a name.
   template <class Visit>

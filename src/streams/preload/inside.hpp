@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "base/assert.hpp"
+
 namespace sheaf::preload {
 
 inline thread_local constinit int depth_inside __attribute__((tls_model("initial-exec"))) = 0;
@@ -36,6 +38,7 @@ inline void enter(Entered& before) noexcept {
 }
 
 inline void leave(const Entered& before) noexcept {
+  SHEAF_ASSERT(is_inside());
   if (--depth_inside > 0) return;
   const int error = errno;
   pthread_setcancelstate(before.cancel, nullptr);
@@ -61,6 +64,7 @@ class Inside {
 class Outside {
  public:
   explicit Outside(const Inside& inside) noexcept {
+    SHEAF_ASSERT(depth_inside == 1);  // `inside` is the outermost one
     depth_inside = 0;
     pthread_setcancelstate(inside.before_.cancel, nullptr);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &inside.before_.mask, nullptr, sizeof inside.before_.mask);

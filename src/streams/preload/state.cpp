@@ -1,4 +1,5 @@
 #include "streams/preload/state.hpp"
+#include "streams/preload/inside.hpp"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "streams/capture/shared_names.hpp"
 #include "streams/preload/fork_mutex.hpp"
 #include "streams/preload/names/rules.hpp"
@@ -203,6 +205,7 @@ Slot* take(SlotTable& all, uint32_t& number) {
 }  // namespace
 
 int reserve(int flags, Slot*& slot, bool close_on_exec) noexcept {
+  SHEAF_ASSERT(is_inside());
   SlotTable* const all = shared();
   if (!all) return -1;
   uint32_t number = 0;
@@ -249,6 +252,7 @@ void lock(int fd) noexcept {
 }
 
 Slot* adopt(int fd, bool counted) noexcept {
+  SHEAF_ASSERT(is_inside());
   struct stat status, directory;
   if (fstat(fd, &status) != 0 || !ours(status)) return nullptr;
   if (stat("/dev/shm", &directory) != 0 || directory.st_dev != status.st_dev) return nullptr;

@@ -13,6 +13,7 @@
 #include "api/sion/handles/atomic.hpp"
 #include "api/sion/handles/call_scope.hpp"
 #include "api/sion/handles/plain_stream.hpp"
+#include "base/assert.hpp"
 #include "base/export.hpp"
 #include "base/forks.hpp"
 #include "base/non_copyable.hpp"
@@ -116,6 +117,7 @@ class SionHandle : private NonCopyable {
   // exist, so that every call reaches the writer.
   template <class Act>
   void append(std::span<const std::byte> head, std::span<const std::byte> body, Act&& act) {
+    SHEAF_ASSERT(writes);
     const bool awaited = writes->awaits_retry();
     const auto problem = attempt([&] { writes->append(head, body, act); });
     if (writes->awaits_retry() != awaited) open_windows();

@@ -12,6 +12,7 @@
 #include "api/sion/handles/call_scope.hpp"
 #include "api/sion/handles/guard.hpp"
 #include "api/sion/handles/handle.hpp"
+#include "base/assert.hpp"
 #include "base/os/term_signal.hpp"
 #include "comm/agree.hpp"
 
@@ -39,6 +40,7 @@ bool Gate::enter() {
 void Gate::leave() {
   uint32_t state = called;
   if (state_.compare_exchange_strong(state, free) || state == closed) return;
+  SHEAF_ASSERT(state == wanted);
   state_ = flushing;
   flush_now();
   end_flush();
@@ -47,6 +49,7 @@ void Gate::leave() {
 // Ends a flush. Leaves the gate shut if all gates are being shut, otherwise opens it. If open_gates() ran in
 // between, opens the gate as well.
 void Gate::end_flush() {
+  SHEAF_ASSERT(state_ == flushing);
   state_ = shutting ? shut : free;
   state_.notify_all();
   if (!shutting) open();

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/service_thread.hpp"
 
 namespace sheaf::mpiio {
@@ -19,6 +20,7 @@ Worker::~Worker() {
 }
 
 void Worker::add(std::function<void()> job) {
+  SHEAF_ASSERT(job);
   {
     const std::scoped_lock lock(mutex_);
     jobs_.push_back(std::move(job));

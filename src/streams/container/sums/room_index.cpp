@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/assert.hpp"
+
 namespace sheaf::streams {
 
 using format::RecordKind;
@@ -24,6 +26,7 @@ void RoomIndex::sort() {
 }
 
 RoomIndex::RoomSums RoomIndex::find(int64_t place) const {
+  SHEAF_DEBUG_ASSERT(std::ranges::is_sorted(rooms_, {}, &IndexedRoom::place));
   const auto next = std::ranges::upper_bound(rooms_, place, {}, &IndexedRoom::place);
   RoomSums found{{}, next == rooms_.end() ? INT64_MAX : next->place};
   if (next == rooms_.begin()) return found;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/assert.hpp"
 #include "base/os/host_memory.hpp"
 #include "streams/container/sums/block_sums.hpp"
 
@@ -69,6 +70,7 @@ inline BlockSums sums_at(HostMemory& memory, const SharedSums& sums, int64_t pla
 
 // Stores `slots` at `at` and adds them to `sums`. Their block numbers must exceed those of all present slots.
 inline void add_slots(HostMemory& memory, SharedSums& sums, uint64_t at, const SharedSlots& slots) {
+  SHEAF_ASSERT(at != 0 && slots.count > 0);
   auto& made = memory.as<SharedSlots>(at);
   made = slots;
   made.next = sums.more.load();

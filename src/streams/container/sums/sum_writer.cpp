@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/assert.hpp"
+
 namespace sheaf::streams {
 
 using format::BlockSum;
@@ -63,6 +65,7 @@ void SumWriter::before_append(SharedSums& sums, SharedOverwrite& over, int64_t l
 
 uint64_t SumWriter::append(const SharedSums& sums, int64_t length, WriteParts parts, int64_t done,
                            int64_t bytes) {
+  SHEAF_DEBUG_ASSERT(sums.appending.load() == 1 && length >= 0 && bytes >= 0);
   int64_t block = length / summed_block, has = length % summed_block;
   const auto end = format::sum_of_word(sums.end.load(), block);
   BlockSum sum = has == 0 ? BlockSum{} : end.value_or(BlockSum{});
@@ -93,6 +96,7 @@ uint64_t SumWriter::append(const SharedSums& sums, int64_t length, WriteParts pa
 }
 
 void SumWriter::after_append(SharedSums& sums, uint64_t end) {
+  SHEAF_DEBUG_ASSERT(sums.appending.load() == 1);
   sums.end.store(end);
   sums.appending.store(0);
 }

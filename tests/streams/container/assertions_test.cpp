@@ -1,0 +1,44 @@
+// The assertions of named streams.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "base/os/host_memory.hpp"
+#include "streams/container/container_writer.hpp"
+#include "streams/container/shared_streams.hpp"
+#include "streams/container/sums/room_index.hpp"
+#include "support/assertions.hpp"
+#include "support/stores/memory_store.hpp"
+
+namespace sheaf::test::streams_assertions_test {
+namespace {
+
+TEST(Assertions, OfChecksums) {
+  SharedSums sums{};
+  EXPECT_DEBUG_ASSERTION(SumWriter::after_append(sums, 0), "appending");
+  RoomIndex index;
+  for (const int64_t place : {8192, 4096}) {
+    format::ContainerRecord record{.kind = format::RecordKind::piece};
+    record.room = true;
+    record.place = place;
+    index.add(record, place);
+  }
+  EXPECT_DEBUG_ASSERTION(index.find(4096), "is_sorted");
+}
+
+TEST(Assertions, OfSharedStreams) {
+  const std::string key = "assertions-" + std::to_string(getpid());
+  const auto memory = HostMemory::join("/dev/shm", key, SharedStreams::layout,
+                                       [](HostMemory& made) { SharedStreams(made).make({}, false); });
+  unlink(("/dev/shm/sheaf-" + key).c_str());  // the process may abort
+  SharedStreams streams(*memory);
+  const SharedPlace at = streams.make_stream({1, 1}, 0644, 1);
+  EXPECT_ASSERTION(streams.close(at), "opens");
+  MemoryStore store;
+  ContainerWriter writer(*store.open("a", Access::create), streams, false);
+  EXPECT_ASSERTION(writer.room(2, 1), "least <= wanted");
+}
+
+}  // namespace
+}  // namespace sheaf::test::streams_assertions_test
