@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/os/backoff.hpp"
+
 namespace sheaf::comm_constants {
 
 // --- The barrier in shared memory. Every task reads the contributions that it needs one by one. Larger
@@ -21,14 +23,14 @@ static_assert((max_agreed_values + 1) * sizeof(int64_t) <= max_bytes_of_a_contri
 // polling slows down the tasks that compute.
 inline constexpr int glances = 8;
 inline constexpr std::chrono::nanoseconds awake = std::chrono::milliseconds(1);
-inline constexpr long min_backoff = 200'000;  // ns of the first sleep, after which the task calls `progress`
-inline constexpr long max_backoff = 4'000'000;  // ns of the longest sleep
-static_assert(min_backoff < max_backoff);
+// Sleeps between calls of `progress`.
+inline constexpr BackoffTerms barrier_backoff{.first = std::chrono::microseconds(200),
+                                              .max = std::chrono::milliseconds(4)};
 // Processor time of one call of `progress`, in ns. An idle call takes 2.5 to 4 us if tasks share cores,
-// because it yields its core: up to `surely_idle`, the next sleep is twice as long. A call that copies 64 KiB
+// because it yields its core: up to `surely_idle`, the sleeps grow. A call that copies 64 KiB
 // takes at least 8 us: above `surely_moves`, the task calls `progress` again without sleeping.
 inline constexpr long surely_idle = 3'000;
 inline constexpr long surely_moves = 8'000;
-static_assert(surely_idle < surely_moves && surely_moves < min_backoff);
+static_assert(surely_idle < surely_moves && surely_moves < barrier_backoff.first.count());
 
 }  // namespace sheaf::comm_constants

@@ -100,13 +100,12 @@ bool ShmBarrier::wait(const std::function<void()>& progress) {
   const uint32_t number = steps_.number();
   const auto is_over = [&] { return head_->barriers.load(std::memory_order_acquire) != number; };
   if (!spin_wait(timeout(size_), is_over, sched_yield)) {
-    long delay = min_backoff;
-    while (!is_over()) {
-      sleep_while(head_->barriers, number, delay);
+    for (Backoff backoff(barrier_backoff); !is_over();) {
+      sleep_while(head_->barriers, number, backoff.next().count());
       if (is_over()) break;
       // A large message makes progress in many small steps, so call `progress` again without sleeping.
       long cost = cost_of(progress);
-      delay = cost > surely_idle ? min_backoff : std::min(2 * delay, max_backoff);
+      if (cost > surely_idle) backoff.restart();
       while (cost > surely_moves && !is_over()) {
         sched_yield();
         cost = cost_of(progress);

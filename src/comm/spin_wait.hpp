@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "base/assert.hpp"
+#include "base/os/deadline.hpp"
 
 namespace sheaf {
 
@@ -21,10 +22,8 @@ struct Glances {
 template <class Ready, class Pause>
 bool spin_wait(const Glances& how, Ready ready, Pause pause) {
   SHEAF_ASSERT(how.least >= 0 && how.awake.count() >= 0);
-  using clock = std::chrono::steady_clock;
-  const bool timed = how.awake.count() > 0;
-  const auto until = timed ? clock::now() + how.awake : clock::time_point{};
-  for (int looks = 0; looks < how.least || (timed && clock::now() < until); ++looks) {
+  const Deadline deadline(how.awake);
+  for (int looks = 0; looks < how.least || !deadline.expired(); ++looks) {
     if (ready()) return true;
     pause();
   }

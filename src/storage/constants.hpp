@@ -1,12 +1,12 @@
 // storage/constants: the constants of this module and its subdirectories (posix, decorators), each with unit
-// and reason. Constants that callers must know are declared with the calls (range_lock.hpp, patience.hpp).
+// and reason. Constants that callers must know are declared with the calls (range_lock.hpp, retries.hpp).
 #pragma once
-
-#include <sys/types.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+
+#include "base/os/backoff.hpp"
 
 namespace sheaf::storage_constants {
 
@@ -20,16 +20,16 @@ inline constexpr int64_t max_moved_in_lock = 64 << 20;
 inline constexpr int64_t max_lockers = 1 << 20;
 static_assert(max_lockers * (max_moved_in_lock / slowest_storage) < INT64_MAX / 1'000'000);  // in nanoseconds
 
-// A task that waits for a range polls again after an eighth of the time waited, within these bounds. The
-// lower bound limits the cost of polling, the upper one the time lost.
-inline constexpr std::chrono::microseconds min_look_rest{20};
-inline constexpr std::chrono::milliseconds max_look_rest{10};
-static_assert(min_look_rest < max_look_rest && max_look_rest * 100 < min_lock_timeout);
+// Backoff of a task until a name is as another host has made it, for calls that create, open or remove it.
+inline constexpr BackoffTerms name_backoff{.first = std::chrono::milliseconds(1),
+                                           .max = std::chrono::milliseconds(100)};
 
 // --- Names that other hosts change concurrently.
 // Maximum number of attempts on a name that another host has removed and recreated; then the call fails with
-// ESTALE. The second attempt mostly succeeds. Pauses between attempts grow by a millisecond each.
+// ESTALE. The second attempt mostly succeeds. The sleeps add up to 0.2 s.
 inline constexpr int max_stale_calls = 20;
+inline constexpr BackoffTerms stale_backoff{
+    .first = std::chrono::milliseconds(1), .max = std::chrono::milliseconds(20), .share = 4};
 // Maximum number of attempts to open or create a file (storage/beside) that other tasks create or remove at
 // the same time; then the call fails.
 inline constexpr int max_beside_tries = 20;
@@ -59,9 +59,8 @@ inline constexpr int64_t usual_block_bytes = 4096;  // block size if the file sy
 inline constexpr size_t max_gathered = 8 << 10;
 
 // --- Write slots of a host (WriteSlots).
-inline constexpr useconds_t min_slot_pause = 50;  // microseconds between two polls for a free slot
-inline constexpr useconds_t max_slot_pause = 1000;
-static_assert(min_slot_pause < max_slot_pause);
+inline constexpr BackoffTerms slot_backoff{.first = std::chrono::microseconds(50),
+                                           .max = std::chrono::milliseconds(1)};
 inline constexpr int max_slot_names = 1000;  // attempts to find a name that no killed process has left
 
 // --- Descriptors for evictable files (few_descriptors): half of the process's limit, within these bounds.

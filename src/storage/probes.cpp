@@ -17,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
+#include "base/os/deadline.hpp"
 #include "base/os/random.hpp"
 #include "storage/constants.hpp"
 #include "storage/store.hpp"
@@ -105,8 +106,7 @@ void require_same_place(ProbeFiles& scratch, const std::string& here, const std:
   const auto name = scratch.next();
   const std::string token = name.here.substr(here.size());
   write_closed(name.here, Access::fresh, token);
-  for (const auto begin = ProbeClock::now(); ProbeClock::now() - begin < appearance;
-       std::this_thread::sleep_for(attribute_look))
+  for (const Deadline deadline(appearance); !deadline.expired(); std::this_thread::sleep_for(attribute_look))
     try {
       if (read_anew(name.there, token.size()) == token) return;
     } catch (const Error& error) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <thread>
 
 #include "base/assert.hpp"
 #include "storage/constants.hpp"
@@ -17,11 +16,6 @@ milliseconds lock_timeout(int64_t tasks, int64_t length) {
   return min_lock_timeout +
          milliseconds(std::clamp<int64_t>(tasks, 1, max_lockers) *
                       (std::clamp<int64_t>(length, 0, max_moved_in_lock) / slowest_storage));
-}
-
-void Backoff::wait() const {
-  std::this_thread::sleep_for(
-      std::clamp<std::chrono::nanoseconds>(waited() / 8, min_look_rest, max_look_rest));
 }
 
 Error not_locked(const std::string& path, int64_t offset, int64_t length, const std::string& holder,

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/os/backoff.hpp"
 
 namespace sheaf {
 
@@ -65,17 +66,8 @@ std::chrono::milliseconds lock_timeout(int64_t tasks, int64_t length);
 inline constexpr std::chrono::seconds conflict_timeout{10};
 
 // Backoff for polling until a range is free.
-class Backoff {
- public:
-  std::chrono::nanoseconds waited() const { return Clock::now() - begin_; }
-  // Sleeps for an eighth of the time waited so far, between 20 us and 10 ms, to limit both the cost of
-  // polling and the time lost.
-  void wait() const;
-
- private:
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin_ = Clock::now();
-};
+inline constexpr BackoffTerms lock_backoff{
+    .first = std::chrono::microseconds(20), .max = std::chrono::milliseconds(10), .share = 8};
 
 // Returns the error for a lock that timed out. `holder` describes the holder of the range, for example
 // "another task".

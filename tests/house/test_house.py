@@ -117,7 +117,7 @@ class Folders(unittest.TestCase):
         # These files may create files too: files that a user names, sidecar files, and a scratch file of
         # `sheaf doctor`.
         creates = {"storage/beside.cpp", "storage/probes.cpp", "mpiio/file/across_hosts.cpp", "sfio/service/service_files.cpp"}
-        inside = ("storage/posix/", "storage/decorators/", "storage/patience", "storage/store.hpp")
+        inside = ("storage/posix/", "storage/decorators/", "storage/retries", "storage/store.hpp")
         found = set()
         for path in sorted(SRC.rglob("*.cpp")):
             name = path.relative_to(SRC).as_posix()

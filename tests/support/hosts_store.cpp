@@ -147,7 +147,7 @@ class HostedFile final : public File, public DirectIo {
   RangeLock lock_range(const LockRequest& wanted) override {
     const auto& [offset, length, exclusive, on_conflict, timeout] = wanted;
     const bool waits = on_conflict != OnConflict::refusal;
-    const Backoff looks;
+    Backoff looks(lock_backoff);
     if (!locks().lock(offset, length, exclusive, waits ? timeout : std::chrono::milliseconds(0))) {
       if (!waits) return {};
       throw not_locked(path_, offset, length, "another task", looks.waited());

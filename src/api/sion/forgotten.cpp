@@ -14,6 +14,7 @@
 #include "api/sion/handles/handle.hpp"
 #include "api/sion/opening.hpp"
 #include "base/forks.hpp"
+#include "base/os/deadline.hpp"
 #include "base/os/mpi_end.hpp"
 #include "base/service_thread.hpp"
 #include "base/setting.hpp"
@@ -216,14 +217,14 @@ void watch_exit() {
 
 void end_with_mpi() {
   static constexpr const char* where = "MPI_Finalize";
-  const auto until = std::chrono::steady_clock::now() + wait_for_others();
+  const Deadline deadline(wait_for_others());
   std::vector<Forgotten> left;
   for (ForgottenGroup& group : parallel_groups()) {
     SionHandle& first = *group[0].handle;
     for (Forgotten& one : group) commit(where, one);
     const bool named = !first.atomic;
     const bool ready = named && is_complete(group) && std::ranges::none_of(group, &Forgotten::failed);
-    const auto rest = std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now());
+    const auto rest = std::chrono::duration_cast<milliseconds>(deadline.remaining());
     const Presence others = first.comm()->wait_for_all(ready, std::max(rest, min_wait));
     if (others == Presence::unknown) continue;  // until the process ends
     for (Forgotten& one : group) one.handle->told_forgotten = true;

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/os/deadline.hpp"
 #include "base/service_thread.hpp"
 
 namespace sheaf {
@@ -72,9 +73,9 @@ void pass_on(const struct sigaction& before, int signal, siginfo_t* info, void* 
 }
 
 void wait_for(const Catcher& c, uint64_t request) {
-  const int64_t until = seconds() + term_timeout.count();
+  const Deadline deadline(term_timeout);
   const timespec delay{0, 1'000'000};
-  while (c.answered.load() < request && seconds() < until) ::nanosleep(&delay, nullptr);
+  while (c.answered.load() < request && !deadline.expired()) ::nanosleep(&delay, nullptr);
 }
 
 void handle(int signal, siginfo_t* info, void* context) {

@@ -23,12 +23,23 @@ static_assert(presence_tag != pieces_tag && presence_tag != exchange_tag);
 // otherwise grow with the tasks.
 inline constexpr size_t pieces_at_once = 1024;
 
-// A waiting task first yields its core, then sleeps for a sixteenth of the time it has waited. The lower
-// limit bounds the cost of wake-ups, the upper one the delay.
-inline constexpr std::chrono::microseconds yielding{300};
-inline constexpr std::chrono::microseconds min_sleep{30};
-inline constexpr std::chrono::microseconds max_sleep{200};
-static_assert(min_sleep <= max_sleep && max_sleep <= yielding);
+// A task that waits for a nonblocking call yields its core at first, for as long as tasks that arrive
+// together usually wait.
+inline constexpr BackoffTerms call_backoff{.first = std::chrono::microseconds(30),
+                                           .max = std::chrono::microseconds(200),
+                                           .share = 16,
+                                           .yielding = std::chrono::microseconds(300)};
+// A task without messages. A long message needs several calls on both sides, so sleeps stay short while one
+// may be in flight.
+inline constexpr BackoffTerms message_backoff{.first = std::chrono::microseconds(30),
+                                              .max = std::chrono::microseconds(500),
+                                              .share = 100,
+                                              .yielding = std::chrono::milliseconds(1)};
+// Polling for words of other tasks (mpi_presence), and for the end of a cancelled message, which may have
+// arrived in part from a task that has died since.
+inline constexpr BackoffTerms poll_backoff{.first = std::chrono::microseconds(200),
+                                           .max = std::chrono::microseconds(200)};
+inline constexpr std::chrono::milliseconds cancel_timeout{200};
 
 // After this many reductions, the tasks of several hosts are grouped by host. Grouping costs about ten
 // reductions by messages and saves more than half of each later one.

@@ -1,15 +1,14 @@
 #include "comm/mpi/mpi_messages.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <mutex>
-#include <thread>
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
+#include "base/os/backoff.hpp"
+#include "comm/mpi/constants.hpp"
 #include "comm/mpi/mpi_calls.hpp"
 
 namespace sheaf {
@@ -90,11 +89,11 @@ class MpiTransfer final : public Transfer, private NonCopyable {
     }
     // A message that has arrived in part never completes if its sender has died, so the wait is limited.
     MPI_Cancel(&request_);
-    for (int tries = 0; tries < 1000; ++tries) {
+    for (Backoff backoff(mpi::poll_backoff); backoff.waited() < mpi::cancel_timeout;) {
       int flag = 0;
       if (MPI_Test(&request_, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS || flag) return;
       calling.unlock();
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      backoff.wait();
       calling.lock();
     }
     MPI_Request_free(&request_);
@@ -150,14 +149,8 @@ class MessagesOnComm final : public MpiMessages, private NonCopyable {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
 
-  // Backs off like mpi_timeout, so that a waiting task leaves the processor to tasks with work. A long
-  // message needs several calls on both sides, so sleeps stay short while a long message may be in flight.
   void back_off(double idle) override {
-    if (idle < 1e-3) {
-      sched_yield();
-    } else {
-      std::this_thread::sleep_for(std::chrono::duration<double>(std::clamp(idle / 100, 30e-6, 500e-6)));
-    }
+    mpi::message_backoff.wait_after(std::chrono::nanoseconds(static_cast<int64_t>(idle * 1e9)));
   }
 
  private:

@@ -1,18 +1,16 @@
 #include "comm/mpi/mpi_presence.hpp"
 
 #include <array>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/os/backoff.hpp"
 #include "comm/mpi/constants.hpp"
 #include "comm/mpi/mpi_calls.hpp"
 
 namespace sheaf::mpi {
 
 namespace {
-
-using clock = std::chrono::steady_clock;
 
 enum Word : int { not_ready, present, prepared, prepare, cancel, commit, word_count };
 
@@ -27,8 +25,8 @@ void say(MPI_Comm comm, int to, Word word) {
 
 // Receives the next word from task `from`, which may be MPI_ANY_SOURCE, and sets `word` and `sender`. Returns
 // false on timeout.
-bool hear(MPI_Comm comm, int from, clock::time_point until, int& word, int& sender) {
-  for (;;) {
+bool hear(MPI_Comm comm, int from, const Deadline& deadline, int& word, int& sender) {
+  for (Backoff backoff(poll_backoff);; backoff.wait()) {
     int there = 0;
     MPI_Status status;
     check(MPI_Iprobe(from, presence_tag, comm, &there, &status), "MPI_Iprobe");
@@ -37,20 +35,19 @@ bool hear(MPI_Comm comm, int from, clock::time_point until, int& word, int& send
       check(MPI_Recv(&word, 1, MPI_INT, sender, presence_tag, comm, MPI_STATUS_IGNORE), "MPI_Recv");
       return true;
     }
-    if (clock::now() >= until) return false;
-    std::this_thread::sleep_for(max_sleep);
+    if (deadline.expired()) return false;
   }
 }
 
 // Runs on task 0. Hears a word of every other task, and returns true if all are `wanted`. Marks in `others`
 // the tasks that have sent `wanted` and wait for an answer. After a task that is not ready, it still hears
 // the others, which otherwise would wait for their timeout.
-bool hear_all(MPI_Comm comm, Word wanted, clock::time_point until, std::vector<bool>& others) {
+bool hear_all(MPI_Comm comm, Word wanted, const Deadline& deadline, std::vector<bool>& others) {
   bool all = true;
   for (int left = size_of(comm) - 1; left > 0; --left) {
     int word = cancel;
     int sender = 0;
-    if (!hear(comm, MPI_ANY_SOURCE, until, word, sender)) return false;
+    if (!hear(comm, MPI_ANY_SOURCE, deadline, word, sender)) return false;
     others[static_cast<size_t>(sender)] = word == wanted;
     all = all && word == wanted;
   }
@@ -64,10 +61,10 @@ void say_to(MPI_Comm comm, const std::vector<bool>& others, Word word) {
 
 Presence decide(MPI_Comm comm, bool ready, std::chrono::milliseconds timeout) {
   std::vector<bool> others(static_cast<size_t>(size_of(comm)));
-  bool all = hear_all(comm, present, clock::now() + timeout, others) && ready;
+  bool all = hear_all(comm, present, Deadline(timeout), others) && ready;
   if (all) {
     say_to(comm, others, prepare);
-    all = hear_all(comm, prepared, clock::now() + timeout, others);
+    all = hear_all(comm, prepared, Deadline(timeout), others);
   }
   // Late tasks get no answer and leave after their timeout.
   say_to(comm, others, all ? commit : cancel);
@@ -81,9 +78,9 @@ Presence follow(MPI_Comm comm, bool ready, std::chrono::milliseconds timeout) {
   if (!ready) return Presence::missing;
   int word = cancel;
   int sender = 0;
-  if (!hear(comm, 0, clock::now() + timeout, word, sender) || word != prepare) return Presence::missing;
+  if (!hear(comm, 0, Deadline(timeout), word, sender) || word != prepare) return Presence::missing;
   say(comm, 0, prepared);
-  if (!hear(comm, 0, clock::now() + 2 * timeout, word, sender)) return Presence::missing;
+  if (!hear(comm, 0, Deadline(2 * timeout), word, sender)) return Presence::missing;
   return word == commit ? Presence::all : Presence::missing;
 }
 

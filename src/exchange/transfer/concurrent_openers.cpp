@@ -22,7 +22,7 @@ RangeLock try_lock(File& file, int64_t begin, int64_t end) {
 
 void ConcurrentOpeners::announce(std::shared_ptr<File> file) {
   SHEAF_ASSERT(file && !mark_);
-  for (const Backoff backoff;; backoff.wait()) {
+  for (Backoff backoff(lock_backoff);; backoff.wait()) {
     for (int tries = 0; tries < tries_at_once; ++tries) {
       // Excludes the first and the last byte, because keep_out() locks the bytes before and after `mine_`.
       mine_ = 1 + static_cast<int64_t>(random_number() % (marks - 2));

@@ -6,7 +6,7 @@
 #include "exchange/pieces/constants.hpp"
 #include "exchange/transfer/non_coherent_file.hpp"
 #include "mpiio/file/shared_file.hpp"
-#include "storage/patience.hpp"
+#include "storage/retries.hpp"
 
 namespace sheaf::mpiio {
 

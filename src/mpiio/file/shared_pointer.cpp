@@ -11,8 +11,8 @@
 #include "comm/agree.hpp"
 #include "exchange/transfer/non_coherent_file.hpp"
 #include "storage/beside.hpp"
-#include "storage/patience.hpp"
 #include "storage/range_lock.hpp"
+#include "storage/retries.hpp"
 
 namespace sheaf::mpiio {
 
@@ -25,7 +25,7 @@ class NameLock : private NonCopyable {
   // Acquires the mutex. Throws io with errno EAGAIN if another task holds it for longer than `timeout`.
   NameLock(Store& store, std::string path, std::chrono::milliseconds timeout)
       : store_(store), path_(std::move(path)) {
-    for (const Backoff backoff;; backoff.wait()) {
+    for (Backoff backoff(lock_backoff);; backoff.wait()) {
       try {
         make_beside(store_, path_)->close();
         return;

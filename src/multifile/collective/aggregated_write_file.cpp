@@ -5,7 +5,7 @@
 
 #include "base/assert.hpp"
 #include "exchange/pieces/access_list.hpp"
-#include "storage/patience.hpp"
+#include "storage/retries.hpp"
 
 namespace sheaf::multifile {
 

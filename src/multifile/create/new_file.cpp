@@ -10,7 +10,7 @@
 #include "format/header.hpp"
 #include "multifile/create/commit.hpp"
 #include "storage/beside.hpp"
-#include "storage/patience.hpp"
+#include "storage/retries.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::multifile {

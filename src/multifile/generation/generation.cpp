@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "multifile/generation/committed_file.hpp"
-#include "storage/patience.hpp"
+#include "storage/retries.hpp"
 
 namespace sheaf::multifile {
 
@@ -164,11 +164,10 @@ bool GenerationStore::is_changed() {
 // If this host may have cached names of two generations, waits a moment for it to revalidate them and returns
 // true. Otherwise returns false.
 bool GenerationStore::may_know_old_names() {
-  using std::chrono::steady_clock;
   if (!mismatch_ || inner().traits(path_).coherence == Coherence::local) return false;
   mismatch_ = false;
-  if (!mismatched_) mismatched_ = steady_clock::now();
-  if (steady_clock::now() - *mismatched_ > name_timeout) return false;
+  if (!names_known_) names_known_.emplace(name_timeout);
+  if (names_known_->expired()) return false;
   std::this_thread::sleep_for(member_timeout);
   return true;
 }

@@ -11,13 +11,13 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/export.hpp"
+#include "base/os/deadline.hpp"
 #include "comm/agree.hpp"
 #include "comm/collective_call.hpp"
 #include "comm/comm.hpp"
@@ -112,12 +112,11 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   std::optional<format::CommitRecord> record_;
   std::string temporary_;                                    // temporary name of physical file 0
   std::optional<std::optional<format::Identity>> expected_;  // none: any identity
-  std::atomic<bool> mismatch_ = false;  // an attempt has opened a file of a different generation
-  // Time of the first attempt that failed because of such a file.
-  std::optional<std::chrono::steady_clock::time_point> mismatched_;
-  std::mutex mutex_;            // guards the following members
-  bool is_open_ = false;        // an attempt has succeeded
-  std::shared_ptr<File> lead_;  // file that the current attempt opened first under path_
+  std::atomic<bool> mismatch_ = false;   // an attempt has opened a file of a different generation
+  std::optional<Deadline> names_known_;  // set by the first attempt that failed because of such a file
+  std::mutex mutex_;                     // guards the following members
+  bool is_open_ = false;                 // an attempt has succeeded
+  std::shared_ptr<File> lead_;           // file that the current attempt opened first under path_
 };
 
 }  // namespace sheaf::multifile

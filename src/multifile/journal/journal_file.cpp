@@ -11,7 +11,7 @@
 #include "format/edges.hpp"
 #include "layout/chunk_layout.hpp"
 #include "storage/beside.hpp"
-#include "storage/patience.hpp"
+#include "storage/retries.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::multifile {

@@ -9,7 +9,7 @@
 #include "base/warnings.hpp"
 #include "comm/agree.hpp"
 #include "multifile/journal/constants.hpp"
-#include "storage/patience.hpp"
+#include "storage/retries.hpp"
 
 namespace sheaf::multifile {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "base/os/deadline.hpp"
 #include "base/setting.hpp"
 #include "comm/agree.hpp"
 #include "format/header.hpp"
@@ -98,9 +99,9 @@ LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& t
   SHEAF_ASSERT(waits && times.timeout.count() > 0);
   using journal_constants::check_interval;
   const LeaseView first = look_at_lease(store, path);
-  const auto until = std::chrono::steady_clock::now() + times.timeout;
+  const Deadline deadline(times.timeout);
   LeaseView now = first;
-  while (now.holder == Holder::unknown && std::chrono::steady_clock::now() < until) {
+  while (now.holder == Holder::unknown && !deadline.expired()) {
     waits(now);
     std::this_thread::sleep_for(check_interval);
     now = look_at_lease(store, path);

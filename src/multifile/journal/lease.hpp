@@ -57,7 +57,7 @@ LeaseView look_at_lease_file(Store& store, const std::string& name);
 // Reads once the lease of the multifile with the physical file `path`. Never throws.
 SHEAF_EXPORT LeaseView look_at_lease(Store& store, const std::string& path);
 
-// Waits for at most `times.patience` until it is known whether the owner of the multifile is alive. Calls
+// Waits for at most `times.timeout` until it is known whether the owner of the multifile is alive. Calls
 // `waits` repeatedly during the wait; an exception from it ends the wait. The holder in the result is `none`
 // or `living`.
 SHEAF_EXPORT LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& times,

@@ -9,7 +9,7 @@
 #include "multifile/journal/constants.hpp"
 #include "multifile/journal/lease.hpp"
 #include "storage/beside.hpp"
-#include "storage/patience.hpp"
+#include "storage/retries.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::multifile {

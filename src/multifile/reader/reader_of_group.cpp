@@ -4,7 +4,7 @@
 #include "multifile/generation/generation.hpp"
 #include "multifile/metadata/boundary_blocks_reader.hpp"
 #include "multifile/reader/reader.hpp"
-#include "storage/patience.hpp"
+#include "storage/retries.hpp"
 
 namespace sheaf::multifile {
 

@@ -7,7 +7,7 @@
 #include "comm/agree.hpp"
 #include "multifile/generation/generation.hpp"
 #include "multifile/stream/file_checks.hpp"
-#include "storage/patience.hpp"
+#include "storage/retries.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::multifile {

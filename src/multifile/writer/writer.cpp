@@ -10,7 +10,7 @@
 #include "exchange/transfer/throttle.hpp"
 #include "multifile/create/commit.hpp"
 #include "multifile/create/new_file.hpp"
-#include "storage/patience.hpp"
+#include "storage/retries.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::multifile {

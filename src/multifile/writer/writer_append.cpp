@@ -10,7 +10,7 @@
 #include "multifile/stream/plain_file.hpp"
 #include "multifile/writer/appended_file.hpp"
 #include "multifile/writer/writer.hpp"
-#include "storage/patience.hpp"
+#include "storage/retries.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::multifile {

@@ -8,7 +8,7 @@
 #include "multifile/writer/block_table.hpp"
 #include "multifile/writer/writer.hpp"
 #include "storage/decorators/gathered_file.hpp"
-#include "storage/patience.hpp"
+#include "storage/retries.hpp"
 
 namespace sheaf::multifile {
 

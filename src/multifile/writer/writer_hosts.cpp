@@ -6,7 +6,7 @@
 #include "layout/regions.hpp"
 #include "multifile/collective/merge_boundary_blocks.hpp"
 #include "multifile/writer/writer.hpp"
-#include "storage/patience.hpp"
+#include "storage/retries.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::multifile {

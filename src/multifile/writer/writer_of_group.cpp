@@ -11,7 +11,7 @@
 #include "multifile/create/commit.hpp"
 #include "multifile/create/file_table.hpp"
 #include "multifile/create/new_file.hpp"
-#include "storage/patience.hpp"
+#include "storage/retries.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::multifile {

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -59,14 +58,12 @@ class LockedSlots final : public WriteSlots {
   // Acquires a slot as soon as one is free. Returns 0, or the errno if locking fails although no other task
   // holds the slot.
   int find_free() {
-    for (useconds_t pause = min_slot_pause;; pause = std::min(2 * pause, max_slot_pause)) {
+    for (Backoff backoff(slot_backoff);; backoff.wait())
       for (int tries = 0; tries < count_; ++tries) {
         const int error = lock(F_OFD_SETLK, F_WRLCK, last_);
         if (error != EAGAIN && error != EACCES) return error;
         last_ = (last_ + 1) % count_;
       }
-      ::usleep(pause);
-    }
   }
 
   const std::string name_;

@@ -24,7 +24,7 @@ RangeLock PosixFile::lock_range(const LockRequest& wanted) {
   const auto& [offset, length, exclusive, on_conflict, timeout] = wanted;
   require_range(path_, offset, static_cast<size_t>(length));
   const bool waits = on_conflict != OnConflict::refusal;
-  const Backoff backoff;
+  Backoff backoff(lock_backoff);
   if (!locks_.lock(offset, length, true, waits ? timeout : std::chrono::milliseconds(0))) {
     if (!waits) return {};
     throw not_locked(path_, offset, length, "another thread", backoff.waited());

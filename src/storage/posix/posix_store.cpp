@@ -7,12 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <climits>
 #include <memory>
-#include <thread>
 
 #include "base/error.hpp"
+#include "base/os/backoff.hpp"
 #include "storage/constants.hpp"
 #include "storage/posix/file_attributes.hpp"
 #include "storage/posix/lustre_layout.hpp"
@@ -42,13 +41,13 @@ std::string link_text(const std::string& path, int base) {
 // a host that has cached the name fails in this way; the call after that sees the current state.
 template <class Call>
 auto while_stale(Call call) {
-  for (int tries = 1;; ++tries) {
+  Backoff backoff(stale_backoff);
+  for (int tries = 1;; ++tries, backoff.wait()) {
     try {
       return call();
     } catch (const Error& e) {
       if (e.errno_value() != ESTALE || tries == max_stale_calls) throw;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(tries));
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "base/checked.hpp"
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
+#include "base/os/deadline.hpp"
 #include "comm/agree.hpp"
 #include "multifile/create/output_set.hpp"
 #include "multifile/create/packed_file.hpp"
@@ -79,13 +79,12 @@ class HeldContainers {
   // for some time, because a file server may still report locks of ended processes.
   static RangeLock lock_of(Store& store, const std::string& path, File& file) {
     const bool served = store.traits(path).coherence != Coherence::local;
-    const auto begin = std::chrono::steady_clock::now();
-    const auto end = begin + (served ? container_lock_timeout : std::chrono::seconds(0));
+    const Deadline of_server(served ? container_lock_timeout : std::chrono::seconds(0)),
+        of_job(gathering_timeout);
     try {
       for (;;) {
         RangeLock lock = file.lock(0, 1, true, OnConflict::refusal);
-        const auto time = std::chrono::steady_clock::now();
-        if (lock || (time >= end && (time >= begin + gathering_timeout || !is_taken_in(file)))) return lock;
+        if (lock || (of_server.expired() && (of_job.expired() || !is_taken_in(file)))) return lock;
         std::this_thread::sleep_for(rest_between_tries);
       }
     } catch (const Error&) {  // without locks in the file system, all containers count as unused
@@ -103,14 +102,14 @@ class HeldContainers {
 // Returns the containers of a set, locked until `held` is destroyed; may be empty.
 std::vector<std::string> hold_containers(Store& store, const GatherRequest& request,
                                          std::optional<HeldContainers>& held) {
-  const auto end = std::chrono::steady_clock::now() + gathering_timeout;
+  const Deadline deadline(gathering_timeout);
   do {
     std::vector<std::string> containers = containers_of(store, request.set);
     held.emplace(store, containers, request.force);
     if (held->all_there()) return containers;
     held.reset();
     std::this_thread::sleep_for(rest_between_tries);  // a directory may list removed names for some time
-  } while (std::chrono::steady_clock::now() < end);
+  } while (!deadline.expired());
   throw file_error(Code::wrong_mode, request.set, "its containers come and go: make the multifile later");
 }
 

@@ -39,7 +39,7 @@ class MemoryFile final : public File {
   RangeLock lock_range(const LockRequest& wanted) override {
     const auto& [offset, length, exclusive, on_conflict, timeout] = wanted;
     const bool waits = on_conflict != OnConflict::refusal;
-    const Backoff looks;
+    Backoff looks(lock_backoff);
     inode();
     if (inode_->locks.lock(offset, length, exclusive, waits ? timeout : std::chrono::milliseconds(0)))
       return held_until(

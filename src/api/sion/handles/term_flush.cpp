@@ -13,6 +13,7 @@
 #include "api/sion/handles/guard.hpp"
 #include "api/sion/handles/handle.hpp"
 #include "base/assert.hpp"
+#include "base/os/deadline.hpp"
 #include "base/os/term_signal.hpp"
 #include "comm/agree.hpp"
 
@@ -141,7 +142,7 @@ std::vector<std::shared_ptr<Gate>> flush_within(std::chrono::milliseconds timeou
   std::vector<std::shared_ptr<Gate>> pending = all_gates();
   std::vector<uint64_t> since;
   for (const auto& gate : pending) since.push_back(gate->flushes());
-  const auto until = std::chrono::steady_clock::now() + timeout;
+  const Deadline deadline(timeout);
   for (;;) {
     size_t left = 0;
     for (size_t i = 0; i < pending.size(); ++i) {
@@ -150,7 +151,7 @@ std::vector<std::shared_ptr<Gate>> flush_within(std::chrono::milliseconds timeou
       std::swap(since[left++], since[i]);
     }
     pending.resize(left);
-    if (pending.empty() || std::chrono::steady_clock::now() >= until) return pending;
+    if (pending.empty() || deadline.expired()) return pending;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }

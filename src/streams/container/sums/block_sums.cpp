@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "base/crc32c.hpp"
@@ -63,11 +62,10 @@ class CheckedRead {
     if (expected.bytes == 0 || checked_.has(place, expected.bytes)) return;
     if (is_in_data && sum_of(data_.subspan(static_cast<size_t>(place - place_)), expected) == expected.sum)
       return checked_.add(place, expected.bytes);
-    auto rest = first_rest;
+    Backoff backoff(reread_backoff);
     for (int attempts = is_in_data ? 0 : -1; attempts < checked_.rereads(); ++attempts) {
       if (attempts >= 0) {
-        std::this_thread::sleep_for(rest);
-        rest *= 2;
+        backoff.wait();
         attempt([&] { file_.revalidate(); });
         expected = read_sum(file_, sums_, block);
       }

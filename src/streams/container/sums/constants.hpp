@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/os/backoff.hpp"
 #include "format/block_sum.hpp"
 
 namespace sheaf::streams::sums_constants {
@@ -13,9 +14,10 @@ namespace sheaf::streams::sums_constants {
 inline constexpr size_t remembered_blocks = 1024;
 
 // A reader reads a block with a mismatch again, because the writer may have written the bytes but not yet
-// their checksum. first_rest is the first delay; it doubles with each reread. On a served file system, the
-// number of rereads is larger, because bytes of other hosts may arrive some seconds late.
-inline constexpr std::chrono::microseconds first_rest{50};
+// their checksum. The delay doubles with each reread. On a served file system, the number of rereads is
+// larger, because bytes of other hosts may arrive some seconds late.
+inline constexpr BackoffTerms reread_backoff{.first = std::chrono::microseconds(50),
+                                             .max = std::chrono::seconds(2)};
 inline constexpr int rereads = 3;
 inline constexpr int served_rereads = 16;  // 3 s in total
 

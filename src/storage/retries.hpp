@@ -1,14 +1,14 @@
-// storage/patience: retries calls with names on file systems that several hosts share. A host may not see for
+// storage/retries: retries calls with names on file systems that several hosts share. A host may not see for
 // a while what another host has just created, removed or recreated. Its calls fail with ENOENT, with ESTALE,
 // or with EEXIST although they allow an existing file.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
-#include <thread>
 
+#include "base/os/backoff.hpp"
+#include "storage/constants.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf {
@@ -24,12 +24,10 @@ inline constexpr std::chrono::milliseconds creator_timeout{500};
 // = true; with_retries() returns its result or throws its exception.
 template <class Attempt>
 std::shared_ptr<File> with_retries(std::chrono::milliseconds timeout, Attempt attempt) {
-  using std::chrono::milliseconds;
-  const auto until = std::chrono::steady_clock::now() + timeout;
-  for (milliseconds pause{0};; pause = std::clamp(2 * pause, milliseconds(1), milliseconds(100))) {
-    const bool last = std::chrono::steady_clock::now() + pause > until;
+  const Deadline deadline(timeout);
+  for (Backoff backoff(storage_constants::name_backoff);; backoff.wait(deadline)) {
+    const bool last = deadline.expired();
     if (auto file = attempt(last); file || last) return file;
-    std::this_thread::sleep_for(pause);
   }
 }
 

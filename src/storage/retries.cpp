@@ -1,4 +1,4 @@
-#include "storage/patience.hpp"
+#include "storage/retries.hpp"
 
 #include <cerrno>
 
