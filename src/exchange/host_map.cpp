@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "comm/agree.hpp"
+#include "comm/packing.hpp"
 #include "comm/topology.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "layout/aggregators.hpp"
@@ -11,6 +11,11 @@
 namespace sheaf::exchange {
 
 namespace {
+
+// A host, as its task in a channel describes it.
+struct ChannelMember : layout::AggregatorHost {
+  int64_t rank = 0;  // of the task
+};
 
 std::span<std::byte> bytes_of(std::span<int64_t> numbers) { return std::as_writable_bytes(numbers); }
 
@@ -32,10 +37,12 @@ void HostMap::find_hosts() {
   const int64_t number = host_->rank();
   // The members of a channel are ordered by the first tasks of their hosts. A host gets the I/O node of its
   // first task.
-  std::array<int64_t, 2> first{all_.rank(), io_node};
-  host_->broadcast(bytes_of(first), 0);
-  io_node_ = first[1];
-  auto channel = all_.split(static_cast<int>(std::min(number, channels_)), static_cast<int>(first[0]));
+  struct {
+    int64_t rank, io_node;
+  } first{all_.rank(), io_node};
+  host_->broadcast(std::as_writable_bytes(std::span(&first, 1)), 0);
+  io_node_ = first.io_node;
+  auto channel = all_.split(static_cast<int>(std::min(number, channels_)), static_cast<int>(first.rank));
   if (number >= channels_) return;
   channel_number_ = static_cast<int>(number);
   channel_ = std::move(channel);
@@ -45,15 +52,14 @@ void HostMap::find_aggregators() {
   if (channel_number_ >= 0) {
     const auto count = static_cast<size_t>(channel_->size());
     const int64_t allowed = rules_.max_here < 0 ? channels_ : std::min(rules_.max_here, channels_);
-    std::array<int64_t, 4> mine{io_node_ < 0 ? channel_->rank() : io_node_, host_->size(), allowed,
-                                all_.rank()};
-    const Gathered gathered = channel_->gather(std::as_bytes(std::span(mine)), 0);
-    std::vector<int64_t> all(count * mine.size());
+    const ChannelMember mine{{io_node_ < 0 ? channel_->rank() : io_node_, host_->size(), allowed},
+                             all_.rank()};
+    const Gathered gathered = channel_->gather(value_bytes(mine), 0);
+    std::vector<ChannelMember> all(count);
     if (channel_->rank() == 0)
       std::ranges::copy(gathered.bytes, std::as_writable_bytes(std::span(all)).begin());
-    channel_->broadcast(bytes_of(all), 0);
-    std::vector<layout::AggregatorHost> hosts;
-    for (size_t i = 0; i < all.size(); i += mine.size()) hosts.push_back({all[i], all[i + 1], all[i + 2]});
+    channel_->broadcast(std::as_writable_bytes(std::span(all)), 0);
+    const std::vector<layout::AggregatorHost> hosts(all.begin(), all.end());
     const auto counts = layout::spread_aggregators(hosts, std::min(rules_.aggregators, max_aggregators));
     int64_t next = 0;
     for (int64_t channel = 0; channel < max_channels; ++channel) {
@@ -61,7 +67,7 @@ void HostMap::find_aggregators() {
         if (counts[host] <= channel) continue;
         if (channel == channel_number_) {
           aggregator_hosts_.push_back(static_cast<int>(host));
-          aggregator_tasks_.push_back(all[host * mine.size() + 3]);
+          aggregator_tasks_.push_back(all[host].rank);
         }
         ++next;
       }

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
+#include "comm/reduce.hpp"
 
 namespace sheaf {
 namespace {
@@ -22,6 +23,12 @@ class MpiGroup : private NonCopyable {
 
  private:
   MPI_Group group_ = MPI_GROUP_NULL;
+};
+
+// Sums over the tasks of the whole group.
+struct PartitionSums {
+  int64_t hash = 0, outside = 0;
+  constexpr void combine(auto& by) { by.sum(hash).sum(outside); }
 };
 
 struct MembersDigest {
@@ -52,7 +59,7 @@ MembersDigest members_of(MPI_Comm part, MPI_Comm whole, int size) {
 void check_partition(Comm& comm, MPI_Comm whole, MPI_Comm part) {
   // Every member of a group adds its hash; the first member subtracts it once per member of the group. The
   // sum is 0 only if, for every group, exactly its members have passed it as `part`.
-  std::array<int64_t, 2> sums{};
+  PartitionSums sums;
   if (part != MPI_COMM_NULL) {
     int rank = 0, size = 0;
     MPI_Comm_rank(part, &rank);
@@ -60,11 +67,11 @@ void check_partition(Comm& comm, MPI_Comm whole, MPI_Comm part) {
     const MembersDigest mine = members_of(part, whole, size);
     sums = {mine.hash - (rank == 0 ? size * mine.hash : 0), mine.outside > 0};
   }
-  comm.all_sum(sums);
-  if (sums[1] != 0)
-    throw Error(Code::mismatch, "the local communicators of " + std::to_string(sums[1]) +
+  reduce(comm, sums);
+  if (sums.outside != 0)
+    throw Error(Code::mismatch, "the local communicators of " + std::to_string(sums.outside) +
                                     " tasks reach beyond the global one; each must be a part of it");
-  if (sums[0] != 0)
+  if (sums.hash != 0)
     throw Error(
         Code::mismatch,
         "the local communicators are no partition of the global one: a task is in the communicator of "

@@ -1,10 +1,10 @@
 // Opens, closes and deletes files.
 #include <strings.h>
 
-#include <array>
 #include <cstring>
 
 #include "comm/mpi/mpi_comm.hpp"
+#include "comm/reduce.hpp"
 #include "mpiio/api/entry.hpp"
 #include "mpiio/api/errors.hpp"
 #include "mpiio/api/info.hpp"
@@ -43,17 +43,23 @@ SharedMode mode_of(int amode) {
           .append = has(MPI_MODE_APPEND)};
 }
 
+struct OpenArguments {
+  int mpi_class = MPI_SUCCESS;  // of the error of this task
+  MinMax amode;
+  bool lacks_threads = false;
+  constexpr void combine(auto& by) { by.max(mpi_class).range(amode).any(lacks_threads); }
+};
+
 // Collective. Throws on all tasks if the arguments of one task are invalid or the modes differ. Otherwise
 // returns true if library threads may call MPI on all tasks.
 bool agree_on_opening(Comm& comm, const std::optional<MpiError>& problem, int amode) {
-  std::array<int64_t, 4> facts = {problem ? problem->mpi_class : MPI_SUCCESS, amode, -int64_t{amode},
-                                  threads_may_call_mpi() ? 0 : 1};
-  comm.all_max(facts);
+  OpenArguments all{problem ? problem->mpi_class : MPI_SUCCESS, MinMax(amode), !threads_may_call_mpi()};
+  reduce(comm, all);
   if (problem) throw *problem;
-  if (facts[0] != MPI_SUCCESS)
-    throw MpiError(static_cast<int>(facts[0]), "another task cannot open the file with its arguments");
-  if (facts[1] != -facts[2]) throw MpiError(MPI_ERR_NOT_SAME, "tasks open a file with different modes");
-  return facts[3] == 0;
+  if (all.mpi_class != MPI_SUCCESS)
+    throw MpiError(all.mpi_class, "another task cannot open the file with its arguments");
+  if (!all.amode.is_same()) throw MpiError(MPI_ERR_NOT_SAME, "tasks open a file with different modes");
+  return !all.lacks_threads;
 }
 
 FilePointer open_file(MPI_Comm program_comm, const char* name, int amode, MPI_Info info) {

@@ -9,6 +9,18 @@ namespace sheaf::multifile {
 
 using namespace collective_constants;
 
+namespace {
+
+struct ReadRoundFacts : GroupTransfer::RoundFacts {
+  bool lacks = false;  // a task needs a further round
+  constexpr void combine(auto& by) {
+    RoundFacts::combine(by);
+    by.any(lacks);
+  }
+};
+
+}  // namespace
+
 // Extents that a task requests from its collector.
 struct CollectiveReader::RoundRequest {
   std::vector<Extent> extents;
@@ -117,23 +129,21 @@ CollectiveReader::RoundRequest CollectiveReader::next_request(int64_t left) cons
 // for this call.
 bool CollectiveReader::round(RoundRequest& request, std::optional<Error> mine) {
   if (!mine && group_.is_collector()) mine = attempt([&] { fetched_.real(); });
-  // One reduction for all values that every task needs.
-  int64_t facts[] = {
-      mine.has_value(), largest_, request.lacks, std::ssize(request.memory), std::ssize(request.extents),
-      -capacity_};
-  file_.all_max(facts);
-  plan_next(facts[1]);
-  if (facts[0] != 0) {
+  ReadRoundFacts facts{
+      {mine.has_value(), largest_, {std::ssize(request.memory), std::ssize(request.extents), capacity_}},
+      request.lacks};
+  reduce(file_, facts);
+  plan_next(facts.request);
+  if (facts.failed) {
     agree(file_, mine);
     throw Error(Code::io, "'" + fetched_.path() + "': a task could not take part in a collective read");
   }
-  const GroupTransfer::Load largest{facts[3], facts[4], -facts[5]};
-  if (largest.bytes > 0) {  // the collectors read for all members
+  if (facts.load.bytes > 0) {  // the collectors read for all members
     File& file = group_.is_collector() ? fetched_.real() : fetched_;
-    agree(file_, transfer_.read(file, {request.extents, request.memory}, largest));
+    agree(file_, transfer_.read(file, {request.extents, request.memory}, facts.load));
   }
   fetched_.take(request.extents, std::move(request.memory));
-  return facts[2] != 0;
+  return facts.lacks;
 }
 
 }  // namespace sheaf::multifile

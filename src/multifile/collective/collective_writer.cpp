@@ -13,6 +13,19 @@ namespace sheaf::multifile {
 
 using namespace collective_constants;
 
+namespace {
+
+struct WriteRoundFacts : GroupTransfer::RoundFacts {
+  int64_t records = 0;      // records of completed chunks, of one task
+  bool reads_back = false;  // a task reads bytes back for checksums
+  constexpr void combine(auto& by) {
+    RoundFacts::combine(by);
+    by.max(records).any(reads_back);
+  }
+};
+
+}  // namespace
+
 CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const CollectivePlan& plan,
                                    WriteStream& stream, std::shared_ptr<AggregatedWriteFile> collected,
                                    const CollectiveMeans& means)
@@ -104,10 +117,10 @@ void CollectiveWriter::write_now(std::span<const std::byte> data, const std::opt
 // Appends the data of all members to the stream of the collector. The streams of the other members stay
 // unchanged.
 void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::optional<Error>& mine) {
-  int64_t facts[] = {mine.has_value(), largest_, -capacity_ * group_.size()};
-  file_.all_max(facts);
-  plan_next(facts[1]);
-  if (facts[0] != 0) refuse(mine);
+  GroupTransfer::RoundFacts facts{mine.has_value(), largest_, {.each = capacity_ * group_.size()}};
+  reduce(file_, facts);
+  plan_next(facts.request);
+  if (facts.failed) refuse(mine);
   std::optional<WriteStream::Mark> before;
   if (is_collector()) before = stream_.mark();
   // Data of a member that fit into one chunk are not split.
@@ -116,7 +129,7 @@ void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::
     stream_.write_filling({}, bytes);
   };
   try {
-    agree(file_, transfer_.merge(data, -facts[2], append));
+    agree(file_, transfer_.merge(data, facts.load.each, append));
   } catch (...) {
     if (before) stream_.return_to(*before);
     throw;
@@ -145,18 +158,12 @@ void CollectiveWriter::round(RoundKind kind, std::optional<Error> mine) {
   if (!mine) mine = write_large_ones();
   if (!mine) mine = std::exchange(behind_, std::nullopt);
   PendingExtents& held = collected_->held();
-  // One reduction for all values that every task needs.
-  int64_t facts[] = {mine.has_value(),
-                     largest_,
-                     held.bytes(),
-                     std::ssize(held.extents()),
-                     -capacity_,
-                     journal() ? journal()->to_send() : 0,
-                     kind == RoundKind::last && stream_.blocks().reads_back()};
-  file_.all_max(facts);
-  const GroupTransfer::Load largest{facts[2], facts[3], -facts[4]};
-  plan_next(facts[1]);
-  if (facts[0] != 0) {
+  WriteRoundFacts facts{{mine.has_value(), largest_, {held.bytes(), std::ssize(held.extents()), capacity_}},
+                        journal() ? journal()->to_send() : 0,
+                        kind == RoundKind::last && stream_.blocks().reads_back()};
+  reduce(file_, facts);
+  plan_next(facts.request);
+  if (facts.failed) {
     collected_->take_back();
     if (journal()) journal()->return_underway();
     refuse(mine);
@@ -164,21 +171,21 @@ void CollectiveWriter::round(RoundKind kind, std::optional<Error> mine) {
   if (journal()) journal()->arrived();
   if (kind == RoundKind::write_behind) {
     collected_->ship();
-    behind_ = write_collected(collected_->shipped(), largest);
-    record_chunks(facts[5]);
+    behind_ = write_collected(collected_->shipped(), facts.load);
+    record_chunks(facts.records);
     return;
   }
   collected_->shipped().clear();
-  const auto outcome = write_collected(held, largest);
+  const auto outcome = write_collected(held, facts.load);
   if (kind == RoundKind::last) {
     behind_ = outcome;
-    if (facts[6] > 0) file_.barrier();  // tasks may now read their bytes back for checksums
+    if (facts.reads_back) file_.barrier();  // tasks may now read their bytes back for checksums
     return;
   }
-  if (largest.bytes > 0) agree(file_, outcome);
+  if (facts.load.bytes > 0) agree(file_, outcome);
   held.clear();
-  record_chunks(facts[5]);
-  if (facts[5] > 0) file_.barrier();  // all chunks are recorded when a task returns
+  record_chunks(facts.records);
+  if (facts.records > 0) file_.barrier();  // all chunks are recorded when a task returns
 }
 
 // Lets the collectors record the chunks that this round has completed, at most `most` per task. Collective. A

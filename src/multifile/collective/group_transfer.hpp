@@ -16,6 +16,7 @@
 
 #include "base/bytes.hpp"
 #include "base/error.hpp"
+#include "comm/reduce.hpp"
 #include "exchange/pieces/access_list.hpp"
 #include "multifile/collective/collective_group.hpp"
 #include "storage/file.hpp"
@@ -35,6 +36,17 @@ class GroupTransfer {
     int64_t bytes = 0;
     int64_t extents = 0;
     int64_t each = 1;
+    constexpr void combine(auto& by) { by.max(bytes).max(extents).min(each); }
+  };
+  // Values of a round that every task of the file needs.
+  struct RoundFacts {
+    bool failed = false;  // a task cannot take part
+    int64_t request = 0;  // bytes of the largest request of the program since the last round
+    Load load;
+    constexpr void combine(auto& by) {
+      by.any(failed).max(request);
+      load.combine(by);
+    }
   };
 
   // Allocates the collector's memory for messages, `each` bytes per member. Local. Throws if the allocation

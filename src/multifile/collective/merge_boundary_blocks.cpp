@@ -103,10 +103,10 @@ std::optional<Error> merge_boundary_blocks(Comm& comm, const std::string& path, 
       if (comm.rank() == domain.writer) target = &file();
     });
     if (!problem) problem = unready;
-    int64_t load[] = {held.bytes(), std::ssize(held.extents()), unready.has_value()};
-    comm.all_max(load);
-    if (load[0] == 0 || load[2]) continue;
-    const auto outcome = transfer.write(*target, held.placed(), {load[0], load[1], each});
+    GroupTransfer::RoundFacts facts{unready.has_value(), 0, {held.bytes(), std::ssize(held.extents()), each}};
+    reduce(comm, facts);
+    if (facts.load.bytes == 0 || facts.failed) continue;
+    const auto outcome = transfer.write(*target, held.placed(), facts.load);
     if (!problem) problem = outcome;
   }
 }

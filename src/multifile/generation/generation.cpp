@@ -7,12 +7,19 @@
 #include <thread>
 #include <vector>
 
+#include "comm/reduce.hpp"
 #include "multifile/generation/committed_file.hpp"
 #include "storage/retries.hpp"
 
 namespace sheaf::multifile {
 
 namespace {
+
+// Whether the tasks may attempt an open again.
+struct Repetition {
+  bool fails = false, mismatch = false;
+  constexpr void combine(auto& by) { by.any(fails).any(mismatch); }
+};
 
 using FileHead = std::array<std::byte, format::fixed_size>;
 
@@ -174,12 +181,9 @@ bool GenerationStore::may_know_old_names() {
 
 bool GenerationStore::look_again_together(Comm& comm, const Error& problem, bool may_repeat) {
   if (comm.rank() != 0) lead_.reset();  // only task 0 compares
-  struct {
-    int64_t fails, mismatch;
-  } any{!may_repeat || !may_pass(problem), mismatch_};
-  static_assert(sizeof any == 2 * sizeof(int64_t));
-  comm.all_max(std::span(&any.fails, 2));
-  mismatch_ = any.mismatch != 0;
+  Repetition any{!may_repeat || !may_pass(problem), mismatch_};
+  reduce(comm, any);
+  mismatch_ = any.mismatch;
   return !any.fails && look_for_all(comm);
 }
 

@@ -1,20 +1,32 @@
 #include "multifile/metadata/parallel_open.hpp"
 
+#include <algorithm>
 #include <array>
-#include <cstring>
-#include <vector>
+#include <bit>
 
 #include "base/assert.hpp"
-#include "comm/constants.hpp"
+#include "comm/reduce.hpp"
 #include "multifile/options/environment.hpp"
 
 namespace sheaf::multifile {
 
 namespace {
 
-// Bits of the number that broadcasts members of the first task's AnyTask.
+// Bits of OpenFacts::ownership.
 constexpr int64_t took_over = 1;
 constexpr int64_t is_local = 2;
+
+// What the tasks of an open exchange. Only the first task sets the members without a comment.
+struct OpenFacts {
+  int64_t flags = 0;        // bytes of the words of the first task's environment
+  bool has_extras = false;  // of any task
+  int64_t ownership = 0, lease = INT64_MIN;
+  std::array<int64_t, 2> identity{INT64_MIN, INT64_MIN};
+  std::array<MinMax, 5> same{};  // of all tasks: hashes of the name and the mode, then numbers of the caller
+  constexpr void combine(auto& by) {
+    by.max(flags).any(has_extras).max(ownership).max(lease).max(identity).range(same);
+  }
+};
 
 }  // namespace
 
@@ -31,49 +43,38 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
         throw Error(Code::invalid_argument, "unknown file mode '" + mode + "' for '" + path +
                                                 "': it must contain a word to read (rb) or to write (wb)");
     });
-  // A number is the same on all tasks if its maximum equals its minimum. The minimum is computed as ~max(~x).
-  constexpr size_t first_pair = 6, max_pairs = 5;
-  std::array<int64_t, first_pair + 2 * max_pairs> pairs{
-      static_cast<int64_t>(flags.size()), any && any->has_extras, 0, INT64_MIN, INT64_MIN, INT64_MIN};
-  static_assert(pairs.size() <= comm_constants::max_agreed_values);
-  static_assert(sizeof(format::Identity) == 2 * sizeof(int64_t));
-  format::Identity identity;
+  OpenFacts facts{.flags = std::ssize(flags), .has_extras = any && any->has_extras};
   if (comm.rank() == 0) {
-    identity = new_identity();
-    if (any) pairs[2] = (any->took_over ? took_over : 0) | (any->is_local ? is_local : 0);
-    pairs[3] = static_cast<int64_t>(any ? any->lease : 0);
-    std::memcpy(&pairs[4], identity.data(), sizeof identity);
+    if (any) facts.ownership = (any->took_over ? took_over : 0) | (any->is_local ? is_local : 0);
+    facts.lease = static_cast<int64_t>(any ? any->lease : 0);
+    facts.identity = std::bit_cast<decltype(facts.identity)>(new_identity());
   }
-  size_t used = first_pair;
-  const auto add = [&](int64_t value) {
-    pairs[used++] = value;
-    pairs[used++] = ~value;
-  };
+  auto next = facts.same.begin();
   for (const std::string& text : {path, mode})
-    add(static_cast<int64_t>(format::hash_of(std::as_bytes(std::span(text)))));
-  for (const int64_t value : same_everywhere) add(value);
-  agree(comm, problem, std::span(pairs).first(used));
-  for (size_t i = first_pair; i < used; i += 2) {
-    if (pairs[i] == ~pairs[i + 1]) continue;
-    static constexpr const char* names[] = {
-        "file name", "open mode", "number of files", "block size", "kind of local communicator", "argument"};
-    const char* what = names[(i - first_pair) / 2];
+    *next++ = MinMax(static_cast<int64_t>(format::hash_of(std::as_bytes(std::span(text)))));
+  std::ranges::transform(same_everywhere, next, [](int64_t number) { return MinMax(number); });
+  agree(comm, problem, facts);
+  const auto differing = std::ranges::find_if_not(facts.same, &MinMax::is_same);
+  if (differing != facts.same.end()) {
+    static constexpr std::array names{"file name", "open mode", "number of files", "block size",
+                                      "kind of local communicator"};
+    static_assert(names.size() == decltype(facts.same)().size());
+    const char* const what = names[static_cast<size_t>(differing - facts.same.begin())];
     throw Error(Code::mismatch, "'" + path + "': the tasks of the collective open gave a different " + what +
                                     "; it must be the same on every task");
   }
-  if (any)
-    *any = {pairs[1] != 0, (pairs[2] & took_over) != 0, (pairs[2] & is_local) != 0,
-            static_cast<uint64_t>(pairs[3])};
-  std::memcpy(identity.data(), &pairs[4], sizeof identity);
-  if (pairs[0] > 0) {
-    flags.resize(static_cast<size_t>(pairs[0]));
+  const bool took = (facts.ownership & took_over) != 0, local = (facts.ownership & is_local) != 0;
+  const auto lease = static_cast<uint64_t>(facts.lease);
+  if (any) *any = {facts.has_extras, took, local, lease};
+  if (facts.flags > 0) {
+    flags.resize(static_cast<size_t>(facts.flags));
     comm.broadcast(std::as_writable_bytes(std::span(flags)), 0);
     parsed = parse_open_mode(mode, flags);
   }
-  parsed.identity = identity;
-  parsed.is_local = (pairs[2] & is_local) != 0;
-  parsed.lease = static_cast<uint64_t>(pairs[3]);
-  parsed.replaces = (pairs[2] & took_over) != 0 && parsed.creates() && !parsed.atomic;
+  parsed.identity = std::bit_cast<format::Identity>(facts.identity);
+  parsed.is_local = local;
+  parsed.lease = lease;
+  parsed.replaces = took && parsed.creates() && !parsed.atomic;
   return parsed;
 }
 
@@ -89,9 +90,9 @@ int metadata_writer_group(int ntasks) {
 JournalHosts find_hosts(Comm& all, Comm& local, const Nodes* known) {
   const Nodes nodes = known ? *known : find_nodes(all);
   if (nodes.count <= 1) return {};
-  int64_t range[2] = {nodes.mine, -nodes.mine};
-  local.all_max(range);
-  if (range[0] == -range[1]) return {};
+  MinMax range(nodes.mine);
+  reduce(local, range);
+  if (range.is_same()) return {};
   return {static_cast<int32_t>(nodes.mine), static_cast<int32_t>(nodes.count)};
 }
 

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "format/extension.hpp"
 #include "format/header.hpp"
@@ -25,21 +24,19 @@ struct EndedSegment : Segment {
   bool complete = false;         // the file is complete
 };
 
-// Values that all processes need at close. Each process gets the element-wise maximum over all processes.
-// Only the first metadata writer of file 0 sets the values of that file.
+// Values that all processes need at close. Only the first metadata writer of file 0 sets the values of that
+// file.
 struct ClosingLead {
   // Values of file 0.
   int64_t varheader = 0, maxblocks = 0, of_file = 0, fsblksize = 0, sums = 0, piece = 0;
-  int64_t process = -1;     // rank of the first metadata writer of file 0
-  int64_t sums_follow = 0;  // checksums that follow in rounds
-  int64_t overran = 0;      // > 0: a program wrote beyond a chunk through its own handle
-  int64_t incomplete = 0;   // > 0: files other than file 0 are incomplete
+  int64_t process = -1;      // rank of the first metadata writer of file 0
+  bool sums_follow = false;  // checksums follow in rounds
+  bool overran = false;      // a program wrote beyond a chunk through its own handle
+  bool incomplete = false;   // files other than file 0 are incomplete
 
-  // Views all members as one array, for reductions.
-  std::span<int64_t> values() {
-    constexpr size_t count = 10;
-    static_assert(sizeof(ClosingLead) == count * sizeof(int64_t));
-    return {reinterpret_cast<int64_t*>(this), count};
+  constexpr void combine(auto& by) {
+    by.max(varheader).max(maxblocks).max(of_file).max(fsblksize).max(sums).max(piece).max(process);
+    by.any(sums_follow).any(overran).any(incomplete);
   }
   // Returns file 0 as a segment without rows.
   EndedSegment file() const {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <bit>
 
 #include "base/assert.hpp"
 #include "base/checked.hpp"
-#include "comm/agree.hpp"
+#include "comm/reduce.hpp"
 #include "exchange/transfer/throttle.hpp"
 #include "multifile/create/commit.hpp"
 #include "multifile/create/new_file.hpp"
@@ -55,18 +55,27 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, const MappedWriteReques
   open_placed(request, mode);
 }
 
+namespace {
+
+struct PlacedTasks {
+  int64_t tasks = 0;
+  std::array<int64_t, 2> identity{};  // from process 0
+  constexpr void combine(auto& by) { by.sum(tasks).sum(identity); }
+};
+
+}  // namespace
+
 void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode) {
   facts_.nfiles = request.nfiles;
   if (facts_.compressed || format::extensible(request.stored_name.empty() ? path_ : request.stored_name))
     placed_->extension = mode.extension();
   if (placed_->extension && placed_->in_order) placed_->extension->flags |= format::flag_in_order;
-  std::array<int64_t, 3> sums{std::ssize(request.tasks)};  // tasks, then the identity from process 0
+  PlacedTasks placed{std::ssize(request.tasks)};
   if (placed_->extension && comm_->rank() == 0)
-    std::memcpy(&sums[1], placed_->extension->identity.data(), sizeof(format::Identity));
-  comm_->all_sum(sums);
-  if (placed_->extension)
-    std::memcpy(placed_->extension->identity.data(), &sums[1], sizeof(format::Identity));
-  ntasks_ = sums[0];
+    placed.identity = std::bit_cast<decltype(placed.identity)>(placed_->extension->identity);
+  reduce(*comm_, placed);
+  if (placed_->extension) placed_->extension->identity = std::bit_cast<format::Identity>(placed.identity);
+  ntasks_ = placed.tasks;
   agree(*comm_, attempt([&] {
     check(request);
     if (mode.atomic)

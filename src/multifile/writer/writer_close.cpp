@@ -2,7 +2,7 @@
 // the pointer, which makes the file complete. File 0, which all readers open first, is completed after all
 // other files.
 #include "base/assert.hpp"
-#include "comm/agree.hpp"
+#include "comm/reduce.hpp"
 #include "multifile/buddy/buddy.hpp"
 #include "multifile/stream/file_checks.hpp"
 #include "multifile/writer/block_table.hpp"
@@ -76,7 +76,7 @@ void Writer::finish(Closing& closing) {
     });
   Lead lead = lead_of(segments);
   lead.sums_follow = sums_follow;
-  agree(*comm_, problem, lead.values());
+  agree(*comm_, problem, lead);
   if (lead.sums_follow) {
     rounds = plan_rounds(slices, table, sums, closing, problem);
     if (sums_follow) step([&] { write_tables(segments, table, sums, rounds); });

@@ -2,7 +2,7 @@
 // (layout/regions, multifile/metadata/boundary_blocks).
 #include <algorithm>
 
-#include "comm/agree.hpp"
+#include "comm/reduce.hpp"
 #include "layout/regions.hpp"
 #include "multifile/collective/merge_boundary_blocks.hpp"
 #include "multifile/writer/writer.hpp"
@@ -149,14 +149,23 @@ void Writer::record_blocks(File& file, const JournalKey& key, int64_t first, std
   journal.close();
 }
 
+namespace {
+
+// Values of one file that all its processes need to merge boundary blocks.
+struct FileBoundaryBlocks {
+  bool has_boundary_blocks = false, failed = false;
+  int64_t unit = 0, data_start = 0, end = 0, metadata_writer = 0;
+  constexpr void combine(auto& by) {
+    by.any(has_boundary_blocks).any(failed).max(unit).max(data_start).max(end).max(metadata_writer);
+  }
+};
+
+}  // namespace
+
 // Merges the boundary blocks into the files after all bytes were written, except in files with a failed task.
 // Collective. Returns the error of this process, if any.
 std::optional<Error> Writer::merge_own_boundary_blocks(std::span<const EndedSegment> segments) {
   constexpr int32_t files_at_once = 64;
-  struct FileBoundaryBlocks {  // values of one file, of which the maximum over all processes is needed
-    int64_t has_boundary_blocks, failed, unit, data_start, end, metadata_writer;
-  };
-  static_assert(sizeof(FileBoundaryBlocks) % sizeof(int64_t) == 0);
   Comm& comm = tasks_of_files();
   const int32_t last = grouped_ ? facts_.filenumber + 1 : facts_.nfiles;
   std::optional<Error> problem;
@@ -186,10 +195,9 @@ std::optional<Error> Writer::merge_own_boundary_blocks(std::span<const EndedSegm
       files[k].unit = mine_.files[t.file].boundary_blocks->unit();
       files[k].data_start = layout::data_start(t.file_tasks, mine_.files[t.file].fsblksize);
     }
-    comm.all_max({reinterpret_cast<int64_t*>(files.data()),
-                  files.size() * sizeof(FileBoundaryBlocks) / sizeof(int64_t)});
+    reduce_each(comm, std::span(files));
     for (size_t k = 0; k < files.size(); ++k) {
-      if (files[k].has_boundary_blocks == 0 || files[k].failed) continue;
+      if (!files[k].has_boundary_blocks || files[k].failed) continue;
       const int32_t number = first + static_cast<int32_t>(k);
       const std::string name = name_of(number);
       std::ranges::sort(extents[k], {}, &Extent::offset);

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <functional>
 
-#include "comm/agree.hpp"
+#include "comm/reduce.hpp"
 #include "sfio/api/file.hpp"
 
 using namespace sheaf;
@@ -15,10 +15,9 @@ namespace {
 // Verifies by a hash that all tasks pass the same name and number. Collective. Throws mismatch on all tasks
 // if they differ, or the error `wrong` of any task.
 void agree_on(Comm& comm, const std::string& name, int64_t number, const std::optional<Error>& wrong) {
-  const auto hash = static_cast<int64_t>(std::hash<std::string>()(name + '\0' + std::to_string(number)) >> 1);
-  int64_t values[] = {hash, -hash};
-  agree(comm, wrong, values);
-  if (values[0] == -values[1]) return;
+  MinMax hashes(static_cast<int64_t>(std::hash<std::string>()(name + '\0' + std::to_string(number))));
+  agree(comm, wrong, hashes);
+  if (hashes.is_same()) return;
   Error differs(Code::mismatch, "the compute tasks disagree about the name or the number; task " +
                                     std::to_string(comm.rank()) + " says '" + name + "', " +
                                     std::to_string(number));

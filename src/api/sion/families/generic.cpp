@@ -8,7 +8,7 @@
 #include "api/sion/handles/guard.hpp"
 #include "api/sion/mapped.hpp"
 #include "api/sion/opening.hpp"
-#include "comm/agree.hpp"
+#include "comm/reduce.hpp"
 
 using namespace sheaf;
 using namespace sheaf::multifile;
@@ -41,9 +41,9 @@ LocalGroup checked(const GivenPlace& given) {
 void place_as_given(Comm& comm, const GivenPlace& given, ParallelWriteRequest& request) {
   LocalGroup place;
   auto problem = attempt([&] { place = checked(given); });
-  int64_t same[2] = {place.numfiles, -place.numfiles};
-  agree(comm, problem, same);
-  if (same[0] != -same[1]) throw Error(Code::mismatch, "the tasks gave different numbers of files");
+  MinMax numbers(place.numfiles);
+  agree(comm, problem, numbers);
+  if (!numbers.is_same()) throw Error(Code::mismatch, "the tasks gave different numbers of files");
   std::unique_ptr<Comm> local = comm.split(place.filenumber, place.rank);
   int64_t files = local->rank() == 0;
   comm.all_sum(std::span(&files, 1));

@@ -15,8 +15,8 @@
 
 #include "api/sion/handles/handle.hpp"
 #include "api/sion/opening.hpp"
-#include "comm/agree.hpp"
 #include "comm/collective_call.hpp"
+#include "comm/reduce.hpp"
 #include "comm/threads/thread_comm.hpp"
 
 namespace sheaf::api {
@@ -52,13 +52,11 @@ inline void check_team_closes(int sid) {
     if (!opened_by) throw Error(Code::wrong_mode, "the handle was not opened by a team of threads");
     thread = comm->rank();
   });
-  const auto who = static_cast<int64_t>(reinterpret_cast<intptr_t>(opened_by.get()));
-  int64_t same[2] = {who, ~who};
-  agree(*team, problem, same);
+  MinMax teams(static_cast<int64_t>(reinterpret_cast<intptr_t>(opened_by.get())));
+  agree(*team, problem, teams);
   const Gathered all = team->gather(std::as_bytes(std::span(&thread, 1)), 0);
   problem = attempt([&] {
-    if (same[0] != ~same[1])
-      throw Error(Code::mismatch, "the threads of the team close different multifiles");
+    if (!teams.is_same()) throw Error(Code::mismatch, "the threads of the team close different multifiles");
     const int opened = thread_team_size(*opened_by);
     if (opened != team->size())
       throw Error(Code::mismatch, "a team of " + std::to_string(team->size()) + " threads closes what " +
