@@ -205,6 +205,7 @@ class PackProtocol : public WindowSteps<Word, PackAt> {
         return then(At::slot_release);
       case At::slot_release:
         SHEAF_DEBUG_ASSERT(call.state(window_).load() == call.free_for(window_));
+        SHEAF_DEBUG_ASSERT(call.state(window_).load() == WindowSlotState::there(call.free_for(window_)));
         call.state(window_).store(WindowSlotState::done(call.free_for(window_)));
         return then(At::token_release, {ActionKind::wake, &call.state(window_)});
       default:  // token_release: releases the token, and acquires it again if the next window is full
@@ -272,6 +273,34 @@ class UnpackProtocol : public WindowSteps<Word, UnpackAt> {
         if (call.has_aggregators()) return {ActionKind::sleep, &call.state(number_), state};
         return then(At::token_search);
       }
+      case At::arrival:
+        window_ = std::exchange(number_, next_own(number_ + 1));
+        if (call.arrived(window_).fetch_add(1) + 1 == call.due(window_)) return then(At::arrival_reset);
+        return look_again();
+      case At::arrival_reset:
+        call.arrived(window_).store(0);
+        return then(At::slot_release);
+      case At::slot_release:
+        SHEAF_DEBUG_ASSERT(call.state(window_).load() == WindowSlotState::there(call.free_for(window_)));
+        call.state(window_).store(WindowSlotState::done(call.free_for(window_)));
+        return look_again({ActionKind::wake, &call.state(window_)});
+      case At::completion:  // other tasks read the windows that they need
+        if (waits_for_ == call.tokens()) return {ActionKind::done};
+        word_ = call.io_token(waits_for_).load();
+        if (IoToken::next(call, waits_for_, word_) != call.end())
+          return {ActionKind::sleep, &call.io_token(waits_for_), word_};
+        ++waits_for_;
+        return {};
+      default:
+        return read(call, ahead);
+    }
+  }
+
+ private:
+  // The steps from the search for a token to its release.
+  template <class Call>
+  Action<Word> read(Call& call, uint64_t ahead) {
+    switch (at_) {
       case At::token_search:
         return find_token(call, ahead);
       case At::slot_check: {
@@ -301,31 +330,11 @@ class UnpackProtocol : public WindowSteps<Word, UnpackAt> {
             call.state(window_).load() != call.free_for(window_))
           return then(At::token_release);
         return then(At::publication, {ActionKind::transfer, nullptr, 0, window_});
-      case At::token_release:
+      default:  // token_release
         call.io_token(token_).store(IoToken::free_at(window_));
         return look_again({ActionKind::wake, &call.io_token(token_)});
-      case At::arrival:
-        window_ = std::exchange(number_, next_own(number_ + 1));
-        if (call.arrived(window_).fetch_add(1) + 1 == call.due(window_)) return then(At::arrival_reset);
-        return look_again();
-      case At::arrival_reset:
-        call.arrived(window_).store(0);
-        return then(At::slot_release);
-      case At::slot_release:
-        SHEAF_DEBUG_ASSERT(call.state(window_).load() == WindowSlotState::there(call.free_for(window_)));
-        call.state(window_).store(WindowSlotState::done(call.free_for(window_)));
-        return look_again({ActionKind::wake, &call.state(window_)});
-      default:  // completion: other tasks read the windows that they need
-        if (waits_for_ == call.tokens()) return {ActionKind::done};
-        word_ = call.io_token(waits_for_).load();
-        if (IoToken::next(call, waits_for_, word_) != call.end())
-          return {ActionKind::sleep, &call.io_token(waits_for_), word_};
-        ++waits_for_;
-        return {};
     }
   }
-
- private:
   // Tries the token of the own window. If another task holds that token and reads, tries a free token with a
   // window that comes soon. Sleeps if no token is usable.
   template <class Call>

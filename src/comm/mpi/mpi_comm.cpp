@@ -44,6 +44,43 @@ struct Family : private NonCopyable {
   int per_node = 0;
 };
 
+// Messages that transfer pieces between the root and all other tasks.
+class PieceMessages {
+ public:
+  explicit PieceMessages(size_t largest) : largest_(largest) {}
+
+  // Appends the messages that transfer `bytes` to or from `peer`.
+  void send(int peer, std::span<const std::byte> bytes) {
+    mpi::in_parts(bytes, largest_, [&](auto part) { outgoing_.push_back({peer, part}); });
+  }
+  void receive(int peer, std::span<std::byte> bytes) {
+    mpi::in_parts(bytes, largest_, [&](auto part) { incoming_.push_back({peer, part}); });
+  }
+  // Transfers them, with at most pieces_at_once messages of the root in flight.
+  void move(MPI_Comm comm) const {
+    const auto some = [](const auto& messages, size_t from) {
+      const auto begin = messages.begin() + static_cast<ptrdiff_t>(std::min(from, messages.size()));
+      return std::vector(begin, begin + std::min(messages.end() - begin, ptrdiff_t{mpi::pieces_at_once}));
+    };
+    for (size_t at = 0; at < std::max(outgoing_.size(), incoming_.size()); at += mpi::pieces_at_once)
+      mpi::start_exchange(comm, mpi::pieces_tag, some(outgoing_, at), some(incoming_, at))->finish();
+  }
+
+ private:
+  const size_t largest_;
+  std::vector<Outgoing> outgoing_;
+  std::vector<Incoming> incoming_;
+};
+
+// Returns the tasks per node of SHEAF_TOPOLOGY; 0: not set, -1: not a number.
+int given_topology() {
+  try {
+    return topology_by_hand();
+  } catch (const Error&) {
+    return -1;
+  }
+}
+
 JobEnd job_end_of(int rank, int size) {
   if (size == 1) return {};
   return {.now = [] { MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE); }, .task = rank};
@@ -190,15 +227,13 @@ class MpiComm final : public Comm, private NonCopyable {
       return MPI_Igather(&length, 1, MPI_INT64_T, result.sizes.data(), 1, MPI_INT64_T, root, comm(), request);
     });
     result.bytes.resize(static_cast<size_t>(result.offsets().back()));
-    std::vector<Outgoing> outgoing;
-    std::vector<Incoming> incoming;
-    if (rank_ != root) add_messages(outgoing, root, mine);
+    PieceMessages messages(largest());
+    if (rank_ != root) messages.send(root, mine);
     const auto receive_buffers = result.receive_buffers();
     for (size_t task = 0; task < receive_buffers.size(); ++task)
-      if (static_cast<int>(task) != root)
-        add_messages(incoming, static_cast<int>(task), receive_buffers[task]);
+      if (static_cast<int>(task) != root) messages.receive(static_cast<int>(task), receive_buffers[task]);
     if (rank_ == root) std::ranges::copy(mine, receive_buffers[static_cast<size_t>(root)].begin());
-    move_pieces(outgoing, incoming);
+    messages.move(comm());
     return result;
   }
 
@@ -221,56 +256,33 @@ class MpiComm final : public Comm, private NonCopyable {
     if (length < 0) throw Error(Code::invalid_argument, "the pieces to scatter do not match their sizes");
     if (met) return mine;
     mine.resize(static_cast<size_t>(length));
-    std::vector<Outgoing> outgoing;
-    std::vector<Incoming> incoming;
+    PieceMessages messages(largest());
     if (is_root) {
       const auto all = pieces.pieces();
       for (size_t task = 0; task < all.size(); ++task)
-        if (static_cast<int>(task) != root) add_messages(outgoing, static_cast<int>(task), all[task]);
+        if (static_cast<int>(task) != root) messages.send(static_cast<int>(task), all[task]);
       std::ranges::copy(all[static_cast<size_t>(root)], mine.begin());
     } else {
-      add_messages(incoming, root, std::span(mine));
+      messages.receive(root, mine);
     }
-    move_pieces(outgoing, incoming);
+    messages.move(comm());
     return mine;
   }
 
   // Returns the communicator of this group.
   MPI_Comm comm() {
-    reduce_once();
+    if (comm_ == MPI_COMM_NULL) first_reduction({});
     return comm_;
   }
 
   // Returns the barrier for small contributions, or null if they must be sent as messages.
   mpi::MpiBarrier* host_barrier() {
     if (!first_) return nullptr;
-    reduce_once();
+    comm();  // makes the first reduction
     return family_->spare.barrier.get();
   }
 
-  void reduce_once() {
-    if (comm_ == MPI_COMM_NULL) first_reduction({});
-  }
-
   size_t largest() const { return static_cast<size_t>(family_->largest); }
-
-  // Appends the messages that transfer `bytes` to or from `peer`.
-  template <class Message, class Byte>
-  void add_messages(std::vector<Message>& to, int peer, std::span<Byte> bytes) const {
-    mpi::in_parts(bytes, largest(), [&](std::span<Byte> part) { to.push_back({peer, part}); });
-  }
-
-  // Transfers pieces between the root and all other tasks, with at most pieces_at_once messages of the root
-  // in flight.
-  void move_pieces(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming) {
-    const auto some = [](auto messages, size_t from) {
-      const auto rest = messages.subspan(std::min(from, messages.size()));
-      const auto now = rest.first(std::min(rest.size(), mpi::pieces_at_once));
-      return std::vector(now.begin(), now.end());
-    };
-    for (size_t at = 0; at < std::max(outgoing.size(), incoming.size()); at += mpi::pieces_at_once)
-      mpi::start_exchange(comm(), mpi::pieces_tag, some(outgoing, at), some(incoming, at))->finish();
-  }
 
   // Makes the only collective call on the program's communicator, one reduction. It determines which
   // duplicates are free on all tasks, whether all tasks can use the cache of MPI_COMM_WORLD, and the topology
@@ -282,7 +294,7 @@ class MpiComm final : public Comm, private NonCopyable {
     std::array<int64_t, own + mpi::max_on_first_barrier> all;
     std::ranges::copy((world ? world : family_->cache)->offer(), all.begin());
     all[offered] = !world;
-    all[offered + 1] = rank_ == 0 ? topology_by_hand() : INT64_MIN;
+    all[offered + 1] = rank_ == 0 ? given_topology() : INT64_MIN;
     std::ranges::copy(values, all.begin() + own);
     const auto used = std::span(all).first(own + values.size());
     mpi::MpiBarrier* const tasks = family_->cache->barrier.get();
@@ -343,16 +355,8 @@ class MpiComm final : public Comm, private NonCopyable {
     return std::make_unique<MpiComm>(found, family_, kept, number, on_node);
   }
 
-  static int topology_by_hand() {
-    try {
-      return sheaf::topology_by_hand();
-    } catch (const Error&) {
-      return -1;
-    }
-  }
-
   int tasks_per_node_by_hand() {
-    reduce_once();
+    comm();  // makes the first reduction
     if (family_->per_node < 0)
       throw Error(Code::invalid_argument, "SHEAF_TOPOLOGY: the tasks per node must be a number > 0");
     return family_->per_node;

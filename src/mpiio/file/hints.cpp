@@ -49,6 +49,11 @@ const KnownHint* find_known(std::string_view key) {
   return found == std::end(known) ? nullptr : found;
 }
 
+// Returns true if the hint selects whether collective transfers exchange.
+bool is_exchange(const KnownHint& hint) {
+  return hint.choice == &Hints::collective_write || hint.choice == &Hints::collective_read;
+}
+
 std::string_view first_component(std::string_view host) { return host.substr(0, host.find('.')); }
 
 struct Optimisation {
@@ -75,9 +80,7 @@ bool Hints::set(std::string_view key, std::string_view value) {
     case HintKind::choice: {
       const auto* const found = std::ranges::find(choices, value, &ChoiceWord::first);
       if (found == std::end(choices)) return false;
-      if (!no_independent ||
-          (hint->choice != &Hints::collective_write && hint->choice != &Hints::collective_read))
-        this->*hint->choice = found->second;
+      if (!no_independent || !is_exchange(*hint)) this->*hint->choice = found->second;
       return true;
     }
     case HintKind::flag:

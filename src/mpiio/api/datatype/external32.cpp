@@ -40,13 +40,20 @@ Atoms atoms_of(MPI_Datatype leaf) {
   MPI_Count bytes = 0;
   PMPI_Type_size_x(leaf, &bytes);
   const int64_t size = bytes;
-  if (leaf == MPI_LONG) return {{NumberKind::signed_integer, size, 4}};
-  if (leaf == MPI_UNSIGNED_LONG) return {{NumberKind::unsigned_integer, size, 4}};
-  if (leaf == MPI_WCHAR) return {{NumberKind::unsigned_integer, size, 2}};
-  if (leaf == MPI_C_BOOL || leaf == MPI_CXX_BOOL) return {{NumberKind::unsigned_integer, size, 4}};
-  if (leaf == MPI_AINT || leaf == MPI_OFFSET || leaf == MPI_COUNT)
-    return {{NumberKind::signed_integer, size, 8}};
-  if (leaf == MPI_LONG_DOUBLE) return {extended};
+  const auto number = [&](int64_t external, NumberKind kind = NumberKind::unsigned_integer) {
+    return Atom{kind, size, external};
+  };
+  const std::pair<MPI_Datatype, Atom> numbers[] = {{MPI_LONG, number(4, NumberKind::signed_integer)},
+                                                   {MPI_UNSIGNED_LONG, number(4)},
+                                                   {MPI_WCHAR, number(2)},
+                                                   {MPI_C_BOOL, number(4)},
+                                                   {MPI_CXX_BOOL, number(4)},
+                                                   {MPI_AINT, number(8, NumberKind::signed_integer)},
+                                                   {MPI_OFFSET, number(8, NumberKind::signed_integer)},
+                                                   {MPI_COUNT, number(8, NumberKind::signed_integer)},
+                                                   {MPI_LONG_DOUBLE, extended}};
+  for (const auto& [type, atom] : numbers)
+    if (leaf == type) return {atom};
   if (leaf == MPI_C_LONG_DOUBLE_COMPLEX || leaf == MPI_CXX_LONG_DOUBLE_COMPLEX) return {extended, extended};
   for (MPI_Datatype const complex :
        {MPI_C_COMPLEX, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX,
