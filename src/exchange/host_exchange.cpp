@@ -200,22 +200,22 @@ void HostExchange::finish_write(const WindowCall& call, Round& r) {
 }
 
 // Writes the bytes of all hosts in this aggregator's windows.
-void HostExchange::write_out(const WindowCall& call, int64_t round, File& file, Sieving sieving,
-                             IoCounters& counters) {
+void HostExchange::write_out(const WindowCall& call, int64_t round, const FileIo& io) {
   for_each_window(call, round, true, [&](int, uint64_t number, const PlannedWindow& window) {
     await_full(call, number);
     const CoverageMap map(call.pool().map(number));
     const auto mark = [&](int64_t begin, int64_t length) { map.set(begin, begin + length); };
     for_each_run(window.ours.code, mark);
     for (const auto& their : window.theirs) for_each_run(their.runs.code, mark);
-    attempt(problem_,
-            [&] { write_covered(file, call.bytes(number), map, call.low(number), sieving, counters); });
+    attempt(problem_, [&] {
+      write_covered(io.file, call.bytes(number), map, call.low(number), io.sieving, io.counters);
+    });
     map.clear();
     empty(call, number);
   });
 }
 
-void HostExchange::read_in(const WindowCall& call, int64_t round, File& file, IoCounters& counters) {
+void HostExchange::read_in(const WindowCall& call, int64_t round, const FileIo& io) {
   for_each_window(call, round, true, [&](int, uint64_t number, const PlannedWindow& window) {
     await_free(call, number);
     int64_t begin = window.ours.bytes > 0 ? window.ours.begin : call.length(number), end = window.ours.end;
@@ -228,7 +228,7 @@ void HostExchange::read_in(const WindowCall& call, int64_t round, File& file, Io
       attempt(problem_, [&] {
         const auto wanted =
             call.bytes(number).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
-        got = get(file, wanted, call.low(number) + begin, counters);
+        got = get(io.file, wanted, call.low(number) + begin, io.counters);
       });
     const bool whole = static_cast<int64_t>(got) == end - begin;
     call.pool().slot(number).got.store(whole ? call.length(number) : begin + static_cast<int64_t>(got));

@@ -40,15 +40,19 @@ class HostExchange {
   // at most `max_length` bytes.
   bool leaves_gaps(int64_t least, int64_t max_length) const;
 
+  // How an aggregator accesses the file.
+  struct FileIo {
+    File& file;
+    bool overlap;  // file requests overlap with messages
+    IoCounters& counters;
+    Sieving sieving = Sieving::disabled;  // of writes
+  };
   // Write or read the windows of a transfer as planned. Collective over the aggregators. `own` is this task's
-  // pass, which copies with `copy`. If `overlap` is true, file requests overlap with messages. Never throws;
-  // returns the error of this aggregator.
+  // pass, which copies with `copy`. Never throw; return the error of this aggregator.
   template <class Copy>
-  std::optional<Error> write(const WindowCall& call, PutPass& own, Copy copy, File& file, Sieving sieving,
-                             bool overlap, IoCounters& counters);
+  std::optional<Error> write(const WindowCall& call, PutPass& own, Copy copy, const FileIo& io);
   template <class Copy>
-  std::optional<Error> read(const WindowCall& call, TakePass& own, Copy copy, File& file, bool overlap,
-                            IoCounters& counters);
+  std::optional<Error> read(const WindowCall& call, TakePass& own, Copy copy, const FileIo& io);
 
  private:
   // The planned runs of one window of the aggregator channel.
@@ -107,8 +111,8 @@ class HostExchange {
   void learn(const WindowCall& call, std::span<const std::byte> code, int host);
   void start_write(const WindowCall& call, int64_t round, Round& r, IoCounters& counters);
   void finish_write(const WindowCall& call, Round& r);
-  void write_out(const WindowCall& call, int64_t round, File& file, Sieving sieving, IoCounters& counters);
-  void read_in(const WindowCall& call, int64_t round, File& file, IoCounters& counters);
+  void write_out(const WindowCall& call, int64_t round, const FileIo& io);
+  void read_in(const WindowCall& call, int64_t round, const FileIo& io);
   void start_read(const WindowCall& call, int64_t round, Round& r, IoCounters& counters);
   void finish_read(const WindowCall& call, int64_t round, Round& r);
   // Calls use(host, number, window) for windows of a round: if `mine`, for those that this aggregator owns,
@@ -154,40 +158,38 @@ std::optional<Error> HostExchange::plan(const WindowCall& call, PutPass& marks, 
 }
 
 template <class Copy>
-std::optional<Error> HostExchange::write(const WindowCall& call, PutPass& own, Copy copy, File& file,
-                                         Sieving sieving, bool overlap, IoCounters& counters) {
+std::optional<Error> HostExchange::write(const WindowCall& call, PutPass& own, Copy copy, const FileIo& io) {
   SHEAF_ASSERT(windows_.empty() ||
                windows_.size() == static_cast<size_t>(call.windows().rounds()) * aggregators());
   problem_.reset();
   for (int64_t round = 0; round < call.windows().rounds(); ++round) {
     own.go(end_of(call, round), copy, [](uint64_t) {});
     Round r;
-    start_write(call, round, r, counters);
-    if (overlap && round > 0) write_out(call, round - 1, file, sieving, counters);
+    start_write(call, round, r, io.counters);
+    if (io.overlap && round > 0) write_out(call, round - 1, io);
     finish_write(call, r);
-    if (!overlap) write_out(call, round, file, sieving, counters);
+    if (!io.overlap) write_out(call, round, io);
   }
-  if (overlap) write_out(call, call.windows().rounds() - 1, file, sieving, counters);
-  attempt(problem_, [&] { publish_writes(file); });
+  if (io.overlap) write_out(call, call.windows().rounds() - 1, io);
+  attempt(problem_, [&] { publish_writes(io.file); });
   return problem_;
 }
 
 template <class Copy>
-std::optional<Error> HostExchange::read(const WindowCall& call, TakePass& own, Copy copy, File& file,
-                                        bool overlap, IoCounters& counters) {
+std::optional<Error> HostExchange::read(const WindowCall& call, TakePass& own, Copy copy, const FileIo& io) {
   SHEAF_ASSERT(windows_.empty() ||
                windows_.size() == static_cast<size_t>(call.windows().rounds()) * aggregators());
   problem_.reset();
   const int64_t rounds = call.windows().rounds();
-  read_in(call, 0, file, counters);
+  read_in(call, 0, io);
   for (int64_t round = 0; round < rounds; ++round) {
     Round r;
-    start_read(call, round, r, counters);
-    if (overlap && round + 1 < rounds) read_in(call, round + 1, file, counters);
+    start_read(call, round, r, io.counters);
+    if (io.overlap && round + 1 < rounds) read_in(call, round + 1, io);
     finish_read(call, round, r);
     own.go(
         end_of(call, round), copy, [](uint64_t) {}, uint64_t{0});
-    if (!overlap && round + 1 < rounds) read_in(call, round + 1, file, counters);
+    if (!io.overlap && round + 1 < rounds) read_in(call, round + 1, io);
   }
   return problem_;
 }

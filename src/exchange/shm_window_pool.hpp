@@ -36,6 +36,12 @@ class ShmWindowPool {
     std::atomic<int64_t> pieces;
     std::atomic<int64_t> lengths;  // total length of the tasks' ranges
     SharedWord failed;
+
+    void clear() {
+      for (auto* sum : {&bytes, &pieces, &lengths}) sum->store(0);
+      coverage.store(0);
+      failed.store(0);
+    }
   };
   // The range of the file in which a task has extents; low == high: none.
   struct TaskExtent {

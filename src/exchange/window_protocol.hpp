@@ -205,7 +205,6 @@ class PackProtocol : public WindowSteps<Word, PackAt> {
         return then(At::slot_release);
       case At::slot_release:
         SHEAF_DEBUG_ASSERT(call.state(window_).load() == call.free_for(window_));
-        SHEAF_DEBUG_ASSERT(call.state(window_).load() == WindowSlotState::there(call.free_for(window_)));
         call.state(window_).store(WindowSlotState::done(call.free_for(window_)));
         return then(At::token_release, {ActionKind::wake, &call.state(window_)});
       default:  // token_release: releases the token, and acquires it again if the next window is full

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "exchange/collective.hpp"
+#include "exchange/collective_executor.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "support/forwarding_comm.hpp"
 #include "support/stores/memory_store.hpp"
@@ -24,7 +24,7 @@ TEST(Collective, SmallPiecesAfterLargeOnesInAnyOrderOfTasks) {
     run_fibers(
         {.ranks = tasks, .stack_bytes = 256 << 10, .seed = seed, .ranks_per_node = tasks}, [&](Comm& comm) {
           const auto file = store.open("a", sheaf::Access::write);
-          Collective transfers(comm);
+          CollectiveExecutor transfers(comm);
           IoCounters counters;
           std::vector<std::byte> data(static_cast<size_t>(large), static_cast<std::byte>(comm.rank() + 1));
           const TypeMap one = TypeMap::bytes(1);
@@ -61,7 +61,7 @@ TEST(Collective, AFailedCallLeavesNothingToTheNextOne) {
   store.open("a", sheaf::Access::fresh);
   run_fibers({.ranks = 2, .stack_bytes = 256 << 10, .ranks_per_node = 2}, [&](Comm& comm) {
     const auto file = store.open("a", sheaf::Access::write);
-    Collective transfers(comm);
+    CollectiveExecutor transfers(comm);
     CollectiveOptions how;
     how.exchange = CollectiveOptions::Buffering::enabled;
     IoCounters counters;
@@ -75,7 +75,7 @@ TEST(Collective, AFailedCallLeavesNothingToTheNextOne) {
     EXPECT_ANY_THROW(
         transfers.write(*file, first ? ten(10, before) : FileAccess{}, how,
                         first ? std::nullopt : std::optional<Error>(Error(Code::io, "a problem")), counters));
-    if (first) independent_io(*file, ten(10, alone), {}, true, counters);
+    if (first) independent_write(*file, ten(10, alone), {}, counters);
     comm.barrier();
     transfers.write(*file, ten(first ? 0 : 20, after), how, std::nullopt, counters);
   });
@@ -96,7 +96,7 @@ TEST(Collective, RangesThatInterleaveInPairsShareRequests) {
     int64_t requests = 0, exchanged = 0, wrong = 0;
     run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .ranks_per_node = tasks}, [&](Comm& comm) {
       const auto file = store.open("a", sheaf::Access::write);
-      Collective transfers(comm);
+      CollectiveExecutor transfers(comm);
       IoCounters counters;
       const TypeMap type = TypeMap::bytes(piece).resized(0, 2 * piece);
       std::vector<std::byte> data(static_cast<size_t>(piece * rows), static_cast<std::byte>(comm.rank() + 1));
@@ -147,7 +147,7 @@ TEST(Collective, HostsWriteAloneWhereNoTwoTasksHaveAUnit) {
     int64_t exchanged = 0;
     run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .ranks_per_node = 2}, [&](Comm& comm) {
       const auto file = store.open("a", sheaf::Access::write);
-      Collective transfers(comm);
+      CollectiveExecutor transfers(comm);
       CollectiveOptions how;
       how.unit = unit;
       transfers.find_hosts(how);
@@ -192,7 +192,7 @@ TEST(Collective, HostsWhoseTasksKeepToTheirExclusiveExtentsReduceOnceInACall) {
   run_fibers({.ranks = 6, .stack_bytes = 256 << 10, .ranks_per_node = 2}, [&](Comm& comm) {
     const auto file = store.open("a", sheaf::Access::write);
     CountedBarriers counted(comm.duplicate());
-    Collective transfers(counted);
+    CollectiveExecutor transfers(counted);
     CollectiveOptions how;
     how.unit = unit;
     transfers.find_hosts(how);
@@ -223,7 +223,7 @@ TEST(Collective, AThousandTasksOnAHost) {
   int64_t wrong = 0, requests = 0;
   run_fibers({.ranks = tasks, .stack_bytes = 64 << 10, .ranks_per_node = tasks}, [&](Comm& comm) {
     const auto file = store.open("a", sheaf::Access::write);
-    Collective transfers(comm);
+    CollectiveExecutor transfers(comm);
     CollectiveOptions how;
     IoCounters counters;
     const TypeMap type = TypeMap::bytes(record).resized(0, tasks * record);

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "base/error.hpp"
-#include "exchange/collective.hpp"
+#include "exchange/collective_executor.hpp"
 #include "exchange/pieces/windows.hpp"
 #include "exchange/run_code.hpp"
 
@@ -100,7 +100,7 @@ TEST(Windows, OfAShortRangeAreShort) {
   how.block = 64 * KiB;
   for (const int64_t unit : {64 * KiB, 128 * KiB, 4 * MiB, 64 * MiB}) {
     how.unit = unit;
-    const auto window = [&](int64_t range) { return how.window_of_range(range, 4 * MiB, 3); };
+    const auto window = [&](int64_t range) { return window_of_range(how, range, 4 * MiB, 3); };
     EXPECT_EQ(window(384 * KiB), unit == 4 * MiB ? unit : 256 * KiB) << unit;
     EXPECT_EQ(window(1024 * MiB), 4 * MiB) << unit;
     for (int64_t range = 1; range < 512 * MiB; range = 3 * range + 1) {

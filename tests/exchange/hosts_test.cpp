@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "exchange/collective.hpp"
+#include "exchange/collective_executor.hpp"
 #include "support/environment.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "support/stores/memory_store.hpp"
@@ -75,7 +75,7 @@ TEST(HostMap, MakeAPlanWhereTheLastCallHadNone) {
   store.open("a", sheaf::Access::fresh);
   run_fibers({.ranks = tasks, .stack_bytes = 128 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
     const auto file = store.open("a", sheaf::Access::write);
-    Collective transfers(comm);
+    CollectiveExecutor transfers(comm);
     CollectiveOptions how;
     IoCounters counters;
     const layout::TypeMap type = layout::TypeMap::bytes(record).resized(0, tasks * record);
@@ -109,7 +109,7 @@ TEST(HostMap, MakeAPlanForAnotherBlockSize) {
   store.open("a", sheaf::Access::fresh);
   run_fibers({.ranks = tasks, .stack_bytes = 128 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
     const auto file = store.open("a", sheaf::Access::write);
-    Collective transfers(comm);
+    CollectiveExecutor transfers(comm);
     CollectiveOptions how;
     how.exchange = CollectiveOptions::Buffering::enabled;
     IoCounters counters;
@@ -145,7 +145,7 @@ TEST(HostMap, ReadWhatAllTasksWantOnce) {
   int64_t read = 0, requests = 0;
   run_fibers({.ranks = tasks, .stack_bytes = 128 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
     const auto file = store.open("a", sheaf::Access::read);
-    Collective transfers(comm);
+    CollectiveExecutor transfers(comm);
     CollectiveOptions how;
     how.unit = 64 << 10;
     IoCounters counters;

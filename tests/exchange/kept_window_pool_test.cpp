@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "exchange/collective.hpp"
+#include "exchange/collective_executor.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "support/stores/memory_store.hpp"
 #include "support/watched_comm.hpp"
@@ -35,7 +35,7 @@ class KeptWindowPool : public ::testing::Test {
   // 0 for the default.
   static void write(Comm& comm, Store& store, const std::string& name, const Records& records, uint8_t salt,
                     int64_t buffer = 0) {
-    Collective transfers(comm);
+    CollectiveExecutor transfers(comm);
     const auto file = store.open(name, sheaf::Access::create);
     CollectiveOptions how;
     how.buffer = buffer;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "exchange/collective.hpp"
+#include "exchange/collective_executor.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "support/stores/memory_store.hpp"
@@ -51,7 +51,7 @@ class ScatteringFile final : public ForwardingFile {
 // Writes blocks of `unit` bytes that are distributed round robin over the tasks. With `holes`, one block of
 // every row belongs to no task.
 void write_units(Comm& comm, File& file, int64_t unit, int64_t units, bool holes, int calls) {
-  Collective transfers(comm);
+  CollectiveExecutor transfers(comm);
   CollectiveOptions how;
   how.exchange = CollectiveOptions::Buffering::enabled;
   how.buffer = window;

@@ -118,7 +118,7 @@ TEST_F(SharedRangeTest, NothingIsReadAndWrittenBackWithoutALock) {
     file.writes.clear();
     file.was_exclusive = false;
     FileAccess access{0, &every_other, 0, 100, pieces.data(), &contiguous_bytes()};
-    independent_io(file, access, {.sieving = Sieving::enabled}, true, counters);
+    independent_write(file, access, {.sieving = Sieving::enabled}, counters);
     EXPECT_EQ(file.was_exclusive, !barred);
     EXPECT_EQ(file.writes.size(), barred ? 50U : 1U);
     for (size_t at = 0; at < 200; ++at)
@@ -141,7 +141,7 @@ TEST_F(SharedRangeTest, WhoMustHaveARangeGetsAnError) {
   file.bars = {{10, 20}};
   std::vector<std::byte> piece(100);
   const FileAccess access{0, &contiguous_bytes(), 0, 100, piece.data(), &contiguous_bytes()};
-  EXPECT_THROW(independent_io(file, access, {.locked = true}, true, counters), Error);
+  EXPECT_THROW(independent_write(file, access, {.locked = true}, counters), Error);
   EXPECT_TRUE(file.writes.empty()) << "without the range";
 }
 

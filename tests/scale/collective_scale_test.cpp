@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "comm/shared_memory.hpp"
-#include "exchange/collective.hpp"
+#include "exchange/collective_executor.hpp"
 #include "scale/counting_heap.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "support/forwarding_comm.hpp"
@@ -18,7 +18,7 @@
 namespace sheaf::collective_scale_test {
 namespace {
 
-using exchange::Collective;
+using exchange::CollectiveExecutor;
 using exchange::CollectiveOptions;
 using exchange::IoCounters;
 using layout::TypeMap;
@@ -65,7 +65,7 @@ void check(int tasks, int64_t records, bool reads) {
     const int rank = comm.rank();
     SentCountingComm counted(comm.duplicate(), sent[static_cast<size_t>(rank)]);
     const auto file = store.open("a", Access::write);
-    Collective transfers(counted);
+    CollectiveExecutor transfers(counted);
     CollectiveOptions how;
     how.exchange = CollectiveOptions::Buffering::enabled;
     how.aggregators = hosts;
@@ -150,7 +150,7 @@ TEST(CollectiveScale, HostsOfOneTaskTakeLittleMemory) {
   int64_t held = 0;
   run_fibers({.ranks = alone, .stack_bytes = 64 << 10, .ranks_per_node = 1}, [&](Comm& comm) {
     const auto file = store.open("a", Access::write);
-    Collective transfers(comm);
+    CollectiveExecutor transfers(comm);
     CollectiveOptions how;
     how.exchange = CollectiveOptions::Buffering::enabled;
     IoCounters tally;

@@ -35,8 +35,8 @@ inline constexpr int max_guarded_writes = 8;
 // Largest page size of any host, in bytes. Extents that are locked against other hosts are whole pages.
 inline constexpr int64_t max_host_page = 64 << 10;
 
-// --- Independent transfer or exchange (exchange/collective). If all tasks share a page cache, extents of at
-// least this size are transferred independently: a request costs less than another copy.
+// --- Independent transfer or exchange (exchange/collective_planner). If all tasks share a page cache,
+// extents of at least this size are transferred independently: a request costs less than another copy.
 inline constexpr int64_t piece_worth_a_write = 32 << 10;
 inline constexpr int64_t piece_worth_a_read = 16 << 10;
 static_assert(piece_worth_a_read >= gap_worth_reading && piece_worth_a_read <= piece_worth_a_write);

@@ -61,37 +61,57 @@ void in_windows(const FileAccess& access, int64_t to, const IndependentOptions& 
   }
 }
 
-// Splits stream positions [from, end) into parts: at most `step` bytes if memory is contiguous, else at most
-// `most`, which bounds the packed memory. Calls move(from, to, stream), where `stream` holds or receives the
-// bytes; it returns the position up to which it has moved them. Stops at a short move. Returns the last
-// position.
+// Maximum bytes of a part of a transfer, from or to contiguous memory and packed memory.
+struct PartSizes {
+  int64_t contiguous, packed;
+};
+
+// Splits stream positions [from, end) into parts. Calls move(from, to, stream, packs) for each, where
+// `stream` is the memory of the part; it is packed memory if `packs` is true. move() returns the position up
+// to which it has moved bytes. Stops at a short move. Returns the last position.
 template <class Move>
-int64_t in_parts(const FileAccess& access, int64_t from, int64_t end, int64_t step, int64_t most, bool writes,
-                 Move move) {
+int64_t in_parts(const FileAccess& access, int64_t from, int64_t end, const PartSizes& sizes, Move move) {
   std::byte* const memory = access.contiguous(access.from);
-  LineBytes packed(memory ? 0 : static_cast<size_t>(std::min(end - from, most)));
-  if (!memory) step = most;
+  LineBytes packed(memory ? 0 : static_cast<size_t>(std::min(end - from, sizes.packed)));
+  const int64_t step = memory ? sizes.contiguous : sizes.packed;
   int64_t done = from;
   for (; from < end && done == from; from += step) {
-    const int64_t to = std::min(end, from + step);
     std::byte* const stream = memory ? memory + (from - access.from) : packed.data();
-    if (writes && !memory) pack(access, from, to, stream);
-    done = move(from, to, stream);
-    if (!writes && !memory) unpack(access, from, done, stream);
+    done = move(from, std::min(end, from + step), stream, !memory);
   }
   return done;
 }
 
+// Calls write(from, to, stream) for parts of stream positions [from, end).
+template <class Write>
+void write_parts(const FileAccess& access, int64_t from, int64_t end, const PartSizes& sizes, Write write) {
+  in_parts(access, from, end, sizes, [&](int64_t begin, int64_t to, std::byte* stream, bool packs) {
+    if (packs) pack(access, begin, to, stream);
+    write(begin, to, stream);
+    return to;
+  });
+}
+
+// Calls read(from, to, stream) for parts of the stream up to `end`. Returns the bytes read.
+template <class Read>
+int64_t read_parts(const FileAccess& access, int64_t end, const PartSizes& sizes, Read read) {
+  const auto read_part = [&](int64_t from, int64_t to, std::byte* stream, bool packs) {
+    const int64_t done = read(from, to, stream);
+    if (packs) unpack(access, from, done, stream);
+    return done;
+  };
+  return in_parts(access, access.from, end, sizes, read_part) - access.from;
+}
+
 // Writes stream positions [from, to) with one request per extent.
 void write_direct(File& file, const FileAccess& access, int64_t from, int64_t to, IoCounters& counters) {
-  in_parts(access, from, to, to - from, packed_bytes, true,
-           [&](int64_t begin, int64_t end, const std::byte* stream) {
-             in_requests(access, begin, end, [&](int64_t offset, int64_t position, int64_t length) {
-               put(file, {stream + (position - begin), static_cast<size_t>(length)}, offset, counters);
-               return true;
-             });
-             return end;
-           });
+  write_parts(access, from, to, {to - from, packed_bytes},
+              [&](int64_t begin, int64_t end, const std::byte* stream) {
+                in_requests(access, begin, end, [&](int64_t offset, int64_t position, int64_t length) {
+                  put(file, {stream + (position - begin), static_cast<size_t>(length)}, offset, counters);
+                  return true;
+                });
+              });
 }
 
 int64_t read_direct(File& file, const FileAccess& access, IoCounters& counters) {
@@ -106,7 +126,7 @@ int64_t read_direct(File& file, const FileAccess& access, IoCounters& counters) 
     return done;
   };
   ++counters.direct_calls;
-  return in_parts(access, access.from, access.to, access.bytes(), packed_bytes, false, read) - access.from;
+  return read_parts(access, access.to, {access.bytes(), packed_bytes}, read);
 }
 
 void write_sieved(File& file, const FileAccess& access, const IndependentOptions& how, IoCounters& counters) {
@@ -163,17 +183,18 @@ std::vector<Piece<Byte>> pieces_of(const FileAccess& access, int64_t from, int64
   return pieces;
 }
 
-// Returns the length of the parts into which an access is split, so that segment lists stay small. A single
+// Returns the sizes of the parts into which an access is split, so that segment lists stay small. A single
 // extent is one part.
-int64_t max_part(const FileAccess& access) { return access.pieces() == 1 ? access.bytes() : scattered_bytes; }
+PartSizes scattered_parts(const FileAccess& access) {
+  return {access.pieces() == 1 ? access.bytes() : scattered_bytes, scattered_bytes};
+}
 
 void write_scattered(File& file, const FileAccess& access, IoCounters& counters) {
   ++counters.direct_calls;
-  in_parts(access, access.from, access.to, max_part(access), scattered_bytes, true,
-           [&](int64_t from, int64_t to, const std::byte* stream) {
-             write_segments(file, pieces_of(access, from, to, stream), counters);
-             return to;
-           });
+  write_parts(access, access.from, access.to, scattered_parts(access),
+              [&](int64_t from, int64_t to, const std::byte* stream) {
+                write_segments(file, pieces_of(access, from, to, stream), counters);
+              });
 }
 
 int64_t read_scattered(File& file, const FileAccess& access, IoCounters& counters) {
@@ -185,8 +206,7 @@ int64_t read_scattered(File& file, const FileAccess& access, IoCounters& counter
     return to;
   };
   ++counters.direct_calls;
-  const int64_t end = access.position_at(file.status().size);
-  return in_parts(access, access.from, end, max_part(access), scattered_bytes, false, read) - access.from;
+  return read_parts(access, access.position_at(file.status().size), scattered_parts(access), read);
 }
 
 }  // namespace
@@ -239,25 +259,27 @@ void write_alone(File& file, const FileAccess& access, const IndependentOptions&
   while_shared(file, access.low(), access.high() - access.low(), write);
 }
 
-int64_t read_alone(File& file, const FileAccess& access, const IndependentOptions& how,
-                   IoCounters& counters) {
+}  // namespace
+
+void independent_write(File& file, const FileAccess& access, const IndependentOptions& how,
+                       IoCounters& counters) {
+  if (access.bytes() <= 0) return;
+  SHEAF_DEBUG_ASSERT(access.filetype->is_ordered());
+  RangeLock lock;
+  if (how.locked) lock = file.lock(access.low(), access.high() - access.low(), true);
+  write_alone(file, access, how, counters);
+}
+
+int64_t independent_read(File& file, const FileAccess& access, const IndependentOptions& how,
+                         IoCounters& counters) {
+  if (access.bytes() <= 0) return 0;
+  SHEAF_DEBUG_ASSERT(access.filetype->is_ordered(true));
+  RangeLock lock;
+  if (how.locked) lock = file.lock(access.low(), access.high() - access.low(), false);
   if (file.traits().dear_requests && access.filetype->is_ordered())
     return read_scattered(file, access, counters);
   if (sieves(access, how, bytes_per_read)) return read_sieved(file, access, how, counters);
   return read_direct(file, access, counters);
-}
-
-}  // namespace
-
-int64_t independent_io(File& file, const FileAccess& access, const IndependentOptions& how, bool writes,
-                       IoCounters& counters) {
-  if (access.bytes() <= 0) return 0;
-  SHEAF_DEBUG_ASSERT(access.filetype->is_ordered(!writes));
-  RangeLock lock;
-  if (how.locked) lock = file.lock(access.low(), access.high() - access.low(), writes);
-  if (!writes) return read_alone(file, access, how, counters);
-  write_alone(file, access, how, counters);
-  return access.bytes();
 }
 
 }  // namespace sheaf::exchange

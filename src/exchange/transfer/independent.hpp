@@ -23,12 +23,14 @@ struct IndependentOptions {
   bool locked = false;  // lock the range, so that tasks see all of the transfer or nothing (atomic mode)
 };
 
-// Writes or reads the access. If `how.locked` is set, locks the range of the access during the transfer,
-// exclusively for a write. Local. Returns the bytes transferred from the start of the stream; a read may
-// return fewer at the end of the file. Throws the errors of the file, and of File::lock() if the range stays
+// Write or read the access. If `how.locked` is set, lock the range of the access during the transfer,
+// exclusively for a write. Local. A read returns the bytes read from the start of the stream, fewer than
+// requested only at the end of the file. Throw the errors of the file, and of File::lock() if the range stays
 // locked. After a failed write, the contents of its extents are undefined; other bytes are unchanged.
-int64_t independent_io(File& file, const FileAccess& access, const IndependentOptions& how, bool writes,
+void independent_write(File& file, const FileAccess& access, const IndependentOptions& how,
                        IoCounters& counters);
+int64_t independent_read(File& file, const FileAccess& access, const IndependentOptions& how,
+                         IoCounters& counters);
 
 // Writes under a shared lock that excludes read-modify-write by other tasks; updates `counters`.
 void put_shared(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& counters);

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "exchange/collective.hpp"
+#include "exchange/collective_options.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::mpiio {

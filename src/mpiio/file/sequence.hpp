@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "comm/comm.hpp"
-#include "exchange/collective.hpp"
+#include "exchange/collective_executor.hpp"
 
 namespace sheaf::mpiio {
 
@@ -19,7 +19,7 @@ class Sequence {
   const std::unique_ptr<Comm> comm_;
 
  public:
-  exchange::Collective transfers;
+  exchange::CollectiveExecutor transfers;
 };
 
 }  // namespace sheaf::mpiio

@@ -258,7 +258,10 @@ class OpenSharedFile final : public SharedFile {
   int64_t transfer_independent(const exchange::FileAccess& access, bool writes) {
     return counted(access, writes, writes ? &Statistics::independent_writes : &Statistics::independent_reads,
                    [&](IoCounters& io) {
-                     return exchange::independent_io(*file_, access, for_independent(writes), writes, io);
+                     if (!writes)
+                       return exchange::independent_read(*file_, access, for_independent(false), io);
+                     exchange::independent_write(*file_, access, for_independent(true), io);
+                     return access.bytes();
                    });
   }
 

@@ -37,7 +37,7 @@ exchange::CollectiveOptions collective_options(const Hints& hints, bool writes) 
           .reuse = hints.reuse};
 }
 
-Hints resolved(const Hints& hints, const exchange::Collective::Chosen& chosen, int64_t block,
+Hints resolved(const Hints& hints, const exchange::CollectiveExecutor::Chosen& chosen, int64_t block,
                FileSystem kind) {
   Hints result = hints;
   if (result.block_size == 0) result.block_size = block;

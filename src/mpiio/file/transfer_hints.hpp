@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "comm/comm.hpp"
-#include "exchange/collective.hpp"
+#include "exchange/collective_executor.hpp"
 #include "mpiio/file/hints.hpp"
 #include "storage/file.hpp"
 
@@ -19,7 +19,7 @@ exchange::IndependentOptions independent_options(const Hints& hints, bool writes
 exchange::CollectiveOptions collective_options(const Hints& hints, bool writes);
 
 // Local. Returns `hints` with automatic values replaced by the `chosen` ones and the alignment `block`.
-Hints resolved(const Hints& hints, const exchange::Collective::Chosen& chosen, int64_t block,
+Hints resolved(const Hints& hints, const exchange::CollectiveExecutor::Chosen& chosen, int64_t block,
                FileSystem kind);
 
 // Replaces `file` by a decorator that lets at most the number of tasks transfer at once that the hints allow.

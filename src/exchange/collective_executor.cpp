@@ -1,0 +1,245 @@
+#include "exchange/collective_executor.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "comm/helpers.hpp"
+#include "comm/reduce.hpp"
+#include "exchange/pieces/constants.hpp"
+#include "exchange/pieces/coverage.hpp"
+
+namespace sheaf::exchange {
+
+namespace {
+
+constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
+
+// Returns the number of hardware threads. Caches it, because the C library reads a kernel file for each
+// query.
+int64_t hardware_threads() {
+  static const int64_t threads = std::thread::hardware_concurrency();
+  return threads;
+}
+
+ShmWindowPool::WindowPoolShape shape_for(const CollectiveOptions& how, const HostMap& hosts, int64_t range) {
+  return shape_between_hosts(how, hosts.aggregators(), hosts.channels(), range);
+}
+
+HostMap::Rules rules_of(const CollectiveOptions& how, bool shared) {
+  return {how.aggregators > 0 ? how.aggregators : how.stripes, how.per_host, shared};
+}
+
+ReadSource source_of(File& file, const FileAccess& access) {
+  const VisibilityPolicy* const visibility = file.traits().visibility;
+  if (!visibility || access.bytes() <= 0) return ReadSource::shared_cache;
+  return visibility->keeps(access.low(), access.high()) ? ReadSource::own_writes : ReadSource::other_hosts;
+}
+
+}  // namespace
+
+void CollectiveExecutor::find_hosts(const CollectiveOptions& how) {
+  hosts_ = HostMap::find(comm_, rules_of(how, how.shared));
+}
+
+CollectiveExecutor::Chosen CollectiveExecutor::chosen(File& file, const CollectiveOptions& how) const {
+  if (hosts_)
+    return {hosts_->aggregators(), shape_for(how, *hosts_, unlimited).window, hosts_->aggregator_tasks()};
+  std::vector<int64_t> tasks(static_cast<size_t>(comm_.size()));
+  std::iota(tasks.begin(), tasks.end(), int64_t{0});
+  return {planner_.tokens(how, hardware_threads()),
+          shape_on_one_host(how, file.traits().dear_requests).window, std::move(tasks)};
+}
+
+void CollectiveExecutor::drop_window_pool() {
+  channel_.reset();
+  pool_.reset();
+  call_ = 0;
+  next_ = 0;
+}
+
+// Collective. Returns true if the window pool has been replaced.
+bool CollectiveExecutor::replace_window_pool(const Call& call, const CallSummary& summary) {
+  const bool too_small =
+      pool_ && hosts_ && shape_for(call.how, *hosts_, summary.range()).window > pool_->shape().window;
+  if (pool_ && !summary.facts.other_hosts && !too_small) return false;
+  drop_window_pool();
+  if (summary.facts.other_hosts) hosts_.reset();
+  planner_.forget();
+  if (call.how.shared && !hosts_ && comm_.node_count() == 1)
+    pool_ = ShmWindowPool::make(comm_, shape_on_one_host(call.how, call.file.traits().dear_requests));
+  if (!pool_) make_window_pools(call.how, summary.range(), call.how.shared);
+  return true;
+}
+
+// Collective. Creates the window pool and, on aggregators, the exchange between hosts. If `shared` is false,
+// because tasks of some host share no memory, every task counts as a host.
+void CollectiveExecutor::make_window_pools(const CollectiveOptions& how, int64_t range, bool shared) {
+  if (!hosts_) {
+    hosts_ = HostMap::find(comm_, rules_of(how, shared));
+    written_ = {};
+  }
+  pool_ = ShmWindowPool::make(hosts_->host(), shape_for(how, *hosts_, range));
+  if (hosts_->channel_number() >= 0) channel_ = std::make_unique<HostExchange>(*hosts_);
+}
+
+// Adds the values of this task to the sums and ranges of the current call. Task 0 of the host clears the sums
+// of the next call, before any task can enter that call: all tasks have left the call that used them before.
+void CollectiveExecutor::post_contribution(const Call& call, uint64_t coverage) {
+  SHEAF_ASSERT(pool_ && call_ >= 0 && call_ < 3);
+  Comm& host = hosts_ ? hosts_->host() : comm_;
+  ShmWindowPool::CallSums& sums = pool_->sums(call_);
+  ShmWindowPool::TaskExtent& range = pool_->ranges(call_)[static_cast<size_t>(host.rank())];
+  if (host.rank() == 0) pool_->sums((call_ + 1) % 3).clear();
+  const FileAccess& access = call.rest;
+  const bool works = access.bytes() > 0;
+  range.low.store(works ? access.low() : 0);
+  range.high.store(works ? access.high() : 0);
+  if (!works) return;
+  sums.bytes.fetch_add(access.bytes());
+  sums.pieces.fetch_add(access.pieces());
+  sums.lengths.fetch_add(length_in_units(access, call.how.block));
+  sums.coverage.fetch_add(coverage);
+}
+
+CallSummary CollectiveExecutor::summarize(const Call& call, CallFacts facts, uint64_t coverage) {
+  const VisibilityPolicy* const visibility = call.file.traits().visibility;
+  facts.failed = call.problem.has_value();
+  facts.threads = hardware_threads();
+  facts.other_hosts = hosts_ && !(hosts_->rules() == rules_of(call.how, hosts_->rules().shared));
+  facts.changed = visibility && visibility->changed();
+  facts.alone = hosts_ && !pool_;
+  if (pool_) post_contribution(call, coverage);
+  reduce(comm_, facts);
+  CallSummary summary = planner_.summarize(facts);
+  summary.call = call_;
+  // Also if the call fails: the next call must not use the sums of this one.
+  if (pool_) call_ = (call_ + 1) % 3;
+  if (facts.failed) agree(comm_, call.problem);
+  if (!pool_ || hosts_) return summary;
+  const ShmWindowPool::CallSums& sums = pool_->sums(summary.call);
+  summary.bytes = sums.bytes.load();
+  summary.pieces = std::max<int64_t>(sums.pieces.load(), 1);
+  summary.lengths = sums.lengths.load();
+  return summary;
+}
+
+CallSummary CollectiveExecutor::summarize_write(const Call& call) {
+  CallFacts facts = planner_.begin(call.rest, call.how);
+  facts.outside = call.access.bytes() > 0 && !planner_.keeps_exclusive(call.access);
+  const bool sums_coverage = pool_ && !hosts_;
+  CallSummary summary =
+      summarize(call, facts, sums_coverage && call.rest.bytes() > 0 ? planner_.coverage_of(call.rest) : 0);
+  summary.tiled =
+      sums_coverage && !summary.is_empty() &&
+      pool_->sums(summary.call).coverage.load() == coverage_of_range(summary.facts.low, summary.facts.high);
+  return summary;
+}
+
+CallSummary CollectiveExecutor::summarize_read(const Call& call, bool waits) {
+  CallFacts facts = planner_.begin(call.rest, call.how);
+  facts.waits = waits;
+  return summarize(call, facts, 0);
+}
+
+template <class Summarize>
+void CollectiveExecutor::find_window_pool(const Call& call, CallSummary& summary, Summarize summarize_again) {
+  if (!replace_window_pool(call, summary)) return;
+  summary = summarize_again();
+  if (!summary.facts.alone) return;
+  drop_window_pool();
+  hosts_.reset();
+  make_window_pools(call.how, summary.range(), false);
+  summary = summarize_again();
+}
+
+PoolFacts CollectiveExecutor::pool_facts(const Call& call, const CallSummary& summary) const {
+  if (hosts_) return {true, hosts_->aggregators(), pool_->shape().window};
+  std::vector<Extent> ranges;
+  for (const ShmWindowPool::TaskExtent& range : pool_->ranges(summary.call)) {
+    const Extent extent = Extent::between(range.low.load(), range.high.load());
+    if (extent.length > 0) ranges.push_back(extent);
+  }
+  return {false, 1, pool_->shape().window, touched_bytes(std::move(ranges), call.how.block)};
+}
+
+// Collective. Makes each task's exclusive extent begin with its first unit and end before the first unit of
+// the following task. If two tasks would write one unit, returns false and leaves all tasks without an
+// exclusive extent.
+bool CollectiveExecutor::find_exclusive_extent(const FileAccess& access, int64_t unit) {
+  const int64_t begin = access.bytes() > 0 ? access.low() - access.low() % unit : 0;
+  const int64_t end = shift(comm_, begin, Neighbour::following, unlimited);
+  int64_t shared = !planner_.set_exclusive(access, Extent::between(begin, end));
+  comm_.all_max(std::span(&shared, 1));
+  if (shared != 0) planner_.end_exclusive();
+  return shared == 0;
+}
+
+// Collective. Publishes the tasks' earlier writes, so that none of them reaches the server after the data of
+// the current transfer.
+void CollectiveExecutor::publish(File& file) {
+  agree(comm_, attempt([&] { file.traits().visibility->publish(); }));
+  file.traits().visibility->note_all_published();
+}
+
+void CollectiveExecutor::count_exchange(const Call& call, const CallSummary& summary) const {
+  const int64_t aggregators =
+      hosts_ ? hosts_->aggregators() : planner_.tokens(call.how, summary.facts.threads);
+  ++call.counters.exchange_calls;
+  ++(summary.facts.differs ? call.counters.plans_made : call.counters.plans_reused);
+  call.counters.aggregators = std::max(call.counters.aggregators, aggregators);
+}
+
+void CollectiveExecutor::write(File& file, const FileAccess& access, const CollectiveOptions& how,
+                               std::optional<Error> problem, IoCounters& counters) {
+  // A task that needs no exchange transfers ahead of the reduction, which reports its failure to all tasks.
+  const auto independently = [&] { independent_write(file, access, how.independent, counters); };
+  const bool shares = !problem && planner_.write_path(access, how) == IoPath::collective;
+  if (!problem && !shares) problem = attempt(independently);
+  const Call call{file, access, how, counters, shares ? access : FileAccess{}, problem};
+  CallSummary summary = summarize_write(call);
+  if (summary.is_empty()) return;
+  find_window_pool(call, summary, [&] { return summarize_write(call); });
+  const Merging merging = planner_.merge_writes(summary, how, pool_facts(call, summary));
+  if (merging == Merging::none ||
+      (merging == Merging::unless_exclusive && find_exclusive_extent(access, how.unit)))
+    return agree(comm_, attempt([&] {
+                   if (shares) independently();
+                 }));
+  if (summary.facts.changed) publish(file);
+  count_exchange(call, summary);
+  hosts_ ? write_between_hosts(call, summary) : write_on_one_host(call, summary);
+}
+
+int64_t CollectiveExecutor::read(File& file, const FileAccess& access, const CollectiveOptions& how,
+                                 std::optional<Error> problem, IoCounters& counters) {
+  int64_t done = 0;
+  const auto independently = [&] { done = independent_read(file, access, how.independent, counters); };
+  const IoPath path = problem ? IoPath::collective : planner_.read_path(access, how, source_of(file, access));
+  if (path == IoPath::independent) problem = attempt(independently);
+  const bool shares = path == IoPath::collective && !problem,
+             waits = path == IoPath::independent_after_publish;
+  const Call call{file, access, how, counters, shares ? access : FileAccess{}, problem};
+  CallSummary summary = summarize_read(call, waits);
+  if (summary.facts.changed && (summary.facts.waits || !summary.is_empty())) publish(file);
+  if (summary.facts.waits)
+    agree(comm_, attempt([&] {
+            if (waits) independently();
+          }));
+  if (summary.is_empty()) return done;
+  find_window_pool(call, summary, [&] { return summarize_read(call, false); });
+  if (planner_.merge_reads(summary, how, pool_facts(call, summary)) == Merging::none) {
+    agree(comm_, attempt([&] {
+            if (shares) independently();
+          }));
+    return done;
+  }
+  count_exchange(call, summary);
+  const int64_t exchanged = hosts_ ? read_between_hosts(call, summary) : read_on_one_host(call, summary);
+  return shares ? exchanged : done;
+}
+
+}  // namespace sheaf::exchange

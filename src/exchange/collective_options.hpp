@@ -1,0 +1,38 @@
+// exchange/collective_options: options of a collective transfer.
+#pragma once
+
+#include <cstdint>
+
+#include "exchange/transfer/concurrent_openers.hpp"
+#include "exchange/transfer/independent.hpp"
+
+namespace sheaf::exchange {
+
+// Options of a collective transfer. All tasks pass the same values, except for `per_host`.
+struct CollectiveOptions {
+  enum class Buffering : uint8_t { automatic, enabled, disabled };
+  Buffering exchange = Buffering::automatic;  // whether tasks exchange data
+  // Options of independent transfers; `locked` applies to all transfers (atomic mode).
+  IndependentOptions independent;
+  // For files of hosts without a shared page cache. If true, no other handle writes, and aggregators fill all
+  // gaps in windows with the file's contents. If false, they fill short gaps while `others` keeps other
+  // handles out, and leave gaps if `others` is null. Filling requires that no other sequence of transfers is
+  // in flight.
+  bool fills_gaps = false;
+  ConcurrentOpeners* others = nullptr;  // null on all tasks or on none
+  int64_t aggregators = 0;              // 0: chosen automatically
+  int64_t per_host = -1;  // maximum number of aggregators on this task's host; negative: unlimited
+  int64_t stripes = 0;    // stripes of the file, 0: unknown; default number of aggregators on several hosts
+  int64_t buffer = 0;     // maximum bytes of a window; 0: chosen automatically
+  int64_t block = 4096;   // bytes; windows begin and end on multiples of this size
+  // Shared granularity in bytes; > 0 if hosts share no page cache. In one call, each unit (extent of this
+  // size and alignment) then has a single writer.
+  int64_t unit = 0;
+  bool others_write = false;  // another sequence of transfers may be in flight on the file
+  // Switches for measurements.
+  bool shared = true;   // tasks of a host share memory; false: each task counts as a host
+  bool overlap = true;  // rounds between hosts and read-ahead overlap with transfers in flight
+  bool reuse = true;    // an exchange plan is reused while the access signatures stay the same
+};
+
+}  // namespace sheaf::exchange

@@ -1,0 +1,151 @@
+// exchange/collective_planner: decides how the tasks of a collective transfer proceed
+// (docs/internals-exchange.md, "Collective transfers").
+//
+// Every decision is a function of the call, of its summary, and of what the planner knows from earlier calls.
+// The planner moves no bytes and sends no messages: the executor (exchange/collective_executor) does both and
+// passes the results. All tasks come to the same decision if they pass the same summary and options.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "base/extent.hpp"
+#include "exchange/collective_options.hpp"
+#include "exchange/pieces/access.hpp"
+#include "exchange/pieces/windows.hpp"
+#include "exchange/shm_window_pool.hpp"
+
+namespace sheaf::exchange {
+
+// I/O path of a task in a call: together with the other tasks, independently ahead of the reduction, or
+// independently once all tasks have published their independent writes.
+enum class IoPath : uint8_t { collective, independent, independent_after_publish };
+
+// The state of the bytes that a task reads: visible in the page cache that all tasks share, written by this
+// task alone, or possibly unpublished on another host.
+enum class ReadSource : uint8_t { shared_cache, own_writes, other_hosts };
+
+// How the tasks transfer the bytes that are left after the reduction: independently, through the window pool,
+// or independently if every task then gets an exclusive extent, else through the window pool.
+enum class Merging : uint8_t { none, all, unless_exclusive };
+
+// What a task contributes to the reduction of a call, and what all tasks know afterwards. Bytes that a task
+// transfers ahead of the reduction do not count.
+struct CallFacts {
+  static constexpr int64_t max = std::numeric_limits<int64_t>::max();
+
+  bool failed = false;
+  int64_t low = max;  // range in the file; low > high: none
+  int64_t high = -1;
+  bool differs = false;  // not the access signature of the last call
+  int64_t threads = 1;   // threads that the hardware runs at once
+  int64_t bytes = 0, pieces = 0;
+  int64_t lengths = 0;       // length of the range, in whole blocks
+  bool other_hosts = false;  // the rules for aggregators have changed: find the hosts again
+  bool changed = false;      // has unpublished independent writes
+  bool waits = false;        // reads independently once all tasks have published
+  bool alone = false;        // the tasks of the host share no memory
+  bool gaps = false;         // a third or more of the bytes in the range are not its own
+  bool outside = false;      // writes outside the exclusive extent
+
+  constexpr void combine(auto& by) {
+    by.any(failed).min(low).max(high).any(differs).max(threads).max(bytes).max(pieces).max(lengths);
+    by.any(other_hosts).any(changed).any(waits).any(alone).any(gaps).any(outside);
+  }
+};
+
+// Summary of a call, the same on all tasks. On several hosts, the totals are upper estimates.
+struct CallSummary {
+  CallFacts facts;
+  int64_t bytes = 0, pieces = 1, lengths = 0;  // totals of all tasks
+  bool tiled = false;                          // one host: the extents of all tasks fill the range
+  int call = 0;                                // index of the sums and ranges of this call in the window pool
+
+  CallSummary(const CallFacts& combined, int64_t tasks);
+  bool is_empty() const { return facts.low > facts.high; }  // no task has bytes left
+  int64_t range() const { return is_empty() ? 0 : facts.high - facts.low; }
+};
+
+// The window pool of this host and the aggregators, as far as decisions depend on them.
+struct PoolFacts {
+  bool several_hosts = false;
+  int64_t aggregators = 1;
+  int64_t window = 0;   // bytes of a slot
+  int64_t touched = 0;  // one host: bytes of all blocks that the ranges of the tasks overlap
+};
+
+class CollectivePlanner {
+ public:
+  explicit CollectivePlanner(int64_t tasks) : tasks_(tasks) {}
+
+  // Return the path of this task. Require that the bytes of the access are not negative.
+  IoPath write_path(const FileAccess& access, const CollectiveOptions& how) const;
+  IoPath read_path(const FileAccess& access, const CollectiveOptions& how, ReadSource source) const;
+
+  // Returns the facts of the bytes that need the other tasks, and begins a call with their signature.
+  CallFacts begin(const FileAccess& access, const CollectiveOptions& how);
+  // Returns the contribution of an access to the coverage of the call (exchange/pieces/coverage). Computed
+  // once while the signature stays the same.
+  uint64_t coverage_of(const FileAccess& access);
+  // Returns the summary of the call that begin() has begun, from the combined facts of all tasks.
+  CallSummary summarize(const CallFacts& combined);
+  // Discards what is known from earlier calls, because a call has failed or the window pool is replaced.
+  void forget() { signature_.reset(); }
+
+  // Return how the tasks transfer the bytes that are left.
+  static Merging merge_writes(const CallSummary& summary, const CollectiveOptions& how,
+                              const PoolFacts& pool);
+  static Merging merge_reads(const CallSummary& summary, const CollectiveOptions& how, const PoolFacts& pool);
+  // Cuts the range of the call into windows.
+  static Windows windows(const CallSummary& summary, const CollectiveOptions& how, const PoolFacts& pool);
+  // Returns the number of I/O tokens of a transfer within one host: how.aggregators, or by default the number
+  // of hardware threads (`threads`). The number of tasks, how.per_host and max_tokens limit it.
+  int64_t tokens(const CollectiveOptions& how, int64_t threads) const;
+
+  // True if the exchange plan of the aggregators matches the call. note_plan() sets it until a task changes
+  // its signature.
+  bool is_planned() const { return planned_; }
+  void note_plan() { planned_ = true; }
+
+  // Exclusive extent of this task: bytes in whole units that no other task writes in collective calls while
+  // each task stays inside its own. Empty: not agreed on, or a task has written outside its own.
+  bool keeps_exclusive(const FileAccess& access) const;
+  // Sets the exclusive extent: from the first unit of this task to the first unit of the following task.
+  // Returns true if the access fits. If that of a task does not, all tasks must call end_exclusive().
+  bool set_exclusive(const FileAccess& access, const Extent& extent);
+  void end_exclusive() { exclusive_ = {}; }
+
+ private:
+  // Access signature of this task in a call. Reading back the same region yields the same signature.
+  struct AccessSignature {
+    uint64_t filetype = 0;
+    int64_t displacement = 0, from = 0, to = 0;
+    int64_t buffer = 0, block = 0, unit = 0;
+    bool operator==(const AccessSignature&) const = default;
+  };
+
+  const int64_t tasks_;
+  AccessSignature begun_;                     // of the call that begin() has begun
+  std::optional<AccessSignature> signature_;  // of the last call; empty: unknown, or failed
+  std::optional<uint64_t> coverage_;          // of that access
+  bool planned_ = false;
+  Extent exclusive_;
+};
+
+// Returns the window size in bytes for a transfer over `range` bytes, at most `size`. Windows of a short
+// range are smaller, so that every aggregator gets some. If a unit spans several windows, one aggregator gets
+// all windows of the unit.
+int64_t window_of_range(const CollectiveOptions& how, int64_t range, int64_t size, int64_t sharers);
+// Return the bytes of a window, and the number of slots, of a pool on one host and between hosts.
+ShmWindowPool::WindowPoolShape shape_on_one_host(const CollectiveOptions& how, bool dear_requests);
+ShmWindowPool::WindowPoolShape shape_between_hosts(const CollectiveOptions& how, int64_t aggregators,
+                                                   int64_t channels, int64_t range);
+
+// Returns the bytes of all units that the access's range overlaps. Requires bytes.
+int64_t length_in_units(const FileAccess& access, int64_t unit);
+// Returns the bytes of all blocks that the extents overlap.
+int64_t touched_bytes(std::vector<Extent> extents, int64_t block);
+
+}  // namespace sheaf::exchange
