@@ -37,7 +37,10 @@ std::shared_ptr<FileTransfer> prepare(MpiFile& file, const AccessCall& call, con
 [[noreturn]] void fail_all(MpiFile& file, Sequence& sequence, TransferDirection way,
                            const std::exception_ptr& problem) {
   const auto told = attempt([&] { std::rethrow_exception(problem); });
-  attempt([&] { file.file->fail_all(sequence, way == TransferDirection::write, *told); });
+  attempt([&] {
+    way == TransferDirection::write ? file.file->fail_write_all(sequence, *told)
+                                    : file.file->fail_read_all(sequence, *told);
+  });
   std::rethrow_exception(problem);
 }
 

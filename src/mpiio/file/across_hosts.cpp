@@ -1,9 +1,6 @@
 #include "mpiio/file/across_hosts.hpp"
 
-#include <algorithm>
-
 #include "comm/agree.hpp"
-#include "exchange/pieces/constants.hpp"
 #include "exchange/transfer/non_coherent_file.hpp"
 #include "mpiio/file/shared_file.hpp"
 #include "storage/retries.hpp"
@@ -21,24 +18,11 @@ void AcrossHosts::require_locks(const std::string& path) const {
                    "has no atomic mode: " + why + "; if that is not so, set SHEAF_FS=locks=global");
 }
 
-void AcrossHosts::apply(exchange::IndependentOptions& how, bool writes) const {
-  if (writes && (caches() || !excludes())) how.sieving = exchange::Sieving::disabled;
-}
-
-void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
-  // With romio_ds_write=enable the program states that no other handle writes, so collective writes may fill
-  // gaps. Otherwise ConcurrentOpeners determines whether other handles write.
-  how.fills_gaps = how.independent.sieving == exchange::Sieving::enabled;
-  apply(how.independent, writes);
-  // If every transfer is published on its own, aggregators keep no windows in a cache, and several
-  // aggregators may read parts of one unit. Whole host pages remain with one aggregator.
-  if (caches()) how.unit = writes || !at_once() ? unit : std::min(unit, exchange::max_host_page);
-}
-
-std::optional<Error> AcrossHosts::await_all_before_close(File& file, Comm& comm, bool writes) const {
+std::optional<Error> AcrossHosts::await_all_before_close(File& file, Comm& comm,
+                                                         const SharedMode& mode) const {
   std::optional<Error> problem;
   if (!file.traits().dear_requests) return problem;
-  if (writes && hosts > 1) attempt(problem, [&] { file.sync(); });
+  if (mode.write && hosts > 1) attempt(problem, [&] { file.sync(); });
   comm.barrier();
   return problem;
 }

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "exchange/collective_options.hpp"
+#include "comm/comm.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::mpiio {
@@ -34,15 +34,13 @@ struct AcrossHosts : FileSystemTraits {
   // Throws unsupported unless excludes().
   void require_locks(const std::string& path) const;
 
-  // Adapt the options. No write then reads bytes and writes them back where another task might write. In
-  // collective writes, each block of shared granularity gets a single writer.
-  void apply(exchange::IndependentOptions& how, bool writes) const;
-  void apply(exchange::CollectiveOptions& how, bool writes) const;
+  // Returns false if a write must not read bytes and write them back, because another task might write there.
+  bool may_sieve_writes() const { return !caches() && excludes(); }
 
   // Collective. Waits until all tasks are ready to close a striped file; has no effect on other files. The
   // last user of a subfile sets the length of the subfile when it closes. Without I/O listeners every task is
   // such a user, and a task must not set the length while others write. Returns the error of this task.
-  std::optional<Error> await_all_before_close(File& file, Comm& comm, bool writes) const;
+  std::optional<Error> await_all_before_close(File& file, Comm& comm, const SharedMode& mode) const;
 
   // Returns the file with the decorators that tasks on these hosts need.
   std::shared_ptr<File> wrap(std::shared_ptr<File> file) const;

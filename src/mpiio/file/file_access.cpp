@@ -1,8 +1,10 @@
 #include "mpiio/file/file_access.hpp"
 
+#include <type_traits>
+#include <utility>
+
 #include "base/checked.hpp"
 #include "base/error.hpp"
-#include "mpiio/file/interleaved.hpp"
 
 namespace sheaf::mpiio {
 
@@ -12,18 +14,19 @@ void require_position(int64_t position) {
                 "a position of " + std::to_string(position) + " lies before the file");
 }
 
-void require_usable(const View& view, bool reads) {
+void require_usable(const View& view, Overlap overlap) {
   require_position(view.displacement);
   const auto refuse = [](const std::string& why) { throw Error(Code::invalid_argument, "a view " + why); };
   if (view.etype_size <= 0) refuse("with an elementary type without data");
   if (view.filetype.size() <= 0) refuse("with a file type without data");
   if (view.filetype.size() % view.etype_size != 0)
     refuse("whose file type is no multiple of its elementary type");
-  if (!view.filetype.rises(reads)) refuse("whose file type goes back, overlaps itself or begins before 0");
+  if (!view.filetype.rises(overlap == Overlap::allowed))
+    refuse("whose file type goes back, overlaps itself or begins before 0");
 }
 
 template <class Byte>
-exchange::FileAccess access_to(const View& view, int64_t position, const MemoryOf<Byte>& memory, bool writes,
+exchange::FileAccess access_to(const View& view, int64_t position, const MemoryOf<Byte>& memory,
                                const std::string& path) {
   exchange::FileAccess access{
       .displacement = view.displacement,
@@ -36,10 +39,10 @@ exchange::FileAccess access_to(const View& view, int64_t position, const MemoryO
     must_fit(checked_mul_add(access.to / view.filetype.size() + 1, view.filetype.set_apart().extent(),
                              view.displacement),
              "the end of a transfer");
-  return in_order(std::move(access), writes, path);
+  return in_order(std::move(access), std::is_const_v<Byte> ? Overlap::refused : Overlap::allowed, path);
 }
 
-template exchange::FileAccess access_to(const View&, int64_t, const Source&, bool, const std::string&);
-template exchange::FileAccess access_to(const View&, int64_t, const Destination&, bool, const std::string&);
+template exchange::FileAccess access_to(const View&, int64_t, const Source&, const std::string&);
+template exchange::FileAccess access_to(const View&, int64_t, const Destination&, const std::string&);
 
 }  // namespace sheaf::mpiio

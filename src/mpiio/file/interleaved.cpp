@@ -18,7 +18,7 @@ struct TransferSegment {
   int64_t bytes;
 };
 
-std::vector<TransferSegment> sorted_pieces(const exchange::FileAccess& access, bool writes,
+std::vector<TransferSegment> sorted_pieces(const exchange::FileAccess& access, Overlap overlap,
                                            const std::string& path) {
   std::vector<TransferSegment> pieces;
   int64_t position = 0;
@@ -35,7 +35,7 @@ std::vector<TransferSegment> sorted_pieces(const exchange::FileAccess& access, b
                     std::to_string(offset) + " a transfer of several instances " + why);
   };
   if (pieces.front().offset < 0) refuse(pieces.front().offset, "lies before the file");
-  for (size_t i = 1; writes && i < pieces.size(); ++i)
+  for (size_t i = 1; overlap == Overlap::refused && i < pieces.size(); ++i)
     if (pieces[i].offset < pieces[i - 1].offset + pieces[i - 1].bytes)
       refuse(pieces[i].offset, "would write bytes twice");
   return pieces;
@@ -45,8 +45,8 @@ struct Types {
   TypeMap file, memory;
 };
 
-exchange::FileAccess sorted(const exchange::FileAccess& access, bool writes, const std::string& path) {
-  const std::vector<TransferSegment> pieces = sorted_pieces(access, writes, path);
+exchange::FileAccess sorted(const exchange::FileAccess& access, Overlap overlap, const std::string& path) {
+  const std::vector<TransferSegment> pieces = sorted_pieces(access, overlap, path);
   const int64_t begin = pieces.front().offset;
   std::vector<int64_t> lengths, offsets, memory_lengths, memory_offsets;
   for (const TransferSegment& p : pieces) {
@@ -73,11 +73,11 @@ exchange::FileAccess sorted(const exchange::FileAccess& access, bool writes, con
 
 }  // namespace
 
-exchange::FileAccess in_order(exchange::FileAccess access, bool writes, const std::string& path) {
+exchange::FileAccess in_order(exchange::FileAccess access, Overlap overlap, const std::string& path) {
   const TypeMap& type = *access.filetype;
-  if (access.bytes() <= 0 || type.is_ordered(!writes)) return access;
+  if (access.bytes() <= 0 || type.is_ordered(overlap == Overlap::allowed)) return access;
   const int64_t instance = access.from / type.size();
-  if (instance != (access.to - 1) / type.size()) return sorted(access, writes, path);
+  if (instance != (access.to - 1) / type.size()) return sorted(access, overlap, path);
   access.displacement =
       must_fit(checked_mul_add(instance, type.extent(), access.displacement), "the begin of a transfer");
   if (access.displacement + type.true_lower_bound() < 0)

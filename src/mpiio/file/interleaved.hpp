@@ -6,16 +6,20 @@
 // its resized members. They use one instance.)
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "exchange/pieces/access.hpp"
 
 namespace sheaf::mpiio {
 
+// Whether extents of a file type may overlap; in reads only.
+enum class Overlap : uint8_t { allowed, refused };
+
 // Local. Returns an access to the same file bytes and memory with increasing file offsets; returns `access`
 // itself if its offsets already increase. Takes O(extents) time if the access covers several instances.
-// Throws invalid_argument, naming `path`, if bytes to be written overlap or if an instance lies before the
+// Throws invalid_argument, naming `path`, if extents overlap that must not, or if an instance lies before the
 // start of the file.
-exchange::FileAccess in_order(exchange::FileAccess access, bool writes, const std::string& path);
+exchange::FileAccess in_order(exchange::FileAccess access, Overlap overlap, const std::string& path);
 
 }  // namespace sheaf::mpiio

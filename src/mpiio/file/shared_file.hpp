@@ -28,6 +28,7 @@
 
 #include "base/error.hpp"
 #include "comm/comm.hpp"
+#include "mpiio/file/file_pointers.hpp"
 #include "mpiio/file/hints.hpp"
 #include "mpiio/file/statistics.hpp"
 #include "mpiio/file/view.hpp"
@@ -49,7 +50,7 @@ struct SharedMode {
 // host, and the plan of the last call. All tasks must destroy their sequences in the same order.
 class Sequence;
 
-class SHEAF_EXPORT SharedFile {
+class SHEAF_EXPORT SharedFile : public FilePointers {
  public:
   // Opens a file. Collective over `comm`, which the file takes over. `store` must outlive the file. Task 0
   // creates the file if `mode` requests it. On failure throws the error of the first failing task on all
@@ -62,8 +63,6 @@ class SHEAF_EXPORT SharedFile {
   // if it was opened with delete_on_close.
   virtual void close() = 0;
 
-  virtual int rank() const = 0;
-  virtual const std::string& path() const = 0;
   virtual Hints hints() const = 0;         // as requested
   virtual Hints hints_in_use() const = 0;  // with the values chosen for automatic ones; local
   // Collective; changes aggregators and buffer sizes of later calls.
@@ -83,33 +82,6 @@ class SHEAF_EXPORT SharedFile {
   virtual void set_atomic(bool atomic) = 0;  // collective
   virtual bool atomic() const = 0;
 
-  // --- The view and the file pointers.
-
-  // Time at which the tasks agree on an error of set_view().
-  enum class Agreed : uint8_t { immediate, deferred };
-  // Collective. Sets the view of this task and resets both pointers to 0. Throws invalid_argument for an
-  // invalid view: displacement < 0, a file type without data, or a size that is no multiple of the etype. A
-  // file type must not have decreasing offsets within an instance, nor overlap itself if the file is open for
-  // writing. After an error, the task's old view stays in effect. Agreed::immediate: the error is thrown on
-  // all tasks, and all keep their views. Agreed::deferred: the error is thrown on that task only, without
-  // waiting. The next collective transfer then throws it on all tasks, unless all have set another view
-  // before.
-  virtual void set_view(const View& view, Agreed when = Agreed::immediate) = 0;
-  virtual std::shared_ptr<const View> view() const = 0;  // local
-
-  // Local. Returns the individual pointer and advances it by `bytes` (0: query only).
-  virtual int64_t claim_individual(int64_t bytes) = 0;
-  virtual void seek_individual(int64_t position) = 0;
-  // Local. Returns the pointer shared by all tasks and advances it by `bytes`. Waits for concurrent calls of
-  // other tasks.
-  virtual int64_t claim_shared(int64_t bytes) = 0;
-  // Collective. Returns the shared pointer after all tasks have entered the call.
-  virtual int64_t shared_position() = 0;
-  virtual void seek_shared(int64_t position) = 0;  // collective; the same position on all tasks
-  // Collective. Advances the shared pointer by the sum of the tasks' `bytes`. Returns the position of this
-  // task's bytes, which follow the bytes of all lower ranks.
-  virtual int64_t claim_ordered(Sequence& sequence, int64_t bytes) = 0;
-
   // Local. Returns the number of bytes of the view's stream before the end of the file (MPI_SEEK_END).
   virtual int64_t end_of_stream(const View& view) = 0;
 
@@ -128,7 +100,11 @@ class SHEAF_EXPORT SharedFile {
   virtual void note_lost_write() noexcept = 0;
   // Collective, for nonblocking calls that fail before they can take part in a transfer. This task
   // contributes no bytes, and all tasks fail with `problem`.
-  virtual void fail_all(Sequence& sequence, bool writes, const Error& problem) = 0;
+  virtual void fail_write_all(Sequence& sequence, const Error& problem) = 0;
+  virtual void fail_read_all(Sequence& sequence, const Error& problem) = 0;
+
+ protected:
+  using FilePointers::FilePointers;
 };
 
 }  // namespace sheaf::mpiio

@@ -50,8 +50,11 @@ std::vector<std::exception_ptr> call(FaultyStore& store, const TransferKind& kin
     std::vector<std::byte> memory(record * records, static_cast<std::byte>(comm.rank() + 1));
     int fails = failing;
     const auto transfer = [&] {
-      if (fails == comm.rank())
-        return file->fail_all(file->sequence(), kind.writes, Error(Code::no_space, "a failure of its own"));
+      if (fails == comm.rank()) {
+        const Error own(Code::no_space, "a failure of its own");
+        return kind.writes ? file->fail_write_all(file->sequence(), own)
+                           : file->fail_read_all(file->sequence(), own);
+      }
       if (kind.writes) {
         file->write_at_all(file->sequence(), view, 0, {memory.data(), TypeMap::bytes(1), std::ssize(memory)});
       } else {
@@ -193,7 +196,7 @@ TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
     write();
     refuse();
     const auto failed =
-        attempt([&] { file->fail_all(file->sequence(), true, Error(Code::io, "something else")); });
+        attempt([&] { file->fail_write_all(file->sequence(), Error(Code::io, "something else")); });
     EXPECT_TRUE(failed);
     file->set_view({}, SharedFile::Agreed::immediate);
     comm.barrier();

@@ -1,0 +1,202 @@
+#include "mpiio/file/file_transfers.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <type_traits>
+
+#include "comm/agree.hpp"
+#include "comm/collective_call.hpp"
+#include "exchange/pieces/constants.hpp"
+#include "exchange/transfer/throttle.hpp"
+#include "mpiio/file/file_access.hpp"
+#include "mpiio/file/sequence.hpp"
+
+namespace sheaf::mpiio {
+
+using exchange::IoCounters;
+using exchange::Sieving;
+
+namespace {
+
+// Converts a choice to the type `Wanted`: Sieving, or CollectiveOptions::Buffering.
+template <class Wanted>
+Wanted wanted(Choice choice) {
+  return choice == Choice::enabled    ? Wanted::enabled
+         : choice == Choice::disabled ? Wanted::disabled
+                                      : Wanted::automatic;
+}
+
+}  // namespace
+
+int64_t TransferSettings::block() const {
+  return hints.block_size > 0 ? hints.block_size : hints.striping_unit > 0 ? hints.striping_unit : file_block;
+}
+
+exchange::IndependentOptions TransferSettings::independent_writes() const {
+  return {.sieving = across.may_sieve_writes() ? wanted<Sieving>(hints.sieve_write) : Sieving::disabled,
+          .buffer = hints.sieve_write_size,
+          .locked = atomic};
+}
+
+exchange::IndependentOptions TransferSettings::independent_reads() const {
+  return {.sieving = wanted<Sieving>(hints.sieve_read), .buffer = hints.sieve_read_size, .locked = atomic};
+}
+
+exchange::CollectiveOptions TransferSettings::collective(
+    Choice buffering, const exchange::IndependentOptions& independent) const {
+  return {.exchange = wanted<exchange::CollectiveOptions::Buffering>(buffering),
+          .independent = independent,
+          .aggregators = hints.aggregators,
+          .per_host = per_host,
+          .stripes = hints.striping_factor,
+          .buffer = hints.buffer_size,
+          .block = block(),
+          .unit = across.caches() ? across.unit : 0,
+          .others_write = several_sequences,
+          .shared = hints.shared,
+          .overlap = hints.overlap,
+          .reuse = hints.reuse};
+}
+
+exchange::CollectiveOptions TransferSettings::collective_writes() const {
+  exchange::CollectiveOptions how = collective(hints.collective_write, independent_writes());
+  if (how.others_write) return how;
+  // With romio_ds_write=enable the program states that no other handle writes, so collective writes may fill
+  // gaps. Otherwise ConcurrentOpeners determines whether other handles write.
+  how.fills_gaps = hints.sieve_write == Choice::enabled;
+  if (is_announced && hints.sieve_write != Choice::disabled) how.others = &others;
+  return how;
+}
+
+exchange::CollectiveOptions TransferSettings::collective_reads() const {
+  exchange::CollectiveOptions how = collective(hints.collective_read, independent_reads());
+  // If every transfer is published on its own, aggregators keep no windows in a cache, and several
+  // aggregators may read parts of one unit. Whole host pages remain with one aggregator.
+  if (across.at_once()) how.unit = std::min(how.unit, exchange::max_host_page);
+  return how;
+}
+
+Hints TransferSettings::resolved(const exchange::CollectiveExecutor::Chosen& chosen) const {
+  Hints result = hints;
+  if (result.block_size == 0) result.block_size = block();
+  if (result.aggregators == 0) result.aggregators = chosen.aggregators;
+  if (result.buffer_size == 0) result.buffer_size = chosen.window;
+  result.file_system = name_of(across.kind);
+  for (const int64_t task : chosen.tasks)
+    result.aggregator_list.append(result.aggregator_list.empty() ? "" : " ").append(std::to_string(task));
+  return result;
+}
+
+int64_t FileTransfers::write(const View& view, int64_t position, const Source& from) {
+  const exchange::FileAccess access = access_of(view, position, from);
+  return counted_write(access, &Statistics::independent_writes, [&](IoCounters& counters) {
+    independent_write(*file, access, settings.independent_writes(), counters);
+  });
+}
+
+int64_t FileTransfers::read(const View& view, int64_t position, const Destination& to) {
+  const exchange::FileAccess access = access_of(view, position, to);
+  return counted_read(access, &Statistics::independent_reads, [&](IoCounters& counters) {
+    return independent_read(*file, access, settings.independent_reads(), counters);
+  });
+}
+
+int64_t FileTransfers::write_all(Sequence& sequence, const View& view, int64_t position, const Source& from,
+                                 std::optional<Error> problem) {
+  exchange::FileAccess access;
+  if (!problem) problem = attempt([&] { access = access_of(view, position, from); });
+  return counted_write(access, &Statistics::collective_writes,
+                       [&](IoCounters& counters) { write_together(sequence, access, problem, counters); });
+}
+
+int64_t FileTransfers::read_all(Sequence& sequence, const View& view, int64_t position, const Destination& to,
+                                std::optional<Error> problem) {
+  exchange::FileAccess access;
+  if (!problem) problem = attempt([&] { access = access_of(view, position, to); });
+  return counted_read(access, &Statistics::collective_reads, [&](IoCounters& counters) {
+    return read_together(sequence, access, problem, counters);
+  });
+}
+
+void FileTransfers::fail_write_all(Sequence& sequence, const Error& problem) {
+  IoCounters counters;
+  write_together(sequence, {}, problem, counters);
+}
+
+void FileTransfers::fail_read_all(Sequence& sequence, const Error& problem) {
+  IoCounters counters;
+  read_together(sequence, {}, problem, counters);
+}
+
+Statistics FileTransfers::statistics() const {
+  const std::lock_guard lock(mutex_);
+  return statistics_;
+}
+
+template <class Byte>
+exchange::FileAccess FileTransfers::access_of(const View& view, int64_t position,
+                                              const MemoryOf<Byte>& memory) const {
+  constexpr bool writes = std::is_const_v<Byte>;
+  require_position(position);
+  if (writes ? !mode_.write : !mode_.read)
+    throw Error(Code::wrong_mode, "'" + path_ + "' is not open for " + (writes ? "writing" : "reading"));
+  return access_to(view, position, memory, path_);
+}
+
+void FileTransfers::write_together(Sequence& sequence, const exchange::FileAccess& access,
+                                   const std::optional<Error>& problem, IoCounters& counters) {
+  const exchange::CollectiveOptions how = settings.collective_writes();
+  collective_call(sequence.comm().job_end(), "write",
+                  [&] { sequence.transfers.write(*file, access, how, problem, counters); });
+}
+
+int64_t FileTransfers::read_together(Sequence& sequence, const exchange::FileAccess& access,
+                                     const std::optional<Error>& problem, IoCounters& counters) {
+  const exchange::CollectiveOptions how = settings.collective_reads();
+  return collective_call(sequence.comm().job_end(), "read",
+                         [&] { return sequence.transfers.read(*file, access, how, problem, counters); });
+}
+
+// Adds the counters of one call to those of the task, even if the call has thrown.
+void FileTransfers::count(Statistics& one, int64_t Statistics::*calls, const exchange::FileAccess& access) {
+  one.*calls = 1;
+  if (access.filetype) one.pieces = access.pieces();
+  const std::lock_guard lock(mutex_);
+  statistics_.add(one);
+}
+
+// Runs write(counters). Returns the bytes of the access. Records the bytes of a failed write, any part of
+// which may be written.
+template <class Write>
+int64_t FileTransfers::counted_write(const exchange::FileAccess& access, int64_t Statistics::*calls,
+                                     Write write) {
+  Statistics one;
+  const auto failed = attempt([&] { write(one); });
+  if (!failed) one.bytes_written = access.bytes();
+  count(one, calls, access);
+  // The call has written nothing if any task passed invalid arguments.
+  const bool refused = failed && failed->code() == Code::invalid_argument;
+  if (!refused) failed ? unwritten_.add(access, *failed) : unwritten_.remove(access);
+  if (failed) throw *failed;
+  return access.bytes();
+}
+
+template <class Read>
+int64_t FileTransfers::counted_read(const exchange::FileAccess& access, int64_t Statistics::*calls,
+                                    Read read) {
+  Statistics one;
+  const auto failed = attempt([&] { one.bytes_read = read(one); });
+  count(one, calls, access);
+  if (failed) throw *failed;
+  return one.bytes_read;
+}
+
+void limit_transfers(Comm& comm, Store& store, const Hints& hints, std::shared_ptr<File>& file,
+                     std::optional<Error>& problem) {
+  std::shared_ptr<WriteSlots> slots;
+  const auto count = static_cast<int32_t>(std::min<int64_t>(hints.io_tasks, INT32_MAX));
+  attempt(problem, [&] { slots = exchange::share_slots(comm, store, count); });
+  if (file) file = throttled(std::move(file), std::move(slots));
+}
+
+}  // namespace sheaf::mpiio

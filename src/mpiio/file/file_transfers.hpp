@@ -1,0 +1,106 @@
+// mpiio/file/file_transfers: the transfers of one shared file. Translates hints into options of src/exchange,
+// counts what a task transfers, and records the bytes that its writes lack.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "comm/comm.hpp"
+#include "exchange/collective_executor.hpp"
+#include "exchange/transfer/concurrent_openers.hpp"
+#include "exchange/transfer/unwritten.hpp"
+#include "mpiio/file/across_hosts.hpp"
+#include "mpiio/file/hints.hpp"
+#include "mpiio/file/shared_file.hpp"
+#include "mpiio/file/statistics.hpp"
+#include "mpiio/file/view.hpp"
+#include "storage/file.hpp"
+
+namespace sheaf::mpiio {
+
+// What determines the options of transfers. Equal on all tasks, except for `per_host` and `others`.
+struct TransferSettings {
+  Hints hints;
+  AcrossHosts across;
+  int64_t per_host = -1;      // maximum aggregators on this host by cb_config_list; negative: unlimited
+  int64_t file_block = 4096;  // preferred block of the file, in bytes
+  mutable exchange::ConcurrentOpeners others;   // used on task 0
+  bool is_announced = false;                    // task 0 has announced the handle to `others`
+  bool atomic = false;                          // atomic mode
+  std::atomic<bool> several_sequences = false;  // transfers of two sequences may be in flight
+
+  // The following functions are local.
+  int64_t block() const;  // alignment of requests, in bytes
+  exchange::IndependentOptions independent_writes() const;
+  exchange::IndependentOptions independent_reads() const;
+  exchange::CollectiveOptions collective_writes() const;
+  exchange::CollectiveOptions collective_reads() const;
+  // Returns the hints with automatic values replaced by the `chosen` ones.
+  Hints resolved(const exchange::CollectiveExecutor::Chosen& chosen) const;
+
+ private:
+  exchange::CollectiveOptions collective(Choice buffering,
+                                         const exchange::IndependentOptions& independent) const;
+};
+
+// Performs transfers of a task and keeps their record. The functions throw as those of SharedFile do; several
+// threads may call them if each uses a sequence of its own.
+class FileTransfers {
+ public:
+  // Both arguments must outlive the object.
+  FileTransfers(const std::string& path, const SharedMode& mode) : path_(path), mode_(mode) {}
+
+  TransferSettings settings;
+  std::shared_ptr<File> file;  // null until opened
+
+  // Local. Return the bytes transferred.
+  int64_t write(const View& view, int64_t position, const Source& from);
+  int64_t read(const View& view, int64_t position, const Destination& to);
+  // Collective. If this task cannot take part, `problem` is the reason, and all tasks throw.
+  int64_t write_all(Sequence& sequence, const View& view, int64_t position, const Source& from,
+                    std::optional<Error> problem);
+  int64_t read_all(Sequence& sequence, const View& view, int64_t position, const Destination& to,
+                   std::optional<Error> problem);
+  // Collective. This task contributes no bytes, and all tasks fail with `problem`.
+  void fail_write_all(Sequence& sequence, const Error& problem);
+  void fail_read_all(Sequence& sequence, const Error& problem);
+
+  Statistics statistics() const;
+  exchange::UnwrittenBytes& unwritten() { return unwritten_; }
+  // Returns the error that sync() and close() of `task` must throw, if any.
+  std::optional<Error> incomplete(int task) const {
+    return mode_.delete_on_close ? std::nullopt : unwritten_.problem(path_, task);
+  }
+
+ private:
+  template <class Byte>
+  exchange::FileAccess access_of(const View& view, int64_t position, const MemoryOf<Byte>& memory) const;
+  void write_together(Sequence& sequence, const exchange::FileAccess& access,
+                      const std::optional<Error>& problem, exchange::IoCounters& counters);
+  int64_t read_together(Sequence& sequence, const exchange::FileAccess& access,
+                        const std::optional<Error>& problem, exchange::IoCounters& counters);
+  void count(Statistics& one, int64_t Statistics::*calls, const exchange::FileAccess& access);
+  template <class Write>
+  int64_t counted_write(const exchange::FileAccess& access, int64_t Statistics::*calls, Write write);
+  template <class Read>
+  int64_t counted_read(const exchange::FileAccess& access, int64_t Statistics::*calls, Read read);
+
+  const std::string& path_;
+  const SharedMode& mode_;
+  exchange::UnwrittenBytes unwritten_;  // bytes of failed writes of this task
+  mutable std::mutex mutex_;            // guards the counters
+  Statistics statistics_;
+};
+
+// Replaces `file` by a decorator that lets at most the number of tasks transfer at once that the hints allow.
+// Has no effect without such a limit, or if this task has not opened a file. If this task cannot acquire the
+// slots, sets `problem`. Collective over `comm` if the hints set a limit. Must be called before
+// AcrossHosts::wrap(), because the exchange must find that decorator outermost
+// (exchange/transfer/non_coherent_file.hpp).
+void limit_transfers(Comm& comm, Store& store, const Hints& hints, std::shared_ptr<File>& file,
+                     std::optional<Error>& problem);
+
+}  // namespace sheaf::mpiio
