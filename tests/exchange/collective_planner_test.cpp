@@ -291,6 +291,23 @@ TEST(CollectivePlanner, InterleavedDenseRangesAreMerged) {
   });
 }
 
+// Small gaps are read along. Where gaps are worth a request of their own, the density of the extents decides.
+TEST(CollectivePlanner, RangesWithLargeGapsAreMergedIfTheyAreDenseEnough) {
+  for_random([](Random& random) {
+    const bool small = random.in(0, 1);
+    const int64_t piece = small ? random.in(1, 100) : random.in(8 * KiB, 14 * KiB),
+                  pieces_of_stride = random.in(0, 1) ? 6 : 40;
+    const int64_t stride = pieces_of_stride * piece, count = random.in(40, 60);
+    Tasks tasks({{0, piece, stride, count}, {2 * piece, piece, stride, count}});
+    CollectiveOptions how;
+    how.block = 1;
+    const CallSummary summary = tasks.summarize(how, false);
+    const Merging expected = small || pieces_of_stride == 6 ? Merging::all : Merging::none;
+    EXPECT_EQ(CollectivePlanner::merge_reads(summary, how, tasks.one_host(how)), expected);
+    EXPECT_EQ(CollectivePlanner::merge_writes(summary, how, tasks.one_host(how)), expected);
+  });
+}
+
 // If hosts have caches of their own, writes of parts of units go through one writer, unless exclusive extents
 // make that certain, or the range is so long that it would need too many windows.
 TEST(CollectivePlanner, PartsOfUnitsHaveOneWriter) {
