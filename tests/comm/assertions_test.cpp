@@ -56,10 +56,10 @@ TEST(Assertions, OfGroups) {
   const auto alone = self_comm();
   std::array<int64_t, 2> values{};
   EXPECT_ASSERTION(alone->Comm::prefix_sum_and_total(values, std::span(values).first(1)), "totals.size");
-  EXPECT_ASSERTION(static_cast<void>(exchange::in_rounds(
-                       *alone, -1, [](int64_t) { return exchange::StepMessages(); },
-                       [](int64_t, const std::vector<int64_t>&) {})),
-                   "steps >= 0");
+  EXPECT_ASSERTION(
+      static_cast<void>(in_rounds(
+          *alone, -1, [](int64_t) { return StepMessages(); }, [](int64_t, const std::vector<int64_t>&) {})),
+      "steps >= 0");
   EXPECT_ASSERTION(share_process_memory(*alone, 0), "bytes > 0");
   std::byte byte{};
   const MemoryRun run{&byte, 1, 1, 1};

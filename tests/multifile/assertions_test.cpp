@@ -15,6 +15,7 @@
 #include "support/programs.hpp"
 
 namespace sheaf::test::multifile_assertions_test {
+using namespace multifile;
 namespace {
 
 constexpr int64_t chunk = 4096;

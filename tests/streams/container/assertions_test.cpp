@@ -12,6 +12,7 @@
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::test::streams_assertions_test {
+using namespace streams;
 namespace {
 
 TEST(Assertions, OfChecksums) {
