@@ -44,8 +44,8 @@ struct MinMax {
 // of the complement, which exists for every number.
 class FieldWords {
  public:
-  enum class Step : uint8_t { count, pack, unpack };
-  constexpr explicit FieldWords(Step step = Step::count, std::span<int64_t> words = {})
+  enum class ReductionStep : uint8_t { count, pack, unpack };
+  constexpr explicit FieldWords(ReductionStep step = ReductionStep::count, std::span<int64_t> words = {})
       : step_(step), words_(words) {}
 
   constexpr FieldWords& max(auto& field) { return pass(field, 0); }
@@ -76,8 +76,8 @@ class FieldWords {
  private:
   template <class Field>
   constexpr FieldWords& pass(Field& field, int64_t flip) {
-    if (step_ == Step::pack) words_[used_] = static_cast<int64_t>(field) ^ flip;
-    if (step_ == Step::unpack) field = static_cast<Field>(words_[used_] ^ flip);
+    if (step_ == ReductionStep::pack) words_[used_] = static_cast<int64_t>(field) ^ flip;
+    if (step_ == ReductionStep::unpack) field = static_cast<Field>(words_[used_] ^ flip);
     ++used_;
     return *this;
   }
@@ -87,7 +87,7 @@ class FieldWords {
     return *this;
   }
 
-  const Step step_;
+  const ReductionStep step_;
   const std::span<int64_t> words_;
   size_t used_ = 0;
   bool sums_ = false;
@@ -100,13 +100,13 @@ concept Reducible = requires(T fields, FieldWords words) { fields.combine(words)
 template <Reducible T, class Combine>
 void as_words(std::span<T> structs, Combine combine) {
   std::vector<int64_t> words(structs.size() * FieldWords::of<T>().count());
-  const auto pass = [&](FieldWords::Step step) {
+  const auto pass = [&](FieldWords::ReductionStep step) {
     FieldWords by(step, words);
     for (T& fields : structs) fields.combine(by);
   };
-  pass(FieldWords::Step::pack);
+  pass(FieldWords::ReductionStep::pack);
   combine(std::span(words));
-  pass(FieldWords::Step::unpack);
+  pass(FieldWords::ReductionStep::unpack);
 }
 
 // Collective. Replaces every field of `structs`, which have the same number and order on all tasks, by its

@@ -62,7 +62,7 @@ void CollectiveExecutor::drop_window_pool() {
 }
 
 // Collective. Returns true if the window pool has been replaced.
-bool CollectiveExecutor::replace_window_pool(const Call& call, const CallSummary& summary) {
+bool CollectiveExecutor::replace_window_pool(const PlannedCall& call, const CallSummary& summary) {
   const bool too_small =
       pool_ && hosts_ && shape_for(call.how, *hosts_, summary.range()).window > pool_->shape().window;
   if (pool_ && !summary.facts.other_hosts && !too_small) return false;
@@ -88,7 +88,7 @@ void CollectiveExecutor::make_window_pools(const CollectiveOptions& how, int64_t
 
 // Adds the values of this task to the sums and ranges of the current call. Task 0 of the host clears the sums
 // of the next call, before any task can enter that call: all tasks have left the call that used them before.
-void CollectiveExecutor::post_contribution(const Call& call, uint64_t coverage) {
+void CollectiveExecutor::post_contribution(const PlannedCall& call, uint64_t coverage) {
   SHEAF_ASSERT(pool_ && call_ >= 0 && call_ < 3);
   Comm& host = hosts_ ? hosts_->host() : comm_;
   ShmWindowPool::CallSums& sums = pool_->sums(call_);
@@ -105,7 +105,7 @@ void CollectiveExecutor::post_contribution(const Call& call, uint64_t coverage) 
   sums.coverage.fetch_add(coverage);
 }
 
-CallSummary CollectiveExecutor::summarize(const Call& call, CallFacts facts, uint64_t coverage) {
+CallSummary CollectiveExecutor::summarize(const PlannedCall& call, CallFacts facts, uint64_t coverage) {
   const VisibilityPolicy* const visibility = call.file.traits().visibility;
   facts.failed = call.problem.has_value();
   facts.threads = hardware_threads();
@@ -127,7 +127,7 @@ CallSummary CollectiveExecutor::summarize(const Call& call, CallFacts facts, uin
   return summary;
 }
 
-CallSummary CollectiveExecutor::summarize_write(const Call& call) {
+CallSummary CollectiveExecutor::summarize_write(const PlannedCall& call) {
   CallFacts facts = planner_.begin(call.rest, call.how);
   facts.outside = call.access.bytes() > 0 && !planner_.keeps_exclusive(call.access);
   const bool sums_coverage = pool_ && !hosts_;
@@ -139,14 +139,15 @@ CallSummary CollectiveExecutor::summarize_write(const Call& call) {
   return summary;
 }
 
-CallSummary CollectiveExecutor::summarize_read(const Call& call, bool waits) {
+CallSummary CollectiveExecutor::summarize_read(const PlannedCall& call, bool waits) {
   CallFacts facts = planner_.begin(call.rest, call.how);
   facts.waits = waits;
   return summarize(call, facts, 0);
 }
 
 template <class Summarize>
-void CollectiveExecutor::find_window_pool(const Call& call, CallSummary& summary, Summarize summarize_again) {
+void CollectiveExecutor::find_window_pool(const PlannedCall& call, CallSummary& summary,
+                                          Summarize summarize_again) {
   if (!replace_window_pool(call, summary)) return;
   summary = summarize_again();
   if (!summary.facts.alone) return;
@@ -156,7 +157,7 @@ void CollectiveExecutor::find_window_pool(const Call& call, CallSummary& summary
   summary = summarize_again();
 }
 
-PoolFacts CollectiveExecutor::pool_facts(const Call& call, const CallSummary& summary) const {
+PoolFacts CollectiveExecutor::pool_facts(const PlannedCall& call, const CallSummary& summary) const {
   if (hosts_) return {true, hosts_->aggregators(), pool_->shape().window};
   std::vector<Extent> ranges;
   for (const ShmWindowPool::TaskExtent& range : pool_->ranges(summary.call)) {
@@ -185,7 +186,7 @@ void CollectiveExecutor::publish(File& file) {
   file.traits().visibility->note_all_published();
 }
 
-void CollectiveExecutor::count_exchange(const Call& call, const CallSummary& summary) const {
+void CollectiveExecutor::count_exchange(const PlannedCall& call, const CallSummary& summary) const {
   const int64_t aggregators =
       hosts_ ? hosts_->aggregators() : planner_.tokens(call.how, summary.facts.threads);
   ++call.counters.exchange_calls;
@@ -199,7 +200,7 @@ void CollectiveExecutor::write(File& file, const FileAccess& access, const Colle
   const auto independently = [&] { independent_write(file, access, how.independent, counters); };
   const bool shares = !problem && planner_.write_path(access, how) == IoPath::collective;
   if (!problem && !shares) problem = attempt(independently);
-  const Call call{file, access, how, counters, shares ? access : FileAccess{}, problem};
+  const PlannedCall call{file, access, how, counters, shares ? access : FileAccess{}, problem};
   CallSummary summary = summarize_write(call);
   if (summary.is_empty()) return;
   find_window_pool(call, summary, [&] { return summarize_write(call); });
@@ -222,7 +223,7 @@ int64_t CollectiveExecutor::read(File& file, const FileAccess& access, const Col
   if (path == IoPath::independent) problem = attempt(independently);
   const bool shares = path == IoPath::collective && !problem,
              waits = path == IoPath::independent_after_publish;
-  const Call call{file, access, how, counters, shares ? access : FileAccess{}, problem};
+  const PlannedCall call{file, access, how, counters, shares ? access : FileAccess{}, problem};
   CallSummary summary = summarize_read(call, waits);
   if (summary.facts.changed && (summary.facts.waits || !summary.is_empty())) publish(file);
   if (summary.facts.waits)

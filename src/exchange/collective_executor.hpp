@@ -56,7 +56,7 @@ class CollectiveExecutor {
 
  private:
   // A call on this task.
-  struct Call {
+  struct PlannedCall {
     File& file;
     const FileAccess& access;
     const CollectiveOptions& how;
@@ -66,29 +66,29 @@ class CollectiveExecutor {
   };
 
   // Return the summary of the call. Collective. Throw on all tasks if a task has a problem.
-  CallSummary summarize(const Call& call, CallFacts facts, uint64_t coverage);
-  CallSummary summarize_write(const Call& call);
-  CallSummary summarize_read(const Call& call, bool waits);
-  void post_contribution(const Call& call, uint64_t coverage);
+  CallSummary summarize(const PlannedCall& call, CallFacts facts, uint64_t coverage);
+  CallSummary summarize_write(const PlannedCall& call);
+  CallSummary summarize_read(const PlannedCall& call, bool waits);
+  void post_contribution(const PlannedCall& call, uint64_t coverage);
   // Collective. Allocates window memory in the first call that needs it, so that programs with independent
   // transfers only never allocate it. A new pool does not hold the ranges of the tasks, so they summarize the
   // call again.
   template <class Summarize>
-  void find_window_pool(const Call& call, CallSummary& summary, Summarize summarize_again);
-  bool replace_window_pool(const Call& call, const CallSummary& summary);
+  void find_window_pool(const PlannedCall& call, CallSummary& summary, Summarize summarize_again);
+  bool replace_window_pool(const PlannedCall& call, const CallSummary& summary);
   void drop_window_pool();
   void make_window_pools(const CollectiveOptions& how, int64_t range, bool shared);
-  PoolFacts pool_facts(const Call& call, const CallSummary& summary) const;
+  PoolFacts pool_facts(const PlannedCall& call, const CallSummary& summary) const;
   bool find_exclusive_extent(const FileAccess& access, int64_t unit);
   void publish(File& file);
-  void count_exchange(const Call& call, const CallSummary& summary) const;
+  void count_exchange(const PlannedCall& call, const CallSummary& summary) const;
 
-  WindowCall next_windows(const Call& call, const CallSummary& summary, int64_t tokens);
-  void write_on_one_host(const Call& call, const CallSummary& summary);
-  int64_t read_on_one_host(const Call& call, const CallSummary& summary);
-  std::optional<Error> plan_between_hosts(const Call& call, const CallSummary& summary);
-  void write_between_hosts(const Call& call, const CallSummary& summary);
-  int64_t read_between_hosts(const Call& call, const CallSummary& summary);
+  WindowCall next_windows(const PlannedCall& call, const CallSummary& summary, int64_t tokens);
+  void write_on_one_host(const PlannedCall& call, const CallSummary& summary);
+  int64_t read_on_one_host(const PlannedCall& call, const CallSummary& summary);
+  std::optional<Error> plan_between_hosts(const PlannedCall& call, const CallSummary& summary);
+  void write_between_hosts(const PlannedCall& call, const CallSummary& summary);
+  int64_t read_between_hosts(const PlannedCall& call, const CallSummary& summary);
   bool leave_gaps(const CollectiveOptions& how);
   std::optional<Sieving> sieving_of_gaps(const CollectiveOptions& how, RangeLock& kept_out);
   void conclude(const std::optional<Error>& problem);

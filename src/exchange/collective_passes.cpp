@@ -12,7 +12,8 @@
 namespace sheaf::exchange {
 
 // Numbers the windows of the call. Without `tokens`, aggregators own them.
-WindowCall CollectiveExecutor::next_windows(const Call& call, const CallSummary& summary, int64_t tokens) {
+WindowCall CollectiveExecutor::next_windows(const PlannedCall& call, const CallSummary& summary,
+                                            int64_t tokens) {
   const PoolFacts pool{hosts_ != nullptr, hosts_ ? hosts_->aggregators() : 1, pool_->shape().window};
   WindowCall windows(*pool_, next_, CollectivePlanner::windows(summary, call.how, pool),
                      pool_->ranges(summary.call), static_cast<int>(tokens));
@@ -30,7 +31,7 @@ void CollectiveExecutor::conclude(const std::optional<Error>& problem) {
   }
 }
 
-void CollectiveExecutor::write_on_one_host(const Call& call, const CallSummary& summary) {
+void CollectiveExecutor::write_on_one_host(const PlannedCall& call, const CallSummary& summary) {
   const WindowCall windows = next_windows(call, summary, planner_.tokens(call.how, summary.facts.threads));
   const auto loan = call.file.traits().dear_requests ? pool_->lend() : nullptr;
   WindowTransfer part(windows, call.rest, !summary.tiled, call.counters);
@@ -45,7 +46,7 @@ void CollectiveExecutor::write_on_one_host(const Call& call, const CallSummary& 
   if (failed.load() != 0) conclude(part.problem());
 }
 
-int64_t CollectiveExecutor::read_on_one_host(const Call& call, const CallSummary& summary) {
+int64_t CollectiveExecutor::read_on_one_host(const PlannedCall& call, const CallSummary& summary) {
   const WindowCall windows = next_windows(call, summary, planner_.tokens(call.how, summary.facts.threads));
   const auto loan = call.file.traits().dear_requests ? pool_->lend() : nullptr;
   WindowTransfer part(windows, call.rest, false, call.counters);
@@ -89,7 +90,8 @@ std::optional<Sieving> CollectiveExecutor::sieving_of_gaps(const CollectiveOptio
 
 // Makes the exchange plan of the aggregators if that of the last call does not apply. Returns an error of
 // this task; the tasks must transfer all the same.
-std::optional<Error> CollectiveExecutor::plan_between_hosts(const Call& call, const CallSummary& summary) {
+std::optional<Error> CollectiveExecutor::plan_between_hosts(const PlannedCall& call,
+                                                            const CallSummary& summary) {
   if (planner_.is_planned()) return std::nullopt;
   planner_.note_plan();
   gaps_.reset();
@@ -103,7 +105,7 @@ std::optional<Error> CollectiveExecutor::plan_between_hosts(const Call& call, co
   return problem;
 }
 
-void CollectiveExecutor::write_between_hosts(const Call& call, const CallSummary& summary) {
+void CollectiveExecutor::write_between_hosts(const PlannedCall& call, const CallSummary& summary) {
   std::optional<Error> problem = plan_between_hosts(call, summary);
   VisibilityPolicy* const visibility = call.file.traits().visibility;
   RangeLock kept_out;
@@ -135,7 +137,7 @@ void CollectiveExecutor::write_between_hosts(const Call& call, const CallSummary
   conclude(problem ? problem : moving);
 }
 
-int64_t CollectiveExecutor::read_between_hosts(const Call& call, const CallSummary& summary) {
+int64_t CollectiveExecutor::read_between_hosts(const PlannedCall& call, const CallSummary& summary) {
   std::optional<Error> problem = plan_between_hosts(call, summary);
   const WindowCall windows = next_windows(call, summary, 0);
   WindowTransfer part(windows, call.rest, false, call.counters);

@@ -17,7 +17,7 @@
 namespace sheaf::comm_assertions_test {
 namespace {
 
-struct Words {
+struct AssertedWords {
   test::ModelWord arrive_, barriers_, too_long_;
   test::ModelWord& arrive() { return arrive_; }
   test::ModelWord& barriers() { return barriers_; }
@@ -26,7 +26,7 @@ struct Words {
 };
 
 TEST(Assertions, OfTheBarrierProtocol) {
-  Words words;
+  AssertedWords words;
   BarrierProtocol<test::ModelWord> steps;
   steps.step(words, true);
   EXPECT_ASSERTION(steps.go_on(), "at_ == BarrierPhase");  // has not arrived

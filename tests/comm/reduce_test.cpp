@@ -28,13 +28,13 @@ struct Extremes {
 static_assert(FieldWords::of<Extremes>().count() == 14 &&
               FieldWords::of<Extremes>().reduction() == Reduction::max);
 
-struct Totals {
+struct SummedValues {
   int64_t tasks = 1;
   std::array<int32_t, 2> ranks{};
   constexpr void combine(auto& by) { by.sum(tasks).sum(ranks); }
 };
-static_assert(FieldWords::of<Totals>().count() == 3 &&
-              FieldWords::of<Totals>().reduction() == Reduction::sum);
+static_assert(FieldWords::of<SummedValues>().count() == 3 &&
+              FieldWords::of<SummedValues>().reduction() == Reduction::sum);
 
 Extremes of_task(int rank) {
   Extremes mine{.low = 10 - rank,
@@ -69,7 +69,7 @@ TEST(Reduce, CombinesEveryFieldByItsOperator) {
     Extremes mine = of_task(comm.rank());
     reduce(comm, mine);
     expect_combined(mine);
-    Totals totals{.ranks = {comm.rank(), -comm.rank()}};
+    SummedValues totals{.ranks = {comm.rank(), -comm.rank()}};
     reduce(comm, totals);
     EXPECT_EQ(totals.tasks, 4);
     EXPECT_EQ(totals.ranks, (std::array<int32_t, 2>{6, -6}));

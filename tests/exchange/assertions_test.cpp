@@ -19,7 +19,7 @@ namespace {
 using Word = test::ModelWord;
 
 // One window with one slot. Both tasks of the host have a part of the window.
-struct Call {
+struct ProtocolCall {
   Word state_, arrived_, token_;
   int tokens_ = 1;
   uint64_t begin() const { return 0; }
@@ -38,7 +38,7 @@ struct Call {
 uint64_t next_own(uint64_t number) { return number; }
 
 // Packs the part of the task that arrives last, up to the transfer of the window.
-PackProtocol<Word> packed_by_last_task(Call& call) {
+PackProtocol<Word> packed_by_last_task(ProtocolCall& call) {
   PackProtocol<Word> steps(0);
   call.arrived_.store(1);
   while (steps.step(call, next_own, 1).what != ActionKind::transfer) {
@@ -47,18 +47,18 @@ PackProtocol<Word> packed_by_last_task(Call& call) {
 }
 
 TEST(Assertions, OfTasksThatPackWindows) {
-  Call call;
+  ProtocolCall call;
   PackProtocol<Word> late(0);
   EXPECT_EQ(late.step(call, next_own, 1).what, ActionKind::copy);
   call.arrived_.store(2);
   EXPECT_DEBUG_ASSERTION(late.step(call, next_own, 1), "arrived.load.. < call.due");
 
-  Call stolen;
+  ProtocolCall stolen;
   auto steps = packed_by_last_task(stolen);
   stolen.token_.store(IoToken::free_at(0));
   EXPECT_DEBUG_ASSERTION(steps.step(stolen, next_own, 1), "held_at");
 
-  Call reused;
+  ProtocolCall reused;
   steps = packed_by_last_task(reused);
   steps.step(reused, next_own, 1);
   reused.state_.store(WindowSlotState::done(0));
@@ -66,7 +66,7 @@ TEST(Assertions, OfTasksThatPackWindows) {
 }
 
 TEST(Assertions, OfTasksThatUnpackWindows) {
-  Call call;
+  ProtocolCall call;
   UnpackProtocol<Word> steps(0);
   while (steps.step(call, next_own, 1, 0).what != ActionKind::transfer) {
   }
@@ -75,7 +75,7 @@ TEST(Assertions, OfTasksThatUnpackWindows) {
 }
 
 TEST(Assertions, OfAggregators) {
-  Call call;
+  ProtocolCall call;
   call.tokens_ = 0;
   AggregatorProtocol<Word> steps;
   EXPECT_DEBUG_ASSERTION(steps.empty(call, 0), "call.due");

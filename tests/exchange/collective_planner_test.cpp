@@ -85,9 +85,9 @@ class Tasks {
   std::vector<CollectivePlanner> planners_;
 };
 
-class Random {
+class PlannerRandom {
  public:
-  explicit Random(uint64_t seed) : engine_(seed) {}
+  explicit PlannerRandom(uint64_t seed) : engine_(seed) {}
   int64_t in(int64_t from, int64_t to) { return std::uniform_int_distribution(from, to)(engine_); }
   Part part() {
     const int64_t piece = in(1, 64 * KiB);
@@ -107,13 +107,13 @@ template <class Check>
 void for_random(Check check) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Random random(seed);
+    PlannerRandom random(seed);
     check(random);
   }
 }
 
 TEST(CollectivePlanner, SummaryCoversEveryTask) {
-  for_random([](Random& random) {
+  for_random([](PlannerRandom& random) {
     Tasks tasks(random.parts());
     const CallSummary summary = tasks.summarize({});
     int64_t bytes = 0, low = CallFacts::max, high = -1;
@@ -136,7 +136,7 @@ TEST(CollectivePlanner, SummaryCoversEveryTask) {
 
 // A plan applies again if and only if every task repeats its access with the same options.
 TEST(CollectivePlanner, KeepsAPlanWhileEveryTaskRepeatsItsAccess) {
-  for_random([](Random& random) {
+  for_random([](PlannerRandom& random) {
     const std::vector<Part> parts = random.parts();
     Tasks tasks(parts);
     CollectiveOptions how;
@@ -173,7 +173,7 @@ TEST(CollectivePlanner, AFailedCallIsForgottenByAllTasks) {
 }
 
 TEST(CollectivePlanner, SwitchesDecideThePath) {
-  for_random([](Random& random) {
+  for_random([](PlannerRandom& random) {
     const Tasks tasks(random.parts());
     const FileAccess access = tasks.access(0);
     const CollectivePlanner planner(4), single(1);
@@ -198,7 +198,7 @@ TEST(CollectivePlanner, SwitchesDecideThePath) {
 }
 
 TEST(CollectivePlanner, LargeExtentsNeedNoOtherTask) {
-  for_random([](Random& random) {
+  for_random([](PlannerRandom& random) {
     const Tasks tasks(random.parts());
     for (size_t task = 0; task < tasks.size(); ++task) {
       const FileAccess access = tasks.access(task);
@@ -225,7 +225,7 @@ TEST(CollectivePlanner, LargeExtentsNeedNoOtherTask) {
 // An exclusive extent lets a task write independently as long as its access stays inside and has no gaps. It
 // ends for all tasks when one writes outside of its own.
 TEST(CollectivePlanner, AnExclusiveExtentLastsUntilATaskWritesOutside) {
-  for_random([](Random& random) {
+  for_random([](PlannerRandom& random) {
     const int64_t unit = 64 * KiB, begin = random.in(0, 100) * unit, end = begin + random.in(1, 4) * unit;
     CollectiveOptions how;
     how.unit = unit;
@@ -254,7 +254,7 @@ TEST(CollectivePlanner, AnExclusiveExtentLastsUntilATaskWritesOutside) {
 }
 
 TEST(CollectivePlanner, RangesThatDoNotOverlapAreNotMerged) {
-  for_random([](Random& random) {
+  for_random([](PlannerRandom& random) {
     std::vector<Part> parts;
     const int64_t piece = random.in(1, 16 * KiB);
     for (int64_t task = 0; task < random.in(2, 8) || task < 2; ++task)
@@ -274,7 +274,7 @@ TEST(CollectivePlanner, RangesThatDoNotOverlapAreNotMerged) {
 }
 
 TEST(CollectivePlanner, InterleavedDenseRangesAreMerged) {
-  for_random([](Random& random) {
+  for_random([](PlannerRandom& random) {
     const int64_t count = random.in(2, 6), piece = random.in(1, 8 * KiB), begin = random.in(0, MiB);
     std::vector<Part> parts;
     for (int64_t task = 0; task < count; ++task)
@@ -293,7 +293,7 @@ TEST(CollectivePlanner, InterleavedDenseRangesAreMerged) {
 
 // Small gaps are read along. Where gaps are worth a request of their own, the density of the extents decides.
 TEST(CollectivePlanner, RangesWithLargeGapsAreMergedIfTheyAreDenseEnough) {
-  for_random([](Random& random) {
+  for_random([](PlannerRandom& random) {
     const bool small = random.in(0, 1);
     const int64_t piece = small ? random.in(1, 100) : random.in(8 * KiB, 14 * KiB),
                   pieces_of_stride = random.in(0, 1) ? 6 : 40;
@@ -311,7 +311,7 @@ TEST(CollectivePlanner, RangesWithLargeGapsAreMergedIfTheyAreDenseEnough) {
 // If hosts have caches of their own, writes of parts of units go through one writer, unless exclusive extents
 // make that certain, or the range is so long that it would need too many windows.
 TEST(CollectivePlanner, PartsOfUnitsHaveOneWriter) {
-  for_random([](Random& random) {
+  for_random([](PlannerRandom& random) {
     Tasks tasks(random.parts());
     CollectiveOptions how;
     how.unit = 64 * KiB;
@@ -328,7 +328,7 @@ TEST(CollectivePlanner, PartsOfUnitsHaveOneWriter) {
 
 // Windows cover the range exactly once, and each unit has one aggregator in calls over any range.
 TEST(CollectivePlanner, WindowsCoverTheRangeAndKeepTheAggregatorsOfUnits) {
-  for_random([](Random& random) {
+  for_random([](PlannerRandom& random) {
     CollectiveOptions how;
     how.unit = random.in(0, 2) * 64 * KiB * random.in(1, 8);
     how.buffer = random.in(0, 1) * random.in(128 * KiB, 2 * MiB);
@@ -363,7 +363,7 @@ TEST(CollectivePlanner, WindowsCoverTheRangeAndKeepTheAggregatorsOfUnits) {
 }
 
 TEST(CollectivePlanner, TokensAreWithinEveryLimit) {
-  for_random([](Random& random) {
+  for_random([](PlannerRandom& random) {
     const int64_t tasks = random.in(1, 40), threads = random.in(0, 64);
     CollectiveOptions how;
     how.aggregators = random.in(0, 12);
@@ -381,7 +381,7 @@ TEST(CollectivePlanner, TokensAreWithinEveryLimit) {
 }
 
 TEST(CollectivePlanner, TouchedBytesCountEachBlockOnce) {
-  for_random([](Random& random) {
+  for_random([](PlannerRandom& random) {
     const int64_t block = random.in(1, 40);
     std::vector<Extent> extents;
     std::vector<bool> touched(2000);
