@@ -108,6 +108,7 @@ def write_streams(path: pathlib.Path, seed: int, ledger_path: pathlib.Path | Non
     if ledger and options.get("old"):
         for task, old in enumerate(options["old"]):
             note("o", task, old)
+    note("g", 0)
     begin()
     opened = closed = False
     appends = words["append"] and ledger is not None
