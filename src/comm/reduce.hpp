@@ -96,16 +96,16 @@ class FieldWords {
 template <class T>
 concept Reducible = requires(T fields, FieldWords words) { fields.combine(words); };
 
-// Calls combine(words) with the words of all structs, and sets the fields from the words afterwards.
+// Calls combine(words) with the words of all structs in `words`, which has their number, and sets the fields
+// from the words afterwards.
 template <Reducible T, class Combine>
-void as_words(std::span<T> structs, Combine combine) {
-  std::vector<int64_t> words(structs.size() * FieldWords::of<T>().count());
+void as_words(std::span<T> structs, std::span<int64_t> words, Combine combine) {
   const auto pass = [&](FieldWords::ReductionStep step) {
     FieldWords by(step, words);
     for (T& fields : structs) fields.combine(by);
   };
   pass(FieldWords::ReductionStep::pack);
-  combine(std::span(words));
+  combine(words);
   pass(FieldWords::ReductionStep::unpack);
 }
 
@@ -113,11 +113,13 @@ void as_words(std::span<T> structs, Combine combine) {
 // combination over the tasks. Costs one reduction.
 template <Reducible T>
 void reduce_each(Comm& comm, std::span<T> structs) {
-  as_words(structs, [&](auto words) { comm.reduce(FieldWords::of<T>().reduction(), words); });
+  std::vector<int64_t> words(structs.size() * FieldWords::of<T>().count());
+  as_words<T>(structs, words, [&](auto all) { comm.reduce(FieldWords::of<T>().reduction(), all); });
 }
 template <Reducible T>
 void reduce(Comm& comm, T& fields) {
-  reduce_each(comm, std::span(&fields, 1));
+  std::array<int64_t, FieldWords::of<T>().count()> words{};
+  as_words<T>({&fields, 1}, words, [&](auto all) { comm.reduce(FieldWords::of<T>().reduction(), all); });
 }
 
 // Collective. Throws as agree() does (comm/agree.hpp) if a task passes an error; otherwise replaces the
@@ -126,7 +128,8 @@ template <Reducible T>
 void agree(Comm& comm, const std::optional<Error>& mine, T& fields) {
   static_assert(FieldWords::of<T>().reduction() == Reduction::max);
   static_assert(FieldWords::of<T>().count() <= comm_constants::max_agreed_values);
-  as_words(std::span(&fields, 1), [&](auto words) { agree(comm, mine, words); });
+  std::array<int64_t, FieldWords::of<T>().count()> words{};
+  as_words<T>({&fields, 1}, words, [&](auto all) { agree(comm, mine, all); });
 }
 
 }  // namespace sheaf

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 
 #include "comm/reduce.hpp"
@@ -26,8 +27,9 @@ struct Part {
 // Returns the combined facts of two tasks, from the words of the reduction.
 CallFacts combined(const CallFacts& mine, CallFacts theirs) {
   CallFacts result = mine;
-  as_words(std::span(&result, 1), [&](auto words) {
-    as_words(std::span(&theirs, 1), [&](auto others) {
+  std::array<int64_t, FieldWords::of<CallFacts>().count()> packed{}, also_packed{};
+  as_words<CallFacts>({&result, 1}, packed, [&](auto words) {
+    as_words<CallFacts>({&theirs, 1}, also_packed, [&](auto others) {
       for (size_t i = 0; i < words.size(); ++i) words[i] = std::max(words[i], others[i]);
     });
   });

@@ -15,7 +15,7 @@
 namespace sheaf::multifile {
 
 // Appends to `extents` the boundary blocks within bytes [offset, offset + length) of the physical file. Tasks
-// of this process must have written these bytes. Successive calls must have increasing offsets.
+// of this process must have written these bytes. `length` is at least 0.
 void add_boundary_blocks(const layout::BoundaryMap& map, int64_t offset, int64_t length,
                          std::vector<Extent>& extents);
 
