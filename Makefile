@@ -32,9 +32,9 @@ DATASETS ?= 5000
 KILL_ROUNDS ?= 1000
 COMMIT_KILLS ?= 300
 FIGURES ?= all
-# Costly assertions: on for tests, off in what is installed or measured. The libraries are compiled again after a change.
+# Debug assertions (docs/building.md): on for tests, off in what is installed or measured.
 DEBUG_ASSERTIONS ?= ON
-install bench benches figures bench-torch: DEBUG_ASSERTIONS = OFF
+FINAL_BUILD = $(MAKE) --no-print-directory build DEBUG_ASSERTIONS=OFF
 
 .PHONY: mpi-test soak deps configure build test demo bench sanitize leaks fuzz fuzz-corpus install format clean
 
@@ -60,7 +60,8 @@ build: configure
 	@cmake --build $(BUILD) -j $(JOBS)
 
 .PHONY: benches
-benches: build
+benches:
+	@$(FINAL_BUILD)
 	@cmake --build $(BUILD) -j $(JOBS) --target benches
 
 bench: benches
@@ -160,7 +161,8 @@ python-test: build
 
 # The experiments of the papers (docs/experiments.md): FIGURES="sc09-3 jugene" selects some of them, QUICK=1 reduces each.
 .PHONY: figures
-figures: build
+figures:
+	@$(FINAL_BUILD)
 	@bench/paper.py $(FIGURES) $(if $(QUICK),--quick) --build $(BUILD) --dir $(BUILD)/figures.tmp --out figures $(FIGURES_OPTIONS)
 
 .PHONY: capture-test
@@ -174,11 +176,13 @@ capture-test: build
 test-torch: build
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin scripts/test-torch.sh
 
-bench-torch: build
+bench-torch:
+	@$(FINAL_BUILD)
 	@python3 -B scripts/torch_env.py build-torch
 	@SHEAF_LIBRARY=$(CURDIR)/$(BUILD)/lib build-torch/bin/python -B bench/torch_checkpoints.py
 
-install: build
+install:
+	@$(FINAL_BUILD)
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && cmake --install $(BUILD) --prefix $(PREFIX) --component figures >/dev/null && echo "installed in $(PREFIX)"
 
 .PHONY: tidy

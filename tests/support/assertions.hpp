@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/assert.hpp"
+
 namespace sheaf::test {
 
 // Returns a regular expression for the report of a failed assertion. In `condition`, characters other than
@@ -25,7 +27,7 @@ inline void write_no_core() {
 
 }  // namespace sheaf::test
 
-// Expects that the statement fails an assertion whose condition contains `condition`.
+// Expects that the statement fails an assertion, and that the text of the assertion contains `condition`.
 #define EXPECT_ASSERTION(statement, condition)              \
   do {                                                      \
     ::testing::GTEST_FLAG(death_test_style) = "threadsafe"; \
@@ -37,9 +39,8 @@ inline void write_no_core() {
         ::sheaf::test::failed_assertion(condition));        \
   } while (false)
 
-// The same for SHEAF_DEBUG_ASSERT, which some builds do not check.
-#ifdef SHEAF_DEBUG_ASSERTIONS
-#define EXPECT_DEBUG_ASSERTION(statement, condition) EXPECT_ASSERTION(statement, condition)
-#else
-#define EXPECT_DEBUG_ASSERTION(statement, condition) static_cast<void>(0)
-#endif
+// Like EXPECT_ASSERTION, for SHEAF_DEBUG_ASSERT; does nothing in a build that does not check it.
+#define EXPECT_DEBUG_ASSERTION(statement, condition)                       \
+  do {                                                                     \
+    if (::sheaf::debug_assertions) EXPECT_ASSERTION(statement, condition); \
+  } while (false)
