@@ -10,10 +10,11 @@ namespace sheaf {
 
 class Deadline {
  public:
-  // Expires `timeout` >= 0 after this call.
-  explicit Deadline(std::chrono::nanoseconds timeout) : end_(std::chrono::steady_clock::now() + timeout) {
-    SHEAF_ASSERT(timeout.count() >= 0);
-  }
+  // Expires `timeout` >= 0 after this call. A timeout of more than a century, which nanoseconds may not be
+  // able to express, counts as a century.
+  template <class Rep, class Period>
+  explicit Deadline(std::chrono::duration<Rep, Period> timeout)
+      : end_(std::chrono::steady_clock::now() + bounded(timeout)) {}
 
   bool expired() const { return remaining().count() == 0; }
   // Returns the time left; 0 if the deadline has expired.
@@ -22,6 +23,13 @@ class Deadline {
   }
 
  private:
+  template <class Timeout>
+  static std::chrono::nanoseconds bounded(Timeout timeout) {
+    constexpr std::chrono::hours century(24 * 36'525);
+    SHEAF_ASSERT(timeout.count() >= 0);
+    return timeout > century ? century : std::chrono::duration_cast<std::chrono::nanoseconds>(timeout);
+  }
+
   std::chrono::steady_clock::time_point end_;
 };
 

@@ -78,8 +78,8 @@ LeaseTimes lease_times() {
   long long beat = 0, timeout = 0;
   const char* const set = setting("SHEAF_LEASE_TIMES");
   if (!set || std::sscanf(set, "%lld,%lld", &beat, &timeout) != 2 || beat <= 0 || timeout <= 0) return {};
-  const std::chrono::milliseconds interval(beat);
-  return {interval, std::chrono::milliseconds(timeout)};
+  constexpr long long max = 1'000'000'000;  // eleven days, more than any job waits
+  return {std::chrono::milliseconds(std::min(beat, max)), std::chrono::milliseconds(std::min(timeout, max))};
 }
 
 LeaseView look_at_lease(Store& store, const std::string& path) {
