@@ -22,11 +22,13 @@ struct Glances {
 template <class Ready, class Pause>
 bool spin_wait(const Glances& how, Ready ready, Pause pause) {
   SHEAF_ASSERT(how.least >= 0 && how.awake.count() >= 0);
-  const Deadline deadline(how.awake);
-  for (int looks = 0; looks < how.least || !deadline.expired(); ++looks) {
+  for (int looks = 0; looks < how.least; ++looks) {
     if (ready()) return true;
     pause();
   }
+  if (how.awake.count() == 0) return ready();
+  for (const Deadline deadline(how.awake); !deadline.expired(); pause())
+    if (ready()) return true;
   return ready();
 }
 

@@ -20,7 +20,7 @@ inline constexpr int64_t max_moved_in_lock = 64 << 20;
 inline constexpr int64_t max_lockers = 1 << 20;
 static_assert(max_lockers * (max_moved_in_lock / slowest_storage) < INT64_MAX / 1'000'000);  // in nanoseconds
 
-// Backoff of a task until a name is as another host has made it, for calls that create, open or remove it.
+// Sleeps between attempts to create, open or remove a name that another host has changed.
 inline constexpr BackoffTerms name_backoff{.first = std::chrono::milliseconds(1),
                                            .max = std::chrono::milliseconds(100)};
 

@@ -20,14 +20,16 @@ inline constexpr std::chrono::milliseconds member_timeout{100};
 // Timeout for the creator of a file to write its first bytes. Then the waiting task writes them itself.
 inline constexpr std::chrono::milliseconds creator_timeout{500};
 
-// Calls attempt(last) with a backoff until it returns a file or the timeout expires. The final call gets last
-// = true; with_retries() returns its result or throws its exception.
+// Calls attempt(last), the second time at once, then with a backoff, until it returns a file or the timeout
+// expires. The final call gets last = true; with_retries() returns its result or throws its exception.
 template <class Attempt>
 std::shared_ptr<File> with_retries(std::chrono::milliseconds timeout, Attempt attempt) {
   const Deadline deadline(timeout);
-  for (Backoff backoff(storage_constants::name_backoff);; backoff.wait(deadline)) {
+  Backoff backoff(storage_constants::name_backoff);
+  for (bool repeats_at_once = true;; repeats_at_once = false) {
     const bool last = deadline.expired();
     if (auto file = attempt(last); file || last) return file;
+    if (!repeats_at_once) backoff.wait(deadline);
   }
 }
 

@@ -29,8 +29,8 @@ inline constexpr BackoffTerms call_backoff{.first = std::chrono::microseconds(30
                                            .max = std::chrono::microseconds(200),
                                            .share = 16,
                                            .yielding = std::chrono::microseconds(300)};
-// A task without messages. A long message needs several calls on both sides, so sleeps stay short while one
-// may be in flight.
+// Sleeps of a task that waits for a message. A long message needs several calls on both sides, so sleeps stay
+// short while one may be in flight.
 inline constexpr BackoffTerms message_backoff{.first = std::chrono::microseconds(30),
                                               .max = std::chrono::microseconds(500),
                                               .share = 100,

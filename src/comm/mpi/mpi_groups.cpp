@@ -25,15 +25,10 @@ class MpiGroup : private NonCopyable {
   MPI_Group group_ = MPI_GROUP_NULL;
 };
 
-// Sums over the tasks of the whole group.
-struct PartitionSums {
-  int64_t hash = 0, outside = 0;
-  constexpr void combine(auto& by) { by.sum(hash).sum(outside); }
-};
-
 struct MembersDigest {
   int64_t hash = 0;     // hash of the ranks in `whole`; 40 bits, so that a million can be added
   int64_t outside = 0;  // members that are not in `whole`
+  constexpr void combine(auto& by) { by.sum(hash).sum(outside); }
 };
 
 MembersDigest members_of(MPI_Comm part, MPI_Comm whole, int size) {
@@ -58,8 +53,8 @@ MembersDigest members_of(MPI_Comm part, MPI_Comm whole, int size) {
 
 void check_partition(Comm& comm, MPI_Comm whole, MPI_Comm part) {
   // Every member of a group adds its hash; the first member subtracts it once per member of the group. The
-  // sum is 0 only if, for every group, exactly its members have passed it as `part`.
-  PartitionSums sums;
+  // sum is 0 only if, for every group, exactly its members have passed it as `part`. `outside` counts tasks.
+  MembersDigest sums;
   if (part != MPI_COMM_NULL) {
     int rank = 0, size = 0;
     MPI_Comm_rank(part, &rank);

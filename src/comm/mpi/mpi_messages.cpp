@@ -89,9 +89,11 @@ class MpiTransfer final : public Transfer, private NonCopyable {
     }
     // A message that has arrived in part never completes if its sender has died, so the wait is limited.
     MPI_Cancel(&request_);
-    for (Backoff backoff(mpi::poll_backoff); backoff.waited() < mpi::cancel_timeout;) {
+    const Deadline deadline(mpi::cancel_timeout);
+    for (Backoff backoff(mpi::poll_backoff);;) {
       int flag = 0;
       if (MPI_Test(&request_, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS || flag) return;
+      if (deadline.expired()) break;
       calling.unlock();
       backoff.wait();
       calling.lock();
@@ -155,7 +157,7 @@ class MessagesOnComm final : public MpiMessages, private NonCopyable {
 
  private:
   std::unique_ptr<Transfer> start(bool sends, int peer, int tag, std::span<const MemoryRun> runs) {
-    SHEAF_ASSERT(tag >= 0 && tag <= highest_tag && bytes_of(runs) <= INT_MAX);
+    SHEAF_ASSERT(tag >= 0 && tag <= highest_tag);
     SHEAF_ASSERT((peer >= 0 && peer < size_) || (!sends && peer == MPI_ANY_SOURCE));
     const auto calling = one_at_a_time();
     const MessageDatatype shape(runs);
