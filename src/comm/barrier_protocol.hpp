@@ -3,8 +3,8 @@
 //
 // Every task writes its contribution into a slot, arrives, and continues once all have arrived. Shared words:
 //
-//   come      tasks that have arrived at the current barrier; each adds 1, the last one resets it to 0
-//   meetings  barriers completed; the last task increments it after it reset `arrive`, then wakes the tasks
+//   arrive    tasks that have arrived at the current barrier; each adds 1, the last one resets it to 0
+//   barriers  barriers completed; the last task increments it after it reset `arrive`, then wakes the tasks
 //             that sleep on it
 //   too_long  two counters, for even and odd barriers, of contributions that exceed a slot; the last task
 //             resets the counter of the next barrier to 0
@@ -26,12 +26,12 @@ class BarrierProtocol {
   enum class BarrierAction : uint8_t {
     none,
     post,   // write the contribution into the slot of barrier number()
-    sleep,  // while meetings equals number()
-    wake,   // the tasks that sleep on meetings
+    sleep,  // while barriers equals number()
+    wake,   // the tasks that sleep on barriers
     done    // all tasks have arrived; contributions may be read until the next `post`
   };
 
-  // `Words` provides arrive(), barriers(), too_long(meeting) and size() in tasks. `fits`: the contribution
+  // `Words` provides arrive(), barriers(), too_long(barrier) and size() in tasks. `fits`: the contribution
   // does not exceed a slot.
   template <class Words>
   BarrierAction step(Words& words, bool fits) {

@@ -1,6 +1,7 @@
-// comm/reduce: reductions over structs whose fields say how they combine.
+// comm/reduce: reduces all fields of a struct in one collective call. The combine() of the struct names an
+// operator for each field.
 //
-//   struct CallFacts {
+//   struct WriteFacts {
 //     bool failed = false;
 //     int64_t end = 0;
 //     constexpr void combine(auto& by) { by.any(failed).max(end); }
@@ -12,7 +13,8 @@
 //   any       true if the field is true on any task
 //   range     the smallest and largest value of a MinMax
 //   sum       the sum; a struct with sums has no other fields
-// Fields are numbers that fit into an int64_t, enumerations, or arrays of these.
+// A field is a bool, an enumeration, an integer that fits into int64_t, or a std::array of one of these
+// types; `range` takes a MinMax or a std::array of MinMax.
 #pragma once
 
 #include <array>
@@ -22,6 +24,7 @@
 #include <span>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "comm/comm.hpp"
@@ -29,7 +32,7 @@
 
 namespace sheaf {
 
-// The smallest and largest value of a number over the tasks; before the reduction, the number of this task.
+// Minimum and maximum of a number over all tasks. Before the reduction, both are the number of this task.
 struct MinMax {
   int64_t min = 0;
   int64_t max = 0;
@@ -44,16 +47,18 @@ struct MinMax {
 // of the complement, which exists for every number.
 class FieldWords {
  public:
-  enum class ReductionStep : uint8_t { count, pack, unpack };
-  constexpr explicit FieldWords(ReductionStep step = ReductionStep::count, std::span<int64_t> words = {})
+  enum class FieldPass : uint8_t { count, pack, unpack };
+  constexpr explicit FieldWords(FieldPass step = FieldPass::count, std::span<int64_t> words = {})
       : step_(step), words_(words) {}
 
   constexpr FieldWords& max(auto& field) { return pass(field, 0); }
   constexpr FieldWords& min(auto& field) { return pass(field, -1); }
   constexpr FieldWords& any(bool& field) { return pass(field, 0); }
   constexpr FieldWords& sum(auto& field) {
-    sums_ = true;
-    return pass(field, 0);
+    const size_t before = used_;
+    pass(field, 0);
+    sums_ += used_ - before;
+    return *this;
   }
   constexpr FieldWords& range(MinMax& field) { return min(field.min).max(field.max); }
   template <size_t count>
@@ -62,7 +67,7 @@ class FieldWords {
     return *this;
   }
 
-  // Returns the words of a struct of this type, without a message. Every struct has the same number.
+  // Counts the words of a struct of type T. The count is the same for every value.
   template <class T>
   static constexpr FieldWords of() {
     FieldWords words;
@@ -71,13 +76,14 @@ class FieldWords {
     return words;
   }
   constexpr size_t count() const { return used_; }
-  constexpr Reduction reduction() const { return sums_ ? Reduction::sum : Reduction::max; }
+  constexpr bool is_uniform() const { return sums_ == 0 || sums_ == used_; }  // one reduction suffices
+  constexpr Reduction reduction() const { return sums_ > 0 ? Reduction::sum : Reduction::max; }
 
  private:
   template <class Field>
   constexpr FieldWords& pass(Field& field, int64_t flip) {
-    if (step_ == ReductionStep::pack) words_[used_] = static_cast<int64_t>(field) ^ flip;
-    if (step_ == ReductionStep::unpack) field = static_cast<Field>(words_[used_] ^ flip);
+    if (step_ == FieldPass::pack) words_[used_] = static_cast<int64_t>(field) ^ flip;
+    if (step_ == FieldPass::unpack) field = static_cast<Field>(words_[used_] ^ flip);
     ++used_;
     return *this;
   }
@@ -87,37 +93,40 @@ class FieldWords {
     return *this;
   }
 
-  const ReductionStep step_;
+  const FieldPass step_;
   const std::span<int64_t> words_;
   size_t used_ = 0;
-  bool sums_ = false;
+  size_t sums_ = 0;  // words of sums
 };
 
 template <class T>
 concept Reducible = requires(T fields, FieldWords words) { fields.combine(words); };
 
-// Calls combine(words) with the words of all structs in `words`, which has their number, and sets the fields
-// from the words afterwards.
+// Packs the fields of `structs` into `words`, which must have exactly as many elements. Calls combine(words),
+// then unpacks the fields.
 template <Reducible T, class Combine>
 void as_words(std::span<T> structs, std::span<int64_t> words, Combine combine) {
-  const auto pass = [&](FieldWords::ReductionStep step) {
+  SHEAF_DEBUG_ASSERT(words.size() == structs.size() * FieldWords::of<T>().count());
+  const auto pass = [&](FieldWords::FieldPass step) {
     FieldWords by(step, words);
     for (T& fields : structs) fields.combine(by);
   };
-  pass(FieldWords::ReductionStep::pack);
+  pass(FieldWords::FieldPass::pack);
   combine(words);
-  pass(FieldWords::ReductionStep::unpack);
+  pass(FieldWords::FieldPass::unpack);
 }
 
-// Collective. Replaces every field of `structs`, which have the same number and order on all tasks, by its
-// combination over the tasks. Costs one reduction.
+// Collective. Combines `structs` over the tasks, element by element; every task gets the result. All tasks
+// must pass equally many structs, in the same order. Costs one reduction.
 template <Reducible T>
 void reduce_each(Comm& comm, std::span<T> structs) {
+  static_assert(FieldWords::of<T>().is_uniform());
   std::vector<int64_t> words(structs.size() * FieldWords::of<T>().count());
   as_words<T>(structs, words, [&](auto all) { comm.reduce(FieldWords::of<T>().reduction(), all); });
 }
 template <Reducible T>
 void reduce(Comm& comm, T& fields) {
+  static_assert(FieldWords::of<T>().is_uniform());
   std::array<int64_t, FieldWords::of<T>().count()> words{};
   as_words<T>({&fields, 1}, words, [&](auto all) { comm.reduce(FieldWords::of<T>().reduction(), all); });
 }

@@ -1,7 +1,6 @@
 #include "exchange/collective_executor.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <thread>
 #include <utility>
@@ -9,14 +8,11 @@
 #include "base/assert.hpp"
 #include "comm/helpers.hpp"
 #include "comm/reduce.hpp"
-#include "exchange/pieces/constants.hpp"
 #include "exchange/pieces/coverage.hpp"
 
 namespace sheaf::exchange {
 
 namespace {
-
-constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 
 // Returns the number of hardware threads. Caches it, because the C library reads a kernel file for each
 // query.
@@ -25,7 +21,7 @@ int64_t hardware_threads() {
   return threads;
 }
 
-ShmWindowPool::WindowPoolShape shape_for(const CollectiveOptions& how, const HostMap& hosts, int64_t range) {
+WindowPoolShape shape_for(const CollectiveOptions& how, const HostMap& hosts, int64_t range) {
   return shape_between_hosts(how, hosts.aggregators(), hosts.channels(), range);
 }
 
@@ -62,7 +58,7 @@ void CollectiveExecutor::drop_window_pool() {
 }
 
 // Collective. Returns true if the window pool has been replaced.
-bool CollectiveExecutor::replace_window_pool(const PlannedCall& call, const CallSummary& summary) {
+bool CollectiveExecutor::replace_window_pool(const LocalCall& call, const CallSummary& summary) {
   const bool too_small =
       pool_ && hosts_ && shape_for(call.how, *hosts_, summary.range()).window > pool_->shape().window;
   if (pool_ && !summary.facts.other_hosts && !too_small) return false;
@@ -88,7 +84,7 @@ void CollectiveExecutor::make_window_pools(const CollectiveOptions& how, int64_t
 
 // Adds the values of this task to the sums and ranges of the current call. Task 0 of the host clears the sums
 // of the next call, before any task can enter that call: all tasks have left the call that used them before.
-void CollectiveExecutor::post_contribution(const PlannedCall& call, uint64_t coverage) {
+void CollectiveExecutor::post_contribution(const LocalCall& call, uint64_t coverage) {
   SHEAF_ASSERT(pool_ && call_ >= 0 && call_ < 3);
   Comm& host = hosts_ ? hosts_->host() : comm_;
   ShmWindowPool::CallSums& sums = pool_->sums(call_);
@@ -105,7 +101,7 @@ void CollectiveExecutor::post_contribution(const PlannedCall& call, uint64_t cov
   sums.coverage.fetch_add(coverage);
 }
 
-CallSummary CollectiveExecutor::summarize(const PlannedCall& call, CallFacts facts, uint64_t coverage) {
+CallSummary CollectiveExecutor::summarize(const LocalCall& call, CallFacts facts, uint64_t coverage) {
   const VisibilityPolicy* const visibility = call.file.traits().visibility;
   facts.failed = call.problem.has_value();
   facts.threads = hardware_threads();
@@ -116,7 +112,7 @@ CallSummary CollectiveExecutor::summarize(const PlannedCall& call, CallFacts fac
   reduce(comm_, facts);
   CallSummary summary = planner_.summarize(facts);
   summary.call = call_;
-  // Also if the call fails: the next call must not use the sums of this one.
+  // Advances even if the call fails, because the next call must not use these sums.
   if (pool_) call_ = (call_ + 1) % 3;
   if (facts.failed) agree(comm_, call.problem);
   if (!pool_ || hosts_) return summary;
@@ -127,7 +123,7 @@ CallSummary CollectiveExecutor::summarize(const PlannedCall& call, CallFacts fac
   return summary;
 }
 
-CallSummary CollectiveExecutor::summarize_write(const PlannedCall& call) {
+CallSummary CollectiveExecutor::summarize_write(const LocalCall& call) {
   CallFacts facts = planner_.begin(call.rest, call.how);
   facts.outside = call.access.bytes() > 0 && !planner_.keeps_exclusive(call.access);
   const bool sums_coverage = pool_ && !hosts_;
@@ -139,14 +135,14 @@ CallSummary CollectiveExecutor::summarize_write(const PlannedCall& call) {
   return summary;
 }
 
-CallSummary CollectiveExecutor::summarize_read(const PlannedCall& call, bool waits) {
+CallSummary CollectiveExecutor::summarize_read(const LocalCall& call, bool waits) {
   CallFacts facts = planner_.begin(call.rest, call.how);
   facts.waits = waits;
   return summarize(call, facts, 0);
 }
 
 template <class Summarize>
-void CollectiveExecutor::find_window_pool(const PlannedCall& call, CallSummary& summary,
+void CollectiveExecutor::find_window_pool(const LocalCall& call, CallSummary& summary,
                                           Summarize summarize_again) {
   if (!replace_window_pool(call, summary)) return;
   summary = summarize_again();
@@ -157,14 +153,14 @@ void CollectiveExecutor::find_window_pool(const PlannedCall& call, CallSummary& 
   summary = summarize_again();
 }
 
-PoolFacts CollectiveExecutor::pool_facts(const PlannedCall& call, const CallSummary& summary) const {
-  if (hosts_) return {true, hosts_->aggregators(), pool_->shape().window};
+PoolFacts CollectiveExecutor::pool_facts(const LocalCall& call, const CallSummary& summary) const {
+  if (hosts_) return {true, pool_->shape().window};
   std::vector<Extent> ranges;
   for (const ShmWindowPool::TaskExtent& range : pool_->ranges(summary.call)) {
     const Extent extent = Extent::between(range.low.load(), range.high.load());
     if (extent.length > 0) ranges.push_back(extent);
   }
-  return {false, 1, pool_->shape().window, touched_bytes(std::move(ranges), call.how.block)};
+  return {false, pool_->shape().window, touched_bytes(std::move(ranges), call.how.block)};
 }
 
 // Collective. Makes each task's exclusive extent begin with its first unit and end before the first unit of
@@ -179,14 +175,14 @@ bool CollectiveExecutor::find_exclusive_extent(const FileAccess& access, int64_t
   return shared == 0;
 }
 
-// Collective. Publishes the tasks' earlier writes, so that none of them reaches the server after the data of
-// the current transfer.
+// Collective. Publishes the earlier independent writes of all tasks, so that the server receives them before
+// the data of this transfer.
 void CollectiveExecutor::publish(File& file) {
   agree(comm_, attempt([&] { file.traits().visibility->publish(); }));
   file.traits().visibility->note_all_published();
 }
 
-void CollectiveExecutor::count_exchange(const PlannedCall& call, const CallSummary& summary) const {
+void CollectiveExecutor::count_exchange(const LocalCall& call, const CallSummary& summary) const {
   const int64_t aggregators =
       hosts_ ? hosts_->aggregators() : planner_.tokens(call.how, summary.facts.threads);
   ++call.counters.exchange_calls;
@@ -196,11 +192,12 @@ void CollectiveExecutor::count_exchange(const PlannedCall& call, const CallSumma
 
 void CollectiveExecutor::write(File& file, const FileAccess& access, const CollectiveOptions& how,
                                std::optional<Error> problem, IoCounters& counters) {
-  // A task that needs no exchange transfers ahead of the reduction, which reports its failure to all tasks.
+  // A task that needs no exchange transfers before the reduction. The reduction reports its failure to all
+  // tasks.
   const auto independently = [&] { independent_write(file, access, how.independent, counters); };
   const bool shares = !problem && planner_.write_path(access, how) == IoPath::collective;
   if (!problem && !shares) problem = attempt(independently);
-  const PlannedCall call{file, access, how, counters, shares ? access : FileAccess{}, problem};
+  const LocalCall call{file, access, how, counters, shares ? access : FileAccess{}, std::move(problem)};
   CallSummary summary = summarize_write(call);
   if (summary.is_empty()) return;
   find_window_pool(call, summary, [&] { return summarize_write(call); });
@@ -223,7 +220,7 @@ int64_t CollectiveExecutor::read(File& file, const FileAccess& access, const Col
   if (path == IoPath::independent) problem = attempt(independently);
   const bool shares = path == IoPath::collective && !problem,
              waits = path == IoPath::independent_after_publish;
-  const PlannedCall call{file, access, how, counters, shares ? access : FileAccess{}, problem};
+  const LocalCall call{file, access, how, counters, shares ? access : FileAccess{}, std::move(problem)};
   CallSummary summary = summarize_read(call, waits);
   if (summary.facts.changed && (summary.facts.waits || !summary.is_empty())) publish(file);
   if (summary.facts.waits)

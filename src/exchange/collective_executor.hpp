@@ -47,48 +47,48 @@ class CollectiveExecutor {
   struct Chosen {
     int64_t aggregators = 1;
     int64_t window = 0;  // bytes that an aggregator transfers per request
-    // Ranks of the tasks that access the file. On one host, these are all tasks, `aggregators` of them at a
-    // time.
+    // Ranks of the tasks that access the file. On one host: all tasks; at most `aggregators` of these access
+    // it at the same time.
     std::vector<int64_t> tasks{};
   };
   // Returns the parameters that transfers with the options `how` would use. Local.
   Chosen chosen(File& file, const CollectiveOptions& how) const;
 
  private:
-  // A call on this task.
-  struct PlannedCall {
+  // Arguments of a collective call on this task, and the part of the access that it exchanges.
+  struct LocalCall {
     File& file;
     const FileAccess& access;
     const CollectiveOptions& how;
     IoCounters& counters;
-    const FileAccess rest;               // the bytes that need the other tasks: all or none
-    const std::optional<Error> problem;  // of this task, ahead of the reduction
+    const FileAccess rest;               // bytes to exchange: the whole access, or none
+    const std::optional<Error> problem;  // error of this task before the reduction, if any
   };
 
   // Return the summary of the call. Collective. Throw on all tasks if a task has a problem.
-  CallSummary summarize(const PlannedCall& call, CallFacts facts, uint64_t coverage);
-  CallSummary summarize_write(const PlannedCall& call);
-  CallSummary summarize_read(const PlannedCall& call, bool waits);
-  void post_contribution(const PlannedCall& call, uint64_t coverage);
+  CallSummary summarize(const LocalCall& call, CallFacts facts, uint64_t coverage);
+  CallSummary summarize_write(const LocalCall& call);
+  CallSummary summarize_read(const LocalCall& call, bool waits);
+  void post_contribution(const LocalCall& call, uint64_t coverage);
   // Collective. Allocates window memory in the first call that needs it, so that programs with independent
   // transfers only never allocate it. A new pool does not hold the ranges of the tasks, so they summarize the
   // call again.
   template <class Summarize>
-  void find_window_pool(const PlannedCall& call, CallSummary& summary, Summarize summarize_again);
-  bool replace_window_pool(const PlannedCall& call, const CallSummary& summary);
+  void find_window_pool(const LocalCall& call, CallSummary& summary, Summarize summarize_again);
+  bool replace_window_pool(const LocalCall& call, const CallSummary& summary);
   void drop_window_pool();
   void make_window_pools(const CollectiveOptions& how, int64_t range, bool shared);
-  PoolFacts pool_facts(const PlannedCall& call, const CallSummary& summary) const;
+  PoolFacts pool_facts(const LocalCall& call, const CallSummary& summary) const;
   bool find_exclusive_extent(const FileAccess& access, int64_t unit);
   void publish(File& file);
-  void count_exchange(const PlannedCall& call, const CallSummary& summary) const;
+  void count_exchange(const LocalCall& call, const CallSummary& summary) const;
 
-  WindowCall next_windows(const PlannedCall& call, const CallSummary& summary, int64_t tokens);
-  void write_on_one_host(const PlannedCall& call, const CallSummary& summary);
-  int64_t read_on_one_host(const PlannedCall& call, const CallSummary& summary);
-  std::optional<Error> plan_between_hosts(const PlannedCall& call, const CallSummary& summary);
-  void write_between_hosts(const PlannedCall& call, const CallSummary& summary);
-  int64_t read_between_hosts(const PlannedCall& call, const CallSummary& summary);
+  WindowCall next_windows(const LocalCall& call, const CallSummary& summary, int64_t tokens);
+  void write_on_one_host(const LocalCall& call, const CallSummary& summary);
+  int64_t read_on_one_host(const LocalCall& call, const CallSummary& summary);
+  std::optional<Error> plan_between_hosts(const LocalCall& call, const CallSummary& summary);
+  void write_between_hosts(const LocalCall& call, const CallSummary& summary);
+  int64_t read_between_hosts(const LocalCall& call, const CallSummary& summary);
   bool leave_gaps(const CollectiveOptions& how);
   std::optional<Sieving> sieving_of_gaps(const CollectiveOptions& how, RangeLock& kept_out);
   void conclude(const std::optional<Error>& problem);

@@ -1,5 +1,4 @@
 // The data paths of a collective transfer (exchange/collective_executor): within one host and between hosts.
-#include <limits>
 #include <mutex>
 #include <shared_mutex>
 #include <utility>
@@ -11,11 +10,13 @@
 
 namespace sheaf::exchange {
 
-// Numbers the windows of the call. Without `tokens`, aggregators own them.
-WindowCall CollectiveExecutor::next_windows(const PlannedCall& call, const CallSummary& summary,
+// Assigns the next numbers to the windows of the call. `tokens`: I/O tokens; 0: aggregators transfer the
+// windows.
+WindowCall CollectiveExecutor::next_windows(const LocalCall& call, const CallSummary& summary,
                                             int64_t tokens) {
-  const PoolFacts pool{hosts_ != nullptr, hosts_ ? hosts_->aggregators() : 1, pool_->shape().window};
-  WindowCall windows(*pool_, next_, CollectivePlanner::windows(summary, call.how, pool),
+  WindowCall windows(*pool_, next_,
+                     CollectivePlanner::windows(summary, call.how, pool_->shape().window,
+                                                hosts_ ? hosts_->aggregators() : 1),
                      pool_->ranges(summary.call), static_cast<int>(tokens));
   next_ = windows.end();
   return windows;
@@ -31,7 +32,7 @@ void CollectiveExecutor::conclude(const std::optional<Error>& problem) {
   }
 }
 
-void CollectiveExecutor::write_on_one_host(const PlannedCall& call, const CallSummary& summary) {
+void CollectiveExecutor::write_on_one_host(const LocalCall& call, const CallSummary& summary) {
   const WindowCall windows = next_windows(call, summary, planner_.tokens(call.how, summary.facts.threads));
   const auto loan = call.file.traits().dear_requests ? pool_->lend() : nullptr;
   WindowTransfer part(windows, call.rest, !summary.tiled, call.counters);
@@ -46,7 +47,7 @@ void CollectiveExecutor::write_on_one_host(const PlannedCall& call, const CallSu
   if (failed.load() != 0) conclude(part.problem());
 }
 
-int64_t CollectiveExecutor::read_on_one_host(const PlannedCall& call, const CallSummary& summary) {
+int64_t CollectiveExecutor::read_on_one_host(const LocalCall& call, const CallSummary& summary) {
   const WindowCall windows = next_windows(call, summary, planner_.tokens(call.how, summary.facts.threads));
   const auto loan = call.file.traits().dear_requests ? pool_->lend() : nullptr;
   WindowTransfer part(windows, call.rest, false, call.counters);
@@ -68,7 +69,7 @@ int64_t CollectiveExecutor::read_on_one_host(const PlannedCall& call, const Call
 bool CollectiveExecutor::leave_gaps(const CollectiveOptions& how) {
   if (gaps_) return *gaps_;
   int64_t somewhere =
-      channel_ && (how.fills_gaps ? channel_->leaves_gaps(1, std::numeric_limits<int64_t>::max())
+      channel_ && (how.fills_gaps ? channel_->leaves_gaps(1, unlimited)
                                   : channel_->leaves_gaps(gaps_worth_filling, gap_worth_a_message));
   comm_.all_max(std::span(&somewhere, 1));
   gaps_ = somewhere != 0;
@@ -90,7 +91,7 @@ std::optional<Sieving> CollectiveExecutor::sieving_of_gaps(const CollectiveOptio
 
 // Makes the exchange plan of the aggregators if that of the last call does not apply. Returns an error of
 // this task; the tasks must transfer all the same.
-std::optional<Error> CollectiveExecutor::plan_between_hosts(const PlannedCall& call,
+std::optional<Error> CollectiveExecutor::plan_between_hosts(const LocalCall& call,
                                                             const CallSummary& summary) {
   if (planner_.is_planned()) return std::nullopt;
   planner_.note_plan();
@@ -105,7 +106,7 @@ std::optional<Error> CollectiveExecutor::plan_between_hosts(const PlannedCall& c
   return problem;
 }
 
-void CollectiveExecutor::write_between_hosts(const PlannedCall& call, const CallSummary& summary) {
+void CollectiveExecutor::write_between_hosts(const LocalCall& call, const CallSummary& summary) {
   std::optional<Error> problem = plan_between_hosts(call, summary);
   VisibilityPolicy* const visibility = call.file.traits().visibility;
   RangeLock kept_out;
@@ -137,7 +138,7 @@ void CollectiveExecutor::write_between_hosts(const PlannedCall& call, const Call
   conclude(problem ? problem : moving);
 }
 
-int64_t CollectiveExecutor::read_between_hosts(const PlannedCall& call, const CallSummary& summary) {
+int64_t CollectiveExecutor::read_between_hosts(const LocalCall& call, const CallSummary& summary) {
   std::optional<Error> problem = plan_between_hosts(call, summary);
   const WindowCall windows = next_windows(call, summary, 0);
   WindowTransfer part(windows, call.rest, false, call.counters);

@@ -15,7 +15,7 @@ bool is_within(const FileAccess& access, const Extent& extent) {
   return access.low() >= extent.offset && access.high() <= extent.end();
 }
 
-int64_t saturated_product(int64_t a, int64_t b) { return checked_mul(a, b).value_or(CallFacts::max); }
+int64_t saturated_product(int64_t a, int64_t b) { return checked_mul(a, b).value_or(unlimited); }
 
 // Returns true if every extent of the access consists of whole units.
 bool has_whole_units(const FileAccess& access, int64_t unit) {
@@ -30,19 +30,21 @@ bool has_whole_units(const FileAccess& access, int64_t unit) {
 // Returns true if a third or more of the access's range belongs to other tasks.
 bool has_gaps(const FileAccess& access) { return (access.high() - access.low()) / 3 > access.bytes() / 2; }
 
-// Returns true if a task can exchange nothing, whatever its extents.
+// Returns true if the task must not exchange: exchange is disabled, the file type is not ordered, or there is
+// no other task.
 bool cannot_exchange(const FileAccess& access, const CollectiveOptions& how, int64_t tasks) {
   return how.exchange == CollectiveOptions::Buffering::disabled || !access.filetype->is_ordered() ||
          tasks == 1;
 }
 
-// Returns the bytes of the range that the tasks access: how far it can be known.
+// Returns the length of the range that the tasks access; between hosts, an estimate.
 int64_t accessed_range(const CallSummary& summary, const PoolFacts& pool) {
   return pool.several_hosts ? std::min(summary.range(), summary.lengths) : pool.touched;
 }
 
-// Returns true if the ranges of the tasks hardly overlap. No task knows how the ranges of several hosts
-// overlap, so their total length serves as an estimate.
+// Returns true if the lengths of the tasks' ranges add up to at most 1.5 times the bytes that the ranges
+// cover together. Between hosts, that cover is unknown: the range of the call serves as an estimate, and the
+// ranges are not separate if a task has gaps.
 bool are_separate(const CallSummary& summary, const PoolFacts& pool) {
   const int64_t range = pool.several_hosts ? summary.range() : pool.touched;
   return !(pool.several_hosts && summary.facts.gaps) && summary.lengths <= range + range / 2;
@@ -148,10 +150,12 @@ Merging CollectivePlanner::merge_reads(const CallSummary& summary, const Collect
   return all_if(range / sparse <= summary.bytes || gaps / summary.pieces < gap_worth_a_request);
 }
 
-Windows CollectivePlanner::windows(const CallSummary& summary, const CollectiveOptions& how,
-                                   const PoolFacts& pool) {
-  const int64_t size = window_of_range(how, summary.range(), pool.window, pool.aggregators);
-  return Windows::over(summary.facts.low, summary.facts.high, size, how.unit, pool.aggregators);
+Windows CollectivePlanner::windows(const CallSummary& summary, const CollectiveOptions& how, int64_t size,
+                                   int64_t aggregators) {
+  // The pool may have been made for another unit: reads and writes may differ in it.
+  if (how.unit > 0) size = window_of_units(how.unit, size);
+  const int64_t window = window_of_range(how, summary.range(), size, aggregators);
+  return Windows::over(summary.facts.low, summary.facts.high, window, how.unit, aggregators);
 }
 
 int64_t CollectivePlanner::tokens(const CollectiveOptions& how, int64_t threads) const {
@@ -179,12 +183,12 @@ int64_t window_of_range(const CollectiveOptions& how, int64_t range, int64_t siz
   return size;
 }
 
-ShmWindowPool::WindowPoolShape shape_on_one_host(const CollectiveOptions& how, bool dear_requests) {
+WindowPoolShape shape_on_one_host(const CollectiveOptions& how, bool dear_requests) {
   return {window_size(how, dear_requests ? dear_window : usual_window), window_slots};
 }
 
-ShmWindowPool::WindowPoolShape shape_between_hosts(const CollectiveOptions& how, int64_t aggregators,
-                                                   int64_t channels, int64_t range) {
+WindowPoolShape shape_between_hosts(const CollectiveOptions& how, int64_t aggregators, int64_t channels,
+                                    int64_t range) {
   const int64_t slots = rounds_under_way * aggregators, memory = memory_of_a_channel * channels;
   const int64_t usual =
       std::clamp(memory / slots / min_hosts_window * min_hosts_window, min_hosts_window, hosts_window);

@@ -15,7 +15,6 @@
 #include "exchange/collective_options.hpp"
 #include "exchange/pieces/access.hpp"
 #include "exchange/pieces/windows.hpp"
-#include "exchange/shm_window_pool.hpp"
 
 namespace sheaf::exchange {
 
@@ -27,22 +26,25 @@ enum class IoPath : uint8_t { collective, independent, independent_after_publish
 // task alone, or possibly unpublished on another host.
 enum class ReadSource : uint8_t { shared_cache, own_writes, other_hosts };
 
-// How the tasks transfer the bytes that are left after the reduction: independently, through the window pool,
-// or independently if every task then gets an exclusive extent, else through the window pool.
-enum class Merging : uint8_t { none, all, unless_exclusive };
+// Path of the bytes that were not transferred before the reduction.
+enum class Merging : uint8_t {
+  none,             // independent
+  all,              // window pool
+  unless_exclusive  // independent if every task gets an exclusive extent, else window pool
+};
 
-// What a task contributes to the reduction of a call, and what all tasks know afterwards. Bytes that a task
-// transfers ahead of the reduction do not count.
+inline constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
+
+// Input of one task to the reduction of a call; afterwards, the combined facts of all tasks. Excludes bytes
+// that a task transfers before the reduction.
 struct CallFacts {
-  static constexpr int64_t max = std::numeric_limits<int64_t>::max();
-
   bool failed = false;
-  int64_t low = max;  // range in the file; low > high: none
+  int64_t low = unlimited;  // range in the file; low > high: none
   int64_t high = -1;
-  bool differs = false;  // not the access signature of the last call
+  bool differs = false;  // the access signature differs from that of the last call
   int64_t threads = 1;   // threads that the hardware runs at once
   int64_t bytes = 0, pieces = 0;
-  int64_t lengths = 0;       // length of the range, in whole blocks
+  int64_t lengths = 0;       // bytes of all blocks or units that the range overlaps
   bool other_hosts = false;  // the rules for aggregators have changed: find the hosts again
   bool changed = false;      // has unpublished independent writes
   bool waits = false;        // reads independently once all tasks have published
@@ -68,10 +70,9 @@ struct CallSummary {
   int64_t range() const { return is_empty() ? 0 : facts.high - facts.low; }
 };
 
-// The window pool of this host and the aggregators, as far as decisions depend on them.
+// The window pool of this host, as far as decisions depend on it.
 struct PoolFacts {
   bool several_hosts = false;
-  int64_t aggregators = 1;
   int64_t window = 0;   // bytes of a slot
   int64_t touched = 0;  // one host: bytes of all blocks that the ranges of the tasks overlap
 };
@@ -84,12 +85,14 @@ class CollectivePlanner {
   IoPath write_path(const FileAccess& access, const CollectiveOptions& how) const;
   IoPath read_path(const FileAccess& access, const CollectiveOptions& how, ReadSource source) const;
 
-  // Returns the facts of the bytes that need the other tasks, and begins a call with their signature.
+  // Starts a call. Keeps the signature of `access`, the bytes to exchange, and returns the facts of this
+  // task.
   CallFacts begin(const FileAccess& access, const CollectiveOptions& how);
   // Returns the contribution of an access to the coverage of the call (exchange/pieces/coverage). Computed
   // once while the signature stays the same.
   uint64_t coverage_of(const FileAccess& access);
-  // Returns the summary of the call that begin() has begun, from the combined facts of all tasks.
+  // Completes the call that begin() started and returns its summary. Keeps its signature, or forgets all
+  // signatures if the call failed. Ends the exclusive extent if a task has written outside its own.
   CallSummary summarize(const CallFacts& combined);
   // Discards what is known from earlier calls, because a call has failed or the window pool is replaced.
   void forget() { signature_.reset(); }
@@ -98,14 +101,15 @@ class CollectivePlanner {
   static Merging merge_writes(const CallSummary& summary, const CollectiveOptions& how,
                               const PoolFacts& pool);
   static Merging merge_reads(const CallSummary& summary, const CollectiveOptions& how, const PoolFacts& pool);
-  // Cuts the range of the call into windows.
-  static Windows windows(const CallSummary& summary, const CollectiveOptions& how, const PoolFacts& pool);
+  // Cuts the range of the call into windows. `size`: bytes of a slot.
+  static Windows windows(const CallSummary& summary, const CollectiveOptions& how, int64_t size,
+                         int64_t aggregators);
   // Returns the number of I/O tokens of a transfer within one host: how.aggregators, or by default the number
   // of hardware threads (`threads`). The number of tasks, how.per_host and max_tokens limit it.
   int64_t tokens(const CollectiveOptions& how, int64_t threads) const;
 
-  // True if the exchange plan of the aggregators matches the call. note_plan() sets it until a task changes
-  // its signature.
+  // Returns true if the exchange plan of the aggregators applies to this call. note_plan() records a plan; it
+  // applies until a task changes its signature.
   bool is_planned() const { return planned_; }
   void note_plan() { planned_ = true; }
 
@@ -113,7 +117,8 @@ class CollectivePlanner {
   // each task stays inside its own. Empty: not agreed on, or a task has written outside its own.
   bool keeps_exclusive(const FileAccess& access) const;
   // Sets the exclusive extent: from the first unit of this task to the first unit of the following task.
-  // Returns true if the access fits. If that of a task does not, all tasks must call end_exclusive().
+  // Returns true if the access has bytes and lies inside. If it returns false on any task, all tasks must
+  // call end_exclusive().
   bool set_exclusive(const FileAccess& access, const Extent& extent);
   void end_exclusive() { exclusive_ = {}; }
 
@@ -127,9 +132,9 @@ class CollectivePlanner {
   };
 
   const int64_t tasks_;
-  AccessSignature begun_;                     // of the call that begin() has begun
-  std::optional<AccessSignature> signature_;  // of the last call; empty: unknown, or failed
-  std::optional<uint64_t> coverage_;          // of that access
+  AccessSignature begun_;                     // signature of the call that begin() started
+  std::optional<AccessSignature> signature_;  // signature of the last call; empty at first and after forget()
+  std::optional<uint64_t> coverage_;          // coverage of the access in `begun_`; computed on demand
   bool planned_ = false;
   Extent exclusive_;
 };
@@ -138,12 +143,12 @@ class CollectivePlanner {
 // range are smaller, so that every aggregator gets some. If a unit spans several windows, one aggregator gets
 // all windows of the unit.
 int64_t window_of_range(const CollectiveOptions& how, int64_t range, int64_t size, int64_t sharers);
-// Return the bytes of a window, and the number of slots, of a pool on one host and between hosts.
-ShmWindowPool::WindowPoolShape shape_on_one_host(const CollectiveOptions& how, bool dear_requests);
-ShmWindowPool::WindowPoolShape shape_between_hosts(const CollectiveOptions& how, int64_t aggregators,
-                                                   int64_t channels, int64_t range);
+// Return the shape of the window pool: on one host, and between hosts for a transfer over `range` bytes.
+WindowPoolShape shape_on_one_host(const CollectiveOptions& how, bool dear_requests);
+WindowPoolShape shape_between_hosts(const CollectiveOptions& how, int64_t aggregators, int64_t channels,
+                                    int64_t range);
 
-// Returns the bytes of all units that the access's range overlaps. Requires bytes.
+// Returns the bytes of all units that the access's range overlaps. Requires access.bytes() > 0.
 int64_t length_in_units(const FileAccess& access, int64_t unit);
 // Returns the bytes of all blocks that the extents overlap.
 int64_t touched_bytes(std::vector<Extent> extents, int64_t block);

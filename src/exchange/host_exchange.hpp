@@ -45,7 +45,7 @@ class HostExchange {
     File& file;
     bool overlap;  // file requests overlap with messages
     IoCounters& counters;
-    Sieving sieving = Sieving::disabled;  // of writes
+    Sieving sieving = Sieving::disabled;  // used by write() only
   };
   // Write or read the windows of a transfer as planned. Collective over the aggregators. `own` is this task's
   // pass, which copies with `copy`. Never throw; return the error of this aggregator.

@@ -12,7 +12,7 @@ namespace sheaf::exchange {
 
 namespace {
 
-// A host, as its task in a channel describes it.
+// Description of a host, sent by its task in an aggregator channel.
 struct ChannelMember : layout::AggregatorHost {
   int64_t rank = 0;  // of the task
 };

@@ -17,7 +17,7 @@ struct Places {
   size_t ranges, slots, maps, memory, end;
 };
 
-Places places(size_t head, const ShmWindowPool::WindowPoolShape& shape, int tasks) {
+Places places(size_t head, const WindowPoolShape& shape, int tasks) {
   const auto n = static_cast<size_t>(shape.slots);
   Places at{};
   at.ranges = in_pages(head);

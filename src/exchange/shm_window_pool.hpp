@@ -18,6 +18,7 @@
 #include "comm/spin_wait.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "exchange/pieces/coverage.hpp"
+#include "exchange/pieces/windows.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf::exchange {
@@ -47,10 +48,6 @@ class ShmWindowPool {
   struct TaskExtent {
     std::atomic<int64_t> low;
     std::atomic<int64_t> high;
-  };
-  struct WindowPoolShape {
-    int64_t window = 0;  // bytes of a slot
-    int slots = 0;
   };
 
   // Creates the pool of a host. Collective over the tasks of the host. Returns null on all tasks if they

@@ -334,6 +334,7 @@ class UnpackProtocol : public WindowSteps<Word, UnpackAt> {
         return look_again({ActionKind::wake, &call.io_token(token_)});
     }
   }
+
   // Tries the token of the own window. If another task holds that token and reads, tries a free token with a
   // window that comes soon. Sleeps if no token is usable.
   template <class Call>

@@ -58,7 +58,7 @@ void GroupPassBack::complete(int64_t task, GroupPlace& place) {
 int64_t choose_collector(std::span<const int64_t> nodes, int64_t nnodes, const GroupPlace& place,
                          int64_t file, int64_t nfiles) {
   SHEAF_ASSERT(!nodes.empty() && place.number >= 0 && place.number < place.count);
-  SHEAF_ASSERT(file >= 0 && nfiles > 0);  // a file alone may have number 1
+  SHEAF_ASSERT(file >= 0 && nfiles > 0);  // serial writers give a single file the number 1
   const int64_t share = nnodes * (file * place.count + place.number) / (nfiles * place.count);
   const auto nearest =
       std::ranges::min_element(nodes, {}, [share](int64_t node) { return std::abs(node - share); });

@@ -18,9 +18,9 @@ constexpr int tasks = 3;
 constexpr uint32_t barriers = 4;
 
 struct ProtocolWords {
-  Word come_, barriers_;
+  Word arrive_, barriers_;
   std::array<Word, 2> too_long_{};
-  Word& arrive() { return come_; }
+  Word& arrive() { return arrive_; }
   Word& barriers() { return barriers_; }
   Word& too_long(uint32_t barrier) { return too_long_[barrier % 2]; }
   uint32_t size() const { return tasks; }
@@ -44,7 +44,7 @@ struct BarrierState {
   bool has_left(int t) const { return task[static_cast<size_t>(t)].left; }
   std::string text() const { return ""; }
   std::string at_end() const {
-    return words.come_.value == 0 && words.barriers_.value == barriers ? "" : "a count was left";
+    return words.arrive_.value == 0 && words.barriers_.value == barriers ? "" : "a count was left";
   }
 
   std::string step(int t) {

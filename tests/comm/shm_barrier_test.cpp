@@ -45,7 +45,7 @@ void expect_end_untouched(const Memory& memory, int tasks) {
   for (int i = 0; i < 64; ++i) EXPECT_EQ(end[i], std::byte{0x5a});
 }
 
-// Calls body(meeting) on one thread per task.
+// Calls body(barrier) on one thread per task.
 void on_barrier(int tasks, const std::function<void(ShmBarrier&)>& body) {
   const Memory memory = zeroed(tasks);
   on_threads(tasks, [&](int rank) {
@@ -165,7 +165,7 @@ TEST(ShmBarrier, ATaskThatWaitsLetsMessagesMoveOnAndSleeps) {
     }
   });
   EXPECT_GE(calls, 5);
-  EXPECT_LT(calls, 1000);  // 50 ms in steps of up to 2 ms
+  EXPECT_LT(calls, 1000);  // 50 ms in steps of up to 4 ms
 }
 
 void busy_for(std::chrono::microseconds time) {
@@ -191,7 +191,7 @@ TEST(ShmBarrier, ACheckThatFindsNothingIsFollowedByABackoff) {
       barrier.arrive_and_wait({}, [] {});
     }
   });
-  EXPECT_LT(calls, waited / std::chrono::microseconds(100)) << "naps of 200 us";
+  EXPECT_LT(calls, waited / std::chrono::microseconds(100)) << "sleeps of 200 us";
 }
 
 // Returns the number of voluntary context switches of this thread.
@@ -204,7 +204,7 @@ long sleeps_of_this_thread() {
 TEST(ShmBarrier, WhileMessagesMoveOnThereIsNoBackoff) {
   int calls = 0;
   std::atomic<bool> moved = false;
-  long naps = 0;
+  long sleeps = 0;
   on_barrier(2, [&](ShmBarrier& barrier) {
     if (barrier.rank() == 0) {
       const long before = sleeps_of_this_thread();
@@ -212,13 +212,13 @@ TEST(ShmBarrier, WhileMessagesMoveOnThereIsNoBackoff) {
         busy_for(std::chrono::microseconds(20));
         moved = ++calls >= 3000;
       });
-      naps = sleeps_of_this_thread() - before;
+      sleeps = sleeps_of_this_thread() - before;
     } else {
       while (!moved) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       barrier.arrive_and_wait({}, [] {});
     }
   });
-  EXPECT_LT(naps, calls / 10);
+  EXPECT_LT(sleeps, calls / 10);
 }
 
 TEST(ShmBarrier, OfProcesses) {

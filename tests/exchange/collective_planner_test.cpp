@@ -1,124 +1,27 @@
-// Properties of the decisions about a collective transfer, over random accesses of a few tasks. Nothing here
-// communicates or opens a file: the test combines the facts of the tasks as the reduction does.
+// Properties of paths, plans, windows and tokens of a collective transfer, over random accesses of a few
+// tasks. collective_merging_test.cpp tests which calls exchange data.
 #include "exchange/collective_planner.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
-#include <random>
+#include <vector>
 
-#include "comm/reduce.hpp"
 #include "exchange/pieces/constants.hpp"
+#include "exchange/pieces/coverage.hpp"
+#include "exchange/planner_tasks.hpp"
 
 namespace sheaf::exchange::collective_planner_test {
 namespace {
 
-using layout::TypeMap;
-using Buffering = CollectiveOptions::Buffering;
-
-constexpr int64_t KiB = 1 << 10, MiB = 1 << 20;
-
-// The accesses of all tasks of a call: `count` pieces of `piece` bytes, `stride` bytes apart, at `begin`.
-struct Part {
-  int64_t begin, piece, stride, count;
-};
-
-// Returns the combined facts of two tasks, from the words of the reduction.
-CallFacts combined(const CallFacts& mine, CallFacts theirs) {
-  CallFacts result = mine;
-  std::array<int64_t, FieldWords::of<CallFacts>().count()> packed{}, also_packed{};
-  as_words<CallFacts>({&result, 1}, packed, [&](auto words) {
-    as_words<CallFacts>({&theirs, 1}, also_packed, [&](auto others) {
-      for (size_t i = 0; i < words.size(); ++i) words[i] = std::max(words[i], others[i]);
-    });
-  });
-  return result;
-}
-
-class Tasks {
- public:
-  explicit Tasks(std::vector<Part> parts) : parts_(std::move(parts)) {
-    for (const Part& part : parts_) {
-      types_.push_back(
-          TypeMap::bytes(std::max<int64_t>(part.piece, 1)).resized(0, std::max<int64_t>(part.stride, 1)));
-      planners_.emplace_back(std::ssize(parts_));
-    }
-  }
-
-  size_t size() const { return parts_.size(); }
-  const Part& part(size_t task) const { return parts_[task]; }
-  CollectivePlanner& planner(size_t task) { return planners_[task]; }
-  FileAccess access(size_t task) const {
-    const Part& part = parts_[task];
-    if (part.count * part.piece == 0) return {};
-    return {.displacement = part.begin, .filetype = &types_[task], .to = part.piece * part.count};
-  }
-  // Begins and summarizes a call in which all tasks exchange everything.
-  CallSummary summarize(const CollectiveOptions& how, bool several_hosts = true) {
-    CallFacts facts;
-    for (size_t task = 0; task < size(); ++task)
-      facts = combined(facts, planners_[task].begin(access(task), how));
-    std::optional<CallSummary> summary;
-    for (CollectivePlanner& planner : planners_) summary = planner.summarize(facts);
-    if (several_hosts) return *summary;
-    summary->bytes = summary->lengths = summary->pieces = 0;
-    for (size_t task = 0; task < size(); ++task) {
-      const FileAccess own = access(task);
-      if (own.bytes() <= 0) continue;
-      summary->bytes += own.bytes();
-      summary->pieces += own.pieces();
-      summary->lengths += length_in_units(own, how.block);
-    }
-    summary->pieces = std::max<int64_t>(summary->pieces, 1);
-    return *summary;
-  }
-  PoolFacts one_host(const CollectiveOptions& how) const {
-    std::vector<Extent> ranges;
-    for (size_t task = 0; task < size(); ++task)
-      if (const FileAccess own = access(task); own.bytes() > 0)
-        ranges.push_back(Extent::between(own.low(), own.high()));
-    return {false, 1, usual_window, touched_bytes(ranges, how.block)};
-  }
-
- private:
-  std::vector<Part> parts_;
-  std::vector<TypeMap> types_;
-  std::vector<CollectivePlanner> planners_;
-};
-
-class PlannerRandom {
- public:
-  explicit PlannerRandom(uint64_t seed) : engine_(seed) {}
-  int64_t in(int64_t from, int64_t to) { return std::uniform_int_distribution(from, to)(engine_); }
-  Part part() {
-    const int64_t piece = in(1, 64 * KiB);
-    return {in(0, 8 * MiB), piece, piece + in(0, 1) * in(0, 4 * piece), in(0, 20)};
-  }
-  std::vector<Part> parts() {
-    std::vector<Part> parts;
-    for (int64_t tasks = in(2, 6); std::ssize(parts) < tasks;) parts.push_back(part());
-    return parts;
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
-
-template <class Check>
-void for_random(Check check) {
-  for (uint64_t seed = 0; seed < 400; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    PlannerRandom random(seed);
-    check(random);
-  }
-}
+using namespace planner_tasks;
 
 TEST(CollectivePlanner, SummaryCoversEveryTask) {
   for_random([](PlannerRandom& random) {
     Tasks tasks(random.parts());
     const CallSummary summary = tasks.summarize({});
-    int64_t bytes = 0, low = CallFacts::max, high = -1;
+    int64_t bytes = 0, low = unlimited, high = -1;
     for (size_t task = 0; task < tasks.size(); ++task) {
       const FileAccess access = tasks.access(task);
       if (access.bytes() <= 0) continue;
@@ -139,7 +42,9 @@ TEST(CollectivePlanner, SummaryCoversEveryTask) {
 // A plan applies again if and only if every task repeats its access with the same options.
 TEST(CollectivePlanner, KeepsAPlanWhileEveryTaskRepeatsItsAccess) {
   for_random([](PlannerRandom& random) {
-    const std::vector<Part> parts = random.parts();
+    std::vector<Part> parts = random.parts();
+    const auto one = static_cast<size_t>(random.in(0, std::ssize(parts) - 1));
+    parts[one].count = random.in(1, 20);
     Tasks tasks(parts);
     CollectiveOptions how;
     EXPECT_TRUE(tasks.summarize(how).facts.differs);
@@ -153,14 +58,43 @@ TEST(CollectivePlanner, KeepsAPlanWhileEveryTaskRepeatsItsAccess) {
       EXPECT_TRUE(!with.reuse || !tasks.summarize(with).facts.differs) << why;
       for (size_t task = 0; task < tasks.size(); ++task) tasks.planner(task).note_plan();
     };
+    ++parts[one].begin;
+    tasks.set_part(one, parts[one]);
+    expect_no_plan(how, "another displacement of one task");
+    ++parts[one].count;
+    tasks.set_part(one, parts[one]);
+    expect_no_plan(how, "another end of one task");
+    ++parts[one].stride;
+    tasks.set_part(one, parts[one]);
+    expect_no_plan(how, "another file type of one task");
     how.buffer = 64 * KiB;
     expect_no_plan(how, "another buffer");
     how.unit = 64 * KiB;
     expect_no_plan(how, "another unit");
-    tasks.planner(static_cast<size_t>(random.in(0, std::ssize(parts) - 1))).forget();
+    tasks.planner(one).forget();
     expect_no_plan(how, "a task has failed");
     how.reuse = false;
     expect_no_plan(how, "switched off");
+  });
+}
+
+TEST(CollectivePlanner, TheCoverageIsThatOfTheLastAccess) {
+  for_random([](PlannerRandom& random) {
+    Part part = random.part();
+    part.count = random.in(1, 20);
+    Tasks tasks({part, random.part()});
+    const auto expect_coverage = [&](const char* when) {
+      tasks.summarize({});
+      const FileAccess access = tasks.access(0);
+      EXPECT_EQ(tasks.planner(0).coverage_of(access), coverage(access, access.from, access.to)) << when;
+    };
+    expect_coverage("the first access");
+    expect_coverage("the same access");
+    for (int64_t* const changed : {&part.begin, &part.count, &part.stride}) {
+      ++*changed;
+      tasks.set_part(0, part);
+      expect_coverage("another access");
+    }
   });
 }
 
@@ -255,89 +189,15 @@ TEST(CollectivePlanner, AnExclusiveExtentLastsUntilATaskWritesOutside) {
   EXPECT_FALSE(planner.keeps_exclusive(sparse.access(0))) << "others may have extents in the gaps";
 }
 
-TEST(CollectivePlanner, RangesThatDoNotOverlapAreNotMerged) {
-  for_random([](PlannerRandom& random) {
-    std::vector<Part> parts;
-    const int64_t piece = random.in(1, 16 * KiB);
-    for (int64_t task = 0; task < random.in(2, 8) || task < 2; ++task)
-      parts.push_back({task * MiB, piece, 2 * piece, random.in(10, 20)});
-    Tasks tasks(parts);
-    CollectiveOptions how;
-    const CallSummary one = tasks.summarize(how, false);
-    EXPECT_EQ(CollectivePlanner::merge_reads(one, how, tasks.one_host(how)), Merging::none);
-    EXPECT_EQ(CollectivePlanner::merge_writes(one, how, tasks.one_host(how)), Merging::none);
-    how.exchange = Buffering::enabled;
-    EXPECT_EQ(CollectivePlanner::merge_writes(one, how, tasks.one_host(how)),
-              one.bytes >= tasks.one_host(how).touched / very_sparse ||
-                      usual_window >= tasks.one_host(how).touched / very_sparse
-                  ? Merging::all
-                  : Merging::none);
-  });
-}
-
-TEST(CollectivePlanner, InterleavedDenseRangesAreMerged) {
-  for_random([](PlannerRandom& random) {
-    const int64_t count = random.in(2, 6), piece = random.in(1, 8 * KiB), begin = random.in(0, MiB);
-    std::vector<Part> parts;
-    for (int64_t task = 0; task < count; ++task)
-      parts.push_back({begin + task * piece, piece, count * piece, 40 + random.in(0, 2)});
-    Tasks tasks(parts);
-    for (const bool several_hosts : {false, true}) {
-      CollectiveOptions how;
-      how.block = 1;
-      const CallSummary summary = tasks.summarize(how, several_hosts);
-      const PoolFacts pool = several_hosts ? PoolFacts{true, 2, usual_window} : tasks.one_host(how);
-      EXPECT_EQ(CollectivePlanner::merge_reads(summary, how, pool), Merging::all);
-      EXPECT_EQ(CollectivePlanner::merge_writes(summary, how, pool), Merging::all);
-    }
-  });
-}
-
-// Small gaps are read along. Where gaps are worth a request of their own, the density of the extents decides.
-TEST(CollectivePlanner, RangesWithLargeGapsAreMergedIfTheyAreDenseEnough) {
-  for_random([](PlannerRandom& random) {
-    const bool small = random.in(0, 1);
-    const int64_t piece = small ? random.in(1, 100) : random.in(8 * KiB, 14 * KiB),
-                  pieces_of_stride = random.in(0, 1) ? 6 : 40;
-    const int64_t stride = pieces_of_stride * piece, count = random.in(40, 60);
-    Tasks tasks({{0, piece, stride, count}, {2 * piece, piece, stride, count}});
-    CollectiveOptions how;
-    how.block = 1;
-    const CallSummary summary = tasks.summarize(how, false);
-    const Merging expected = small || pieces_of_stride == 6 ? Merging::all : Merging::none;
-    EXPECT_EQ(CollectivePlanner::merge_reads(summary, how, tasks.one_host(how)), expected);
-    EXPECT_EQ(CollectivePlanner::merge_writes(summary, how, tasks.one_host(how)), expected);
-  });
-}
-
-// If hosts have caches of their own, writes of parts of units go through one writer, unless exclusive extents
-// make that certain, or the range is so long that it would need too many windows.
-TEST(CollectivePlanner, PartsOfUnitsHaveOneWriter) {
-  for_random([](PlannerRandom& random) {
-    Tasks tasks(random.parts());
-    CollectiveOptions how;
-    how.unit = 64 * KiB;
-    CallSummary summary = tasks.summarize(how);
-    if (summary.is_empty()) return;
-    const PoolFacts pool{true, 2, MiB};
-    EXPECT_NE(CollectivePlanner::merge_writes(summary, how, pool), Merging::none);
-    how.exchange = Buffering::enabled;
-    EXPECT_EQ(CollectivePlanner::merge_writes(summary, how, pool), Merging::all);
-    summary.facts.high = summary.facts.low + max_windows * MiB;
-    EXPECT_EQ(CollectivePlanner::merge_writes(summary, how, pool), Merging::none);
-  });
-}
-
-// Windows cover the range exactly once, and each unit has one aggregator in calls over any range.
+// Windows cover the range exactly once; within a call, each unit has one aggregator.
 TEST(CollectivePlanner, WindowsCoverTheRangeAndKeepTheAggregatorsOfUnits) {
   for_random([](PlannerRandom& random) {
     CollectiveOptions how;
     how.unit = random.in(0, 2) * 64 * KiB * random.in(1, 8);
     how.buffer = random.in(0, 1) * random.in(128 * KiB, 2 * MiB);
     const int64_t aggregators = random.in(1, 5);
-    const auto shape = shape_between_hosts(how, aggregators, 1, CallFacts::max);
+    const auto shape = shape_between_hosts(how, aggregators, 1, unlimited);
     ASSERT_GT(shape.window, 0);
-    const PoolFacts pool{true, aggregators, shape.window};
     const auto call = [&] {
       CallFacts facts;
       facts.low = random.in(0, 64 * MiB);
@@ -346,7 +206,7 @@ TEST(CollectivePlanner, WindowsCoverTheRangeAndKeepTheAggregatorsOfUnits) {
     };
     for (int i = 0; i < 3; ++i) {
       const CallSummary summary = call();
-      const Windows windows = CollectivePlanner::windows(summary, how, pool);
+      const Windows windows = CollectivePlanner::windows(summary, how, shape.window, aggregators);
       EXPECT_LE(windows.size, shape.window);
       const int64_t unit = windows.size * windows.per_unit;
       if (how.unit > 0) {
@@ -359,9 +219,26 @@ TEST(CollectivePlanner, WindowsCoverTheRangeAndKeepTheAggregatorsOfUnits) {
         misplaced += number % aggregators != offset / unit % aggregators;
       }
       EXPECT_EQ(bytes, summary.range());
-      EXPECT_EQ(misplaced, 0) << "the aggregator of a unit depends on the unit only";
+      EXPECT_EQ(misplaced, 0) << "the aggregator of a unit does not depend on where the range begins";
     }
   });
+}
+
+// Reads and writes of a file may have different units, but they share a pool.
+TEST(CollectivePlanner, WindowsMatchTheUnitInAPoolThatIsMadeForAnother) {
+  for (const int64_t unit : {256 * KiB, MiB, 64 * MiB})
+    for (int64_t aggregators = 1; aggregators <= 16; ++aggregators) {
+      CollectiveOptions reads, writes;
+      reads.unit = 64 * KiB;
+      writes.unit = unit;
+      CallFacts facts;
+      facts.low = 0;
+      facts.high = 1024 * MiB;
+      const int64_t pool = shape_between_hosts(reads, aggregators, 1, facts.high).window;
+      const Windows windows = CollectivePlanner::windows(CallSummary(facts, 4), writes, pool, aggregators);
+      EXPECT_LE(windows.size, pool);
+      EXPECT_EQ(windows.size * windows.per_unit % unit, 0) << "a unit has one aggregator";
+    }
 }
 
 TEST(CollectivePlanner, TokensAreWithinEveryLimit) {
@@ -379,6 +256,10 @@ TEST(CollectivePlanner, TokensAreWithinEveryLimit) {
     if (how.per_host > 0) {
       EXPECT_LE(tokens, how.per_host);
     }
+    const std::array limits{tasks, int64_t{max_tokens},
+                            how.per_host >= 0 ? std::max<int64_t>(how.per_host, 1) : tasks,
+                            how.aggregators > 0 ? how.aggregators : std::max<int64_t>(threads, 1)};
+    EXPECT_TRUE(std::ranges::find(limits, tokens) != limits.end()) << tokens;
   });
 }
 

@@ -172,14 +172,14 @@ TEST(Collective, HostsWriteAloneWhereNoTwoTasksHaveAUnit) {
 }
 
 // Counts the collective reductions of this task.
-class CountedBarriers final : public test::ForwardingComm {
+class CountedReductions final : public test::ForwardingComm {
  public:
   using ForwardingComm::ForwardingComm;
   void reduce(Reduction how, std::span<int64_t> values) override {
-    ++barriers;
+    ++reductions;
     ForwardingComm::reduce(how, values);
   }
-  int64_t barriers = 0;
+  int64_t reductions = 0;
 };
 
 // A task may know that no other task writes between its extents. Then a call must need only one reduction,
@@ -191,24 +191,25 @@ TEST(Collective, HostsWhoseTasksKeepToTheirExclusiveExtentsReduceOnceInACall) {
   store.open("a", sheaf::Access::fresh);
   run_fibers({.ranks = 6, .stack_bytes = 256 << 10, .ranks_per_node = 2}, [&](Comm& comm) {
     const auto file = store.open("a", sheaf::Access::write);
-    CountedBarriers counted(comm.duplicate());
+    CountedReductions counted(comm.duplicate());
     CollectiveExecutor transfers(counted);
     CollectiveOptions how;
     how.unit = unit;
     transfers.find_hosts(how);
     IoCounters counters;
     std::vector<std::byte> data(unit, static_cast<std::byte>(comm.rank() + 1));
-    const auto barriers_of = [&](int64_t place, int64_t bytes) {
-      const int64_t before = counted.barriers;
+    const auto reductions_of = [&](int64_t place, int64_t bytes) {
+      const int64_t before = counted.reductions;
       transfers.write(*file, {place, &contiguous_bytes(), 0, bytes, data.data(), &contiguous_bytes()}, how,
                       std::nullopt, counters);
-      return counted.barriers - before;
+      return counted.reductions - before;
     };
     const int64_t own = comm.rank() * far;
-    EXPECT_GT(barriers_of(own, piece), 1) << "the first call finds out";
-    for (int64_t call = 1; call < calls; ++call) EXPECT_EQ(barriers_of(own + call * piece, piece), 1);
-    EXPECT_EQ(barriers_of(comm.rank() == 3 ? 2 * far : own, unit), 1) << "whole units need no claim";
-    EXPECT_GT(barriers_of(own + piece, piece), 1) << "task 3 has written elsewhere";
+    EXPECT_GT(reductions_of(own, piece), 1) << "the first call finds out";
+    for (int64_t call = 1; call < calls; ++call) EXPECT_EQ(reductions_of(own + call * piece, piece), 1);
+    EXPECT_EQ(reductions_of(comm.rank() == 3 ? 2 * far : own, unit), 1)
+        << "whole units need no exclusive extent";
+    EXPECT_GT(reductions_of(own + piece, piece), 1) << "task 3 has written elsewhere";
     EXPECT_EQ(counters.exchange_calls, 0);
   });
 }

@@ -9,7 +9,7 @@
 
 #include "support/hosts_store.hpp"
 
-namespace sheaf::exchange::other_handles_test {
+namespace sheaf::exchange::concurrent_openers_test {
 namespace {
 
 TEST(ConcurrentOpeners, WaitForWhoFillsGaps) {
@@ -38,4 +38,4 @@ TEST(ConcurrentOpeners, WaitForWhoFillsGaps) {
 }
 
 }  // namespace
-}  // namespace sheaf::exchange::other_handles_test
+}  // namespace sheaf::exchange::concurrent_openers_test

@@ -9,7 +9,7 @@
 #include "support/stores/faulty_store.hpp"
 #include "support/stores/memory_store.hpp"
 
-namespace sheaf::exchange::hosts_file_test {
+namespace sheaf::exchange::non_coherent_file_test {
 namespace {
 
 // A file without cache control must publish written bytes by a sync in the close, and report if the sync
@@ -36,4 +36,4 @@ TEST(NonCoherentFile, PublishesWhatItWroteWhenItIsClosedAndTellsIfThatFails) {
 }
 
 }  // namespace
-}  // namespace sheaf::exchange::hosts_file_test
+}  // namespace sheaf::exchange::non_coherent_file_test

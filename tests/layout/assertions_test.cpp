@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <vector>
 
 #include "layout/aggregators.hpp"
 #include "layout/boundary_map.hpp"

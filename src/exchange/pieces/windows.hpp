@@ -22,10 +22,10 @@ struct Windows {
   int64_t aggregators = 1;
   int64_t first = 0;  // start of the first row of units (one per aggregator); <= low
 
-  // Requires 0 <= low < high and size > 0. `unit` must be a multiple of `size` if it is larger.
+  // Requires 0 <= low < high and size > 0. The larger of `unit` and `size` must be a multiple of the other.
   static Windows over(int64_t low, int64_t high, int64_t size, int64_t unit = 0, int64_t aggregators = 1) {
     SHEAF_ASSERT(low >= 0 && low < high && size > 0 && aggregators > 0);
-    SHEAF_ASSERT(unit <= size || unit % size == 0);
+    SHEAF_ASSERT(unit <= 0 || unit % size == 0 || size % unit == 0);
     Windows windows{low, high, size, std::max<int64_t>(unit / size, 1), aggregators};
     windows.first = low - low % windows.row_bytes();
     return windows;
@@ -52,6 +52,12 @@ struct Windows {
 
  private:
   int64_t row_bytes() const { return row() * size; }
+};
+
+// Sizes of a window pool (exchange/shm_window_pool).
+struct WindowPoolShape {
+  int64_t window = 0;  // bytes of a slot
+  int slots = 0;
 };
 
 }  // namespace sheaf::exchange

@@ -34,13 +34,9 @@ std::shared_ptr<FileTransfer> prepare(MpiFile& file, const AccessCall& call, con
 }
 
 // Makes all tasks fail with the error of this task, and rethrows it. Collective.
-[[noreturn]] void fail_all(MpiFile& file, Sequence& sequence, TransferDirection way,
-                           const std::exception_ptr& problem) {
+[[noreturn]] void fail_all(MpiFile& file, Sequence& sequence, const std::exception_ptr& problem) {
   const auto told = attempt([&] { std::rethrow_exception(problem); });
-  attempt([&] {
-    way == TransferDirection::write ? file.file->fail_write_all(sequence, *told)
-                                    : file.file->fail_read_all(sequence, *told);
-  });
+  attempt([&] { file.file->fail_all(sequence, *told); });
   std::rethrow_exception(problem);
 }
 
@@ -61,7 +57,7 @@ int64_t carry_out(MpiFile& file, const AccessCall& call, const Buffer& buffer) {
     const int64_t place = file.file->claim_ordered(sequence, problem ? 0 : transfer->bytes());
     if (!problem) transfer->place(place);
   }
-  if (problem) fail_all(file, sequence, call.way, problem);
+  if (problem) fail_all(file, sequence, problem);
   return transfer->together(sequence);
 }
 
@@ -84,7 +80,7 @@ void start_together(MpiFile& file, const AccessCall& call, MPI_File handle, cons
   try {
     if (!file.worker) file.worker = std::make_unique<Worker>();
   } catch (...) {  // no thread can be created; fails the call on all tasks
-    fail_all(file, *file.later, call.way, problem_to_agree_on());
+    fail_all(file, *file.later, problem_to_agree_on());
   }
   try {
     const auto transfer = prepare(file, call, buffer, true);
@@ -95,9 +91,9 @@ void start_together(MpiFile& file, const AccessCall& call, MPI_File handle, cons
         });
   } catch (...) {
     const std::exception_ptr problem = problem_to_agree_on();
-    file.worker->add([&file, way = call.way, problem] {
+    file.worker->add([&file, problem] {
       try {
-        fail_all(file, *file.later, way, problem);
+        fail_all(file, *file.later, problem);
       } catch (...) {  // the program has already received this error
       }
     });

@@ -44,9 +44,9 @@ SharedMode mode_of(int amode) {
 }
 
 struct OpenArguments {
-  int mpi_class = MPI_SUCCESS;  // of the error of this task
+  int mpi_class = MPI_SUCCESS;  // error class of this task's arguments; MPI_SUCCESS if they are valid
   MinMax amode;
-  bool lacks_threads = false;
+  bool lacks_threads = false;  // library threads may not call MPI
   constexpr void combine(auto& by) { by.max(mpi_class).range(amode).any(lacks_threads); }
 };
 

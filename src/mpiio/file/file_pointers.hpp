@@ -56,7 +56,7 @@ class SHEAF_EXPORT FilePointers {
   ~FilePointers();
 
   Comm& comm() const { return comm_; }
-  // Sets both pointers to `start`. No other call may precede this one.
+  // Sets both pointers to `start`. Must be the first call.
   void begin(std::unique_ptr<SharedPointer> pointer, int64_t start);
   SharedPointer& shared_pointer() { return *pointer_; }
   // Returns and clears the error of a rejected view that is not yet reported to the other tasks.
@@ -67,7 +67,7 @@ class SHEAF_EXPORT FilePointers {
 
   Comm& comm_;
   const std::string path_;
-  const Overlap overlap_;  // of the file types of views
+  const Overlap overlap_;  // whether file types of views may overlap themselves
   std::unique_ptr<SharedPointer> pointer_;
   int64_t shared_base_ = 0;   // start of the shared pointer
   mutable std::mutex mutex_;  // guards the members below

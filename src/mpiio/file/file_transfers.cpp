@@ -89,43 +89,48 @@ Hints TransferSettings::resolved(const exchange::CollectiveExecutor::Chosen& cho
 
 int64_t FileTransfers::write(const View& view, int64_t position, const Source& from) {
   const exchange::FileAccess access = access_of(view, position, from);
-  return counted_write(access, &Statistics::independent_writes, [&](IoCounters& counters) {
-    independent_write(*file, access, settings.independent_writes(), counters);
-  });
+  const auto transfer = [&](Statistics& one) {
+    recorded(access, [&] { independent_write(*file, access, settings.independent_writes(), one); });
+    one.bytes_written = access.bytes();
+  };
+  return counted(access, &Statistics::independent_writes, transfer).bytes_written;
 }
 
 int64_t FileTransfers::read(const View& view, int64_t position, const Destination& to) {
   const exchange::FileAccess access = access_of(view, position, to);
-  return counted_read(access, &Statistics::independent_reads, [&](IoCounters& counters) {
-    return independent_read(*file, access, settings.independent_reads(), counters);
-  });
+  const auto transfer = [&](Statistics& one) {
+    one.bytes_read = independent_read(*file, access, settings.independent_reads(), one);
+  };
+  return counted(access, &Statistics::independent_reads, transfer).bytes_read;
 }
 
 int64_t FileTransfers::write_all(Sequence& sequence, const View& view, int64_t position, const Source& from,
                                  std::optional<Error> problem) {
   exchange::FileAccess access;
   if (!problem) problem = attempt([&] { access = access_of(view, position, from); });
-  return counted_write(access, &Statistics::collective_writes,
-                       [&](IoCounters& counters) { write_together(sequence, access, problem, counters); });
+  const auto transfer = [&](Statistics& one) {
+    recorded(access, [&] { write_together(sequence, access, problem, one); });
+    one.bytes_written = access.bytes();
+  };
+  return counted(access, &Statistics::collective_writes, transfer).bytes_written;
 }
 
 int64_t FileTransfers::read_all(Sequence& sequence, const View& view, int64_t position, const Destination& to,
                                 std::optional<Error> problem) {
   exchange::FileAccess access;
   if (!problem) problem = attempt([&] { access = access_of(view, position, to); });
-  return counted_read(access, &Statistics::collective_reads, [&](IoCounters& counters) {
-    return read_together(sequence, access, problem, counters);
+  const auto transfer = [&](Statistics& one) {
+    one.bytes_read = read_together(sequence, access, problem, one);
+  };
+  return counted(access, &Statistics::collective_reads, transfer).bytes_read;
+}
+
+// The other tasks write or read. This task may do either, because both fail after the first reduction.
+void FileTransfers::fail_all(Sequence& sequence, const Error& problem) {
+  IoCounters counters;
+  collective_call(sequence.comm().job_end(), "transfer", [&] {
+    sequence.transfers.write(*file, {}, settings.collective_writes(), problem, counters);
   });
-}
-
-void FileTransfers::fail_write_all(Sequence& sequence, const Error& problem) {
-  IoCounters counters;
-  write_together(sequence, {}, problem, counters);
-}
-
-void FileTransfers::fail_read_all(Sequence& sequence, const Error& problem) {
-  IoCounters counters;
-  read_together(sequence, {}, problem, counters);
 }
 
 Statistics FileTransfers::statistics() const {
@@ -157,38 +162,31 @@ int64_t FileTransfers::read_together(Sequence& sequence, const exchange::FileAcc
                          [&] { return sequence.transfers.read(*file, access, how, problem, counters); });
 }
 
-// Adds the counters of one call to those of the task, even if the call has thrown.
-void FileTransfers::count(Statistics& one, int64_t Statistics::*calls, const exchange::FileAccess& access) {
+// Runs transfer(counters) and returns its counters. Adds these to the counters of the task, even if it
+// throws.
+template <class Transfer>
+Statistics FileTransfers::counted(const exchange::FileAccess& access, int64_t Statistics::*calls,
+                                  Transfer transfer) {
+  Statistics one;
   one.*calls = 1;
   if (access.filetype) one.pieces = access.pieces();
-  const std::lock_guard lock(mutex_);
-  statistics_.add(one);
+  const auto failed = attempt([&] { transfer(one); });
+  {
+    const std::lock_guard lock(mutex_);
+    statistics_.add(one);
+  }
+  if (failed) throw *failed;
+  return one;
 }
 
-// Runs write(counters). Returns the bytes of the access. Records the bytes of a failed write, any part of
-// which may be written.
+// Runs write(). Records the bytes of a failed write, any part of which may be written.
 template <class Write>
-int64_t FileTransfers::counted_write(const exchange::FileAccess& access, int64_t Statistics::*calls,
-                                     Write write) {
-  Statistics one;
-  const auto failed = attempt([&] { write(one); });
-  if (!failed) one.bytes_written = access.bytes();
-  count(one, calls, access);
+void FileTransfers::recorded(const exchange::FileAccess& access, Write write) {
+  const auto failed = attempt(write);
   // The call has written nothing if any task passed invalid arguments.
   const bool refused = failed && failed->code() == Code::invalid_argument;
   if (!refused) failed ? unwritten_.add(access, *failed) : unwritten_.remove(access);
   if (failed) throw *failed;
-  return access.bytes();
-}
-
-template <class Read>
-int64_t FileTransfers::counted_read(const exchange::FileAccess& access, int64_t Statistics::*calls,
-                                    Read read) {
-  Statistics one;
-  const auto failed = attempt([&] { one.bytes_read = read(one); });
-  count(one, calls, access);
-  if (failed) throw *failed;
-  return one.bytes_read;
 }
 
 void limit_transfers(Comm& comm, Store& store, const Hints& hints, std::shared_ptr<File>& file,

@@ -1,5 +1,5 @@
 // mpiio/file/file_transfers: the transfers of one shared file. Translates hints into options of src/exchange,
-// counts what a task transfers, and records the bytes that its writes lack.
+// counts what a task transfers, and records the bytes of failed writes.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@
 
 namespace sheaf::mpiio {
 
-// What determines the options of transfers. Equal on all tasks, except for `per_host` and `others`.
+// Determines the options of transfers. Equal on all tasks, except for `per_host` and `others`.
 struct TransferSettings {
   Hints hints;
   AcrossHosts across;
@@ -65,8 +65,7 @@ class FileTransfers {
   int64_t read_all(Sequence& sequence, const View& view, int64_t position, const Destination& to,
                    std::optional<Error> problem);
   // Collective. This task contributes no bytes, and all tasks fail with `problem`.
-  void fail_write_all(Sequence& sequence, const Error& problem);
-  void fail_read_all(Sequence& sequence, const Error& problem);
+  void fail_all(Sequence& sequence, const Error& problem);
 
   Statistics statistics() const;
   exchange::UnwrittenBytes& unwritten() { return unwritten_; }
@@ -82,11 +81,10 @@ class FileTransfers {
                       const std::optional<Error>& problem, exchange::IoCounters& counters);
   int64_t read_together(Sequence& sequence, const exchange::FileAccess& access,
                         const std::optional<Error>& problem, exchange::IoCounters& counters);
-  void count(Statistics& one, int64_t Statistics::*calls, const exchange::FileAccess& access);
+  template <class Transfer>
+  Statistics counted(const exchange::FileAccess& access, int64_t Statistics::*calls, Transfer transfer);
   template <class Write>
-  int64_t counted_write(const exchange::FileAccess& access, int64_t Statistics::*calls, Write write);
-  template <class Read>
-  int64_t counted_read(const exchange::FileAccess& access, int64_t Statistics::*calls, Read read);
+  void recorded(const exchange::FileAccess& access, Write write);
 
   const std::string& path_;
   const SharedMode& mode_;

@@ -13,7 +13,7 @@
 
 namespace sheaf::mpiio {
 
-// Whether extents of a file type may overlap; in reads only.
+// Whether extents of a file type may overlap. Only reads allow it.
 enum class Overlap : uint8_t { allowed, refused };
 
 // Local. Returns an access to the same file bytes and memory with increasing file offsets; returns `access`

@@ -1,4 +1,4 @@
-// Implements opening, closing and file pointers. src/exchange performs the transfers.
+// Implements opening, closing, resizing and syncing. FilePointers and FileTransfers do the rest.
 #include "mpiio/file/shared_file.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace sheaf::mpiio {
 namespace {
 
-// What task 0 tells about the opened file.
+// Facts about the opened file that task 0 sends to all tasks.
 struct OpenedFile {
   int64_t block = 0, pointers = 0;  // block size; start of the file pointers
   bool is_announced = false;
@@ -167,13 +167,9 @@ class OpenSharedFile final : public SharedFile {
   }
   void note_lost_write() noexcept override { transfers_.unwritten().add_unknown(); }
   // All tasks receive `problem`, so that an error of set_view() needs no report any more.
-  void fail_write_all(Sequence& sequence, const Error& problem) override {
+  void fail_all(Sequence& sequence, const Error& problem) override {
     take_refused();
-    transfers_.fail_write_all(sequence, problem);
-  }
-  void fail_read_all(Sequence& sequence, const Error& problem) override {
-    take_refused();
-    transfers_.fail_read_all(sequence, problem);
+    transfers_.fail_all(sequence, problem);
   }
 
  private:
@@ -211,7 +207,7 @@ class OpenSharedFile final : public SharedFile {
     if (across().needs_revalidation()) agree(comm(), attempt([&] { file().revalidate(); }));
   }
 
-  mutable Sequence sequence_;
+  Sequence sequence_;
   Store& store_;
   const SharedMode mode_;
   FileTransfers transfers_{path(), mode_};

@@ -51,9 +51,7 @@ std::vector<std::exception_ptr> call(FaultyStore& store, const TransferKind& kin
     int fails = failing;
     const auto transfer = [&] {
       if (fails == comm.rank()) {
-        const Error own(Code::no_space, "a failure of its own");
-        return kind.writes ? file->fail_write_all(file->sequence(), own)
-                           : file->fail_read_all(file->sequence(), own);
+        return file->fail_all(file->sequence(), Error(Code::no_space, "a failure of its own"));
       }
       if (kind.writes) {
         file->write_at_all(file->sequence(), view, 0, {memory.data(), TypeMap::bytes(1), std::ssize(memory)});
@@ -195,8 +193,7 @@ TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
     file->set_view({.displacement = 2}, deferred);  // all tasks set a new view, which clears the error
     write();
     refuse();
-    const auto failed =
-        attempt([&] { file->fail_write_all(file->sequence(), Error(Code::io, "something else")); });
+    const auto failed = attempt([&] { file->fail_all(file->sequence(), Error(Code::io, "something else")); });
     EXPECT_TRUE(failed);
     file->set_view({}, SharedFile::Agreed::immediate);
     comm.barrier();

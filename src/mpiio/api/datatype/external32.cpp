@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "mpiio/api/datatype/datarep.hpp"
 #include "mpiio/api/datatype/datatypes.hpp"
