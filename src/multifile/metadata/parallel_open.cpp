@@ -16,13 +16,14 @@ namespace {
 constexpr int64_t took_over = 1;
 constexpr int64_t is_local = 2;
 
-// What the tasks of an open exchange. Only the first task sets the members without a comment.
+// Input of one task to the agreement of an open. `has_extras` and `same` combine all tasks. Only task 0 sets
+// the other fields.
 struct OpenFacts {
-  int64_t flags = 0;        // bytes of the words of the first task's environment
-  bool has_extras = false;  // of any task
+  int64_t flags = 0;  // bytes of the words of the environment
+  bool has_extras = false;
   int64_t ownership = 0, lease = INT64_MIN;
   std::array<int64_t, 2> identity{INT64_MIN, INT64_MIN};
-  std::array<MinMax, 5> same{};  // of all tasks: hashes of the name and the mode, then numbers of the caller
+  std::array<MinMax, 5> same{};  // hashes of the file name and the open mode, then the numbers of the caller
   constexpr void combine(auto& by) {
     by.max(flags).any(has_extras).max(ownership).max(lease).max(identity).range(same);
   }
@@ -52,6 +53,7 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
   auto next = facts.same.begin();
   for (const std::string& text : {path, mode})
     *next++ = MinMax(static_cast<int64_t>(format::hash_of(std::as_bytes(std::span(text)))));
+  SHEAF_ASSERT(std::ssize(same_everywhere) <= facts.same.end() - next);
   std::ranges::transform(same_everywhere, next, [](int64_t number) { return MinMax(number); });
   agree(comm, problem, facts);
   const auto differing = std::ranges::find_if_not(facts.same, &MinMax::is_same);

@@ -160,7 +160,7 @@ void WriteStream::fill(std::span<const std::byte> data) {
 }
 
 void WriteStream::return_to(const Mark& mark) {
-  SHEAF_ASSERT(mark.chunk >= 0 && mark.chunk <= chunk() && mark.position <= geometry_.size);
+  SHEAF_ASSERT(mark.chunk >= 0 && mark.chunk <= chunk());
   if (chunk() == mark.chunk && mark.position >= blocks_.position) {
     window_.at = buffer_.get() + (mark.position - blocks_.position);
     blocks_.high = mark.high;

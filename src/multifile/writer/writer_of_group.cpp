@@ -312,7 +312,8 @@ void Writer::resize_chunks(int64_t chunk_size) {
     if (chunk_size < 0)
       throw Error(Code::invalid_argument, "chunk size " + std::to_string(chunk_size) + " is negative");
     stream().flush();
-    if (stream().blocks().count() > 1 || stream().bytes_written() > 0)
+    // A stream whose last write failed may still hold frames.
+    if (stream().blocks().count() > 1 || stream().bytes_written() > 0 || stream_.bytes_written() > 0)
       throw Error(Code::wrong_mode,
                   "'" + path() + "': chunk sizes can change only before anything is written");
     aligned = layout::aligned_chunk(chunk_size, facts_.fsblksize);
