@@ -4,6 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "comm/messages.hpp"
+
 namespace sheaf::sfio {
 
 namespace {
@@ -99,6 +101,8 @@ std::optional<Decoded> decode(std::span<const std::byte> message) {
   uint32_t found = 0;
   if (!in.part(found) || found != magic || !parts_of(in, decoded.request)) return std::nullopt;
   if (decoded.request.kind < RequestKind::status || decoded.request.kind > RequestKind::disconnect)
+    return std::nullopt;
+  if (decoded.request.answer_tag < 0 || decoded.request.answer_tag > Messages::highest_tag)
     return std::nullopt;
   decoded.data = in.rest();
   return decoded;

@@ -91,11 +91,14 @@ class Listener {
   }
 
   // Answers all pending liveness queries. The tag of each answer is the one that the query contains.
+  // Ignores queries with another tag.
   void answer_pulse() {
     while (pulse_->done()) {
-      PendingReply reply;
-      reply.sent = messages_.send(pulse_->peer(), pulse_tag_, {});
-      replies_.push_back(std::move(reply));
+      if (pulse_tag_ >= 0 && pulse_tag_ <= Messages::highest_tag) {
+        PendingReply reply;
+        reply.sent = messages_.send(pulse_->peer(), pulse_tag_, {});
+        replies_.push_back(std::move(reply));
+      }
       listen_for_pulse();
     }
   }

@@ -22,15 +22,9 @@
 namespace sheaf::test {
 
 using sfio::Block;
-using sfio::ErrorCounts;
-using sfio::LentRun;
 using sfio::Link;
-using sfio::LinkCounts;
-using sfio::Request;
-using sfio::RequestKind;
 using sfio::Role;
 using sfio::Roster;
-using sfio::Service;
 using sfio::ServiceCounts;
 using sfio::SessionOptions;
 using sfio::StripedFile;
@@ -67,7 +61,7 @@ struct StripedCluster {
   std::vector<ServiceCounts> served;
   std::unique_ptr<FiberNetwork> network;
 
-  // What a compute task sees of the cluster.
+  // The parts of the cluster that a compute task uses.
   struct ComputeTask {
     Comm& comm;  // communicator of the compute tasks
     std::shared_ptr<Link> link;

@@ -11,6 +11,8 @@ namespace {
 
 using sfio::CollectiveShare;
 using sfio::Direction;
+using sfio::LinkCounts;
+using sfio::Request;
 using sfio::transfer_together;
 
 // Opens on task 0; the other tasks adopt the file.

@@ -4,6 +4,12 @@
 namespace sheaf::test::failure_test {
 namespace {
 
+using sfio::ErrorCounts;
+using sfio::Request;
+using sfio::RequestKind;
+using sfio::Service;
+using sfio::SubfileOpenMode;
+
 constexpr int64_t unit = 10;
 
 void make_file(StripedCluster& cluster, int64_t bytes = 95, int64_t stripe_unit = unit) {
@@ -18,7 +24,7 @@ void make_file(StripedCluster& cluster, int64_t bytes = 95, int64_t stripe_unit 
 
 // Opens and closes a file. Returns the code of the error and sets `message` to its text.
 Code open_again(StripedCluster& cluster, const std::string& name, int64_t stripe_unit, std::string& message,
-                sfio::SubfileOpenMode mode = sfio::SubfileOpenMode::create) {
+                SubfileOpenMode mode = SubfileOpenMode::create) {
   Code code = Code::ok;
   cluster.run([&](StripedCluster::ComputeTask& task) {
     if (task.comm.rank() > 0) return;
@@ -117,7 +123,7 @@ std::vector<std::string> all_files(const StripedCluster& cluster) {
 // Fails each operation of each listener's store in turn, in both modes that create files. The open must leave
 // no new file and remove no existing one.
 TEST(StripedFailure, AFailedOpenOfANewFileLeavesNothing) {
-  for (const sfio::SubfileOpenMode mode : {sfio::SubfileOpenMode::create, sfio::SubfileOpenMode::fresh})
+  for (const SubfileOpenMode mode : {SubfileOpenMode::create, SubfileOpenMode::fresh})
     for (int listener = 0; listener < 3; ++listener) {
       int64_t failures = 0;
       for (int64_t k = 0;; ++k) {
@@ -196,7 +202,7 @@ TEST(StripedFailure, AFailedOpenLeavesWhatOthersUse) {
   const auto open = [&] {
     Request request;
     request.kind = RequestKind::open;
-    request.values = {static_cast<int64_t>(sfio::SubfileOpenMode::create), 1};
+    request.values = {static_cast<int64_t>(SubfileOpenMode::create), 1};
     request.path = "/f";
     request.more = format::to_bytes(identity);
     return service.carry_out(request, {}).values[0];
@@ -228,15 +234,15 @@ TEST(StripedFailure, AFailedOpenLeavesWhatOthersUse) {
 TEST(StripedFailure, OpenModes) {
   StripedCluster cluster(1, 2);
   std::string message;
-  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::SubfileOpenMode::read), Code::not_found);
-  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::SubfileOpenMode::write), Code::not_found);
-  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::SubfileOpenMode::fresh), Code::ok);
-  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::SubfileOpenMode::fresh), Code::io);
-  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::SubfileOpenMode::write), Code::ok);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, SubfileOpenMode::read), Code::not_found);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, SubfileOpenMode::write), Code::not_found);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, SubfileOpenMode::fresh), Code::ok);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, SubfileOpenMode::fresh), Code::io);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, SubfileOpenMode::write), Code::ok);
   EXPECT_EQ(open_again(cluster, "nowhere,/f;", unit, message), Code::not_found);
   EXPECT_TRUE(has(message, "nowhere") && has(message, "host0, host1")) << message;
   cluster.run([&](StripedCluster::ComputeTask& task) {
-    const auto file = open_named(task, name_on(2, 2), unit, sfio::SubfileOpenMode::read);
+    const auto file = open_named(task, name_on(2, 2), unit, SubfileOpenMode::read);
     EXPECT_EQ(code_of([&] { write_text(*file, 0, "a"); }), Code::wrong_mode);
     EXPECT_EQ(code_of([&] { file->resize(7); }), Code::wrong_mode);
     file->close();

@@ -26,7 +26,7 @@ format::StripeIdentity identity() {
 }
 
 Request request_of(RequestKind kind, std::string path, std::string more = {},
-                   sfio::SubfileOpenMode mode = sfio::SubfileOpenMode::create) {
+                   SubfileOpenMode mode = SubfileOpenMode::create) {
   Request request;
   request.kind = kind;
   request.path = std::move(path);
@@ -67,8 +67,8 @@ TEST(ForeignFiles, NoRequestLeavesTheRoot) {
   Service service(posix_store(), (at.top / "root/n0").string(), 1 << 16);
   for (const std::string path :
        {"../../secret", "/../../secret", "up/secret", "link", "/x/../../../secret", "/up/new", ".."}) {
-    for (const sfio::SubfileOpenMode mode : {sfio::SubfileOpenMode::read, sfio::SubfileOpenMode::write,
-                                             sfio::SubfileOpenMode::create, sfio::SubfileOpenMode::fresh})
+    for (const SubfileOpenMode mode :
+         {SubfileOpenMode::read, SubfileOpenMode::write, SubfileOpenMode::create, SubfileOpenMode::fresh})
       EXPECT_NE(ask(service, request_of(RequestKind::open, path, {}, mode)), Code::ok) << path;
     EXPECT_NE(ask(service, request_of(RequestKind::status, path)), Code::ok) << path;
     EXPECT_NE(ask(service, request_of(RequestKind::remove, path)), Code::ok) << path;
@@ -118,7 +118,7 @@ TEST(ForeignFiles, AnIdentitysPlaceThatIsTakenIsLeftAlone) {
   MemoryStore store;
   store.set_contents("/new.sfio", bytes("somebody else's notes"));
   Service service(store, "", 1 << 16);
-  for (const sfio::SubfileOpenMode mode : {sfio::SubfileOpenMode::create, sfio::SubfileOpenMode::fresh})
+  for (const SubfileOpenMode mode : {SubfileOpenMode::create, SubfileOpenMode::fresh})
     EXPECT_NE(ask(service, request_of(RequestKind::open, "/new", {}, mode)), Code::ok);
   EXPECT_EQ(ask(service, request_of(RequestKind::remove, "/new")), Code::damaged);
   EXPECT_EQ(store.contents("/new.sfio"), bytes("somebody else's notes"));
@@ -161,12 +161,12 @@ TEST(ForeignFiles, NothingIsRemovedIfOneIsForeign) {
 
 TEST(ForeignFiles, HostsAreNoPaths) {
   const Root at;
-  const auto link = sfio::direct_link(posix_store(), (at.top / "root").string(), "here");
+  const auto link = direct_link(posix_store(), (at.top / "root").string(), "here");
   for (const char* host : {"..", ".", "n0/..", "/"})
-    EXPECT_EQ(code_of([&] { sfio::look(*link, parse_stripe_name(std::string(host) + ",/secret;")); }),
+    EXPECT_EQ(code_of([&] { look(*link, parse_stripe_name(std::string(host) + ",/secret;")); }),
               Code::invalid_argument)
         << host;
-  EXPECT_TRUE(sfio::look(*link, parse_stripe_name("n0,/mine;"))[0].exists);
+  EXPECT_TRUE(look(*link, parse_stripe_name("n0,/mine;"))[0].exists);
 }
 
 }  // namespace

@@ -10,6 +10,12 @@
 namespace sheaf::test::lent_test {
 namespace {
 
+using sfio::LentRun;
+using sfio::LinkCounts;
+using sfio::Request;
+using sfio::RequestKind;
+using sfio::Service;
+
 std::string path_on(int listeners, int subfiles) { return "sfio:unit=5000;" + name_on(listeners, subfiles); }
 
 // One task, two listeners, and an open file with the given stripe unit.

@@ -5,6 +5,10 @@
 namespace sheaf::test::service_test {
 namespace {
 
+using sfio::Request;
+using sfio::RequestKind;
+using sfio::Service;
+
 struct ServiceListener {
   MemoryStore disk;
   FaultyStore store{disk};

@@ -136,10 +136,9 @@ TEST(StripedFile, OneMessageAndOneDiskRequestPerListener) {
 class NotingLink final : public Link {
  public:
   NotingLink(std::shared_ptr<Link> link, std::vector<int>& noted) : link_(std::move(link)), noted_(noted) {}
-  const std::vector<sfio::ListenerFacts>& listeners() const override { return link_->listeners(); }
+  const std::vector<ListenerFacts>& listeners() const override { return link_->listeners(); }
   int find(const std::string& name, int occurrence) override { return link_->find(name, occurrence); }
-  std::unique_ptr<sfio::ListenerCall> start(int listener, Request request,
-                                            std::vector<MemoryRun> memory) override {
+  std::unique_ptr<ListenerCall> start(int listener, Request request, std::vector<MemoryRun> memory) override {
     noted_.push_back(listener);
     return link_->start(listener, std::move(request), std::move(memory));
   }
@@ -167,7 +166,7 @@ TEST(StripedFile, TasksBeginWithDifferentListenersWhereverTheirBytesBegin) {
     if (rank == 0) {
       auto wanted = parse_stripe_name(name_on(4, 4));
       wanted.unit = 10;
-      file = StripedFile::open(link, wanted, sfio::SubfileOpenMode::create);
+      file = StripedFile::open(link, wanted, SubfileOpenMode::create);
       token = file->token();
     }
     task.comm.broadcast(std::as_writable_bytes(std::span(token)), 0);
@@ -202,11 +201,11 @@ TEST(StripedFile, SimpleTransfersGiveTheSameFileWithAMessagePerPiece) {
     const auto file = open_named(task, name_on(3, 3), 10);
     std::string text = "the quick brown fox jumps over the lazy dog and runs away";
     const auto before = task.link->counts();
-    file->transfer_simply(sfio::Direction::write, block(3, text));
+    file->transfer_simply(Direction::write, block(3, text));
     EXPECT_EQ(task.link->counts().messages - before.messages, (3 + std::ssize(text) + 9) / 10);
     EXPECT_EQ(read_text(*file, 3, 100), text);
     std::string back(text.size(), ' ');
-    file->transfer_simply(sfio::Direction::read, block(3, back));
+    file->transfer_simply(Direction::read, block(3, back));
     EXPECT_EQ(back, text);
     file->close();
   });
