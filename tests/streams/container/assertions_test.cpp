@@ -34,8 +34,6 @@ TEST(Assertions, OfSharedStreams) {
                                        [](HostMemory& made) { SharedStreams(made).make({}, false); });
   unlink(("/dev/shm/sheaf-" + key).c_str());  // the process may abort
   SharedStreams streams(*memory);
-  const SharedPlace at = streams.make_stream({1, 1}, 0644, 1);
-  EXPECT_ASSERTION(streams.close(at), "opens");
   MemoryStore store;
   ContainerWriter writer(*store.open("a", Access::create), streams, false);
   EXPECT_ASSERTION(writer.room(2, 1), "least <= wanted");

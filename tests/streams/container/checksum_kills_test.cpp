@@ -34,15 +34,15 @@ class Unmapped final : public ForwardingStore {
     return traits;
   }
   std::shared_ptr<File> open(const std::string& path, Access access) override {
-    return std::make_shared<KillingFile>(ForwardingStore::open(path, access), *this);
+    return std::make_shared<KillAfterWritesFile>(ForwardingStore::open(path, access), *this);
   }
 
   int writes_left = -1;  // writes until the process is killed; < 0: no limit
 
  private:
-  class KillingFile final : public ForwardingFile {
+  class KillAfterWritesFile final : public ForwardingFile {
    public:
-    KillingFile(std::shared_ptr<File> file, Unmapped& store)
+    KillAfterWritesFile(std::shared_ptr<File> file, Unmapped& store)
         : ForwardingFile(std::move(file)), store_(store) {}
     void write_at(std::span<const std::byte> data, int64_t offset) override {
       ForwardingFile::write_at(data, offset);

@@ -29,16 +29,17 @@ class Deadly final : public ForwardingStore {
     return traits;
   }
   std::shared_ptr<File> open(const std::string& path, Access access) override {
-    return std::make_shared<DeadlyFile>(ForwardingStore::open(path, access), *this);
+    return std::make_shared<KillDuringChangeFile>(ForwardingStore::open(path, access), *this);
   }
 
   int writes_left = -1;  // writes until the process is killed; < 0: no limit
   bool before = false;   // kills before the last write, not after it
 
  private:
-  class DeadlyFile final : public ForwardingFile {
+  class KillDuringChangeFile final : public ForwardingFile {
    public:
-    DeadlyFile(std::shared_ptr<File> file, Deadly& store) : ForwardingFile(std::move(file)), store_(store) {}
+    KillDuringChangeFile(std::shared_ptr<File> file, Deadly& store)
+        : ForwardingFile(std::move(file)), store_(store) {}
     void write_at(std::span<const std::byte> data, int64_t offset) override {
       const bool is_last = store_.writes_left > 0 && --store_.writes_left == 0;
       if (is_last && store_.before) ::kill(::getpid(), SIGKILL);
