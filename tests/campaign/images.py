@@ -100,6 +100,8 @@ def take_images(kind: str, seeds: list[int], root: pathlib.Path) -> None:
                 writer.send_signal(signal.SIGSTOP)
                 while writer.poll() is None and not is_stopped(writer.pid):
                     time.sleep(0.001)
+                if writer.poll():
+                    raise RuntimeError(f"the program ended early, exit code {writer.returncode}")
                 copy_at_rest(disk, image, root / f"{seed}.img")
                 shutil.copytree(ledgers, root / f"{seed}.ledgers")
                 writer.send_signal(signal.SIGCONT)
@@ -155,5 +157,7 @@ def run(kind: str, seeds: list[int]) -> dict[int, str]:
         take_images(kind, seeds, root)
         found = {seed: check_image(kind, seed, 1 + 10_000 * seeds[0], root) for seed in seeds}
         return {seed: what for seed, what in found.items() if what}
+    except RuntimeError as error:
+        return {seeds[0]: str(error)}
     finally:
         shutil.rmtree(root, ignore_errors=True)

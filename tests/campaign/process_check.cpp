@@ -29,8 +29,12 @@ int check(bool (*check_one)(const std::string& ledgers, const std::string& name)
     const std::string name = std::to_string(seed);
     std::string said = "right";
     try {
-      check_one(ledgers + "/" + name + ".undisturbed", directory + "/" + name + "/undisturbed/multifile");
-      if (!check_one(ledgers + "/" + name, directory + "/" + name + "/disturbed/multifile")) said = "absent";
+      const bool undisturbed =
+          check_one(ledgers + "/" + name + ".undisturbed", directory + "/" + name + "/undisturbed/multifile");
+      const bool disturbed = check_one(ledgers + "/" + name, directory + "/" + name + "/disturbed/multifile");
+      if (disturbed && !undisturbed) throw std::runtime_error("the undisturbed program did not begin");
+      if (undisturbed && !disturbed) throw std::runtime_error("the program ended between its two runs");
+      if (!disturbed) said = "absent";
     } catch (const std::exception& e) {
       said = e.what();
       code = 1;

@@ -149,10 +149,12 @@ LedgerContents read_ledgers(const std::string& ledgers) {
 
 bool check_case(const std::string& ledgers, const std::string& multifile) {
   const LedgerContents noted = read_ledgers(ledgers);
-  if (noted.begun == 0) return false;
+  if (!noted.accepted) return false;
   const CaseFacts& facts = noted.facts;
   const auto told = [&](const std::string& what) { return what + "; " + facts.text; };
   try {
+    // Calls fail only after all processes have begun.
+    require(noted.begun == facts.processes, "a process has died before the case began");
     require(noted.ended == facts.processes || facts.may_die, "the program has died");
     require(noted.closed == 0 || noted.closed == facts.processes || facts.may_die,
             "the close had different outcomes");

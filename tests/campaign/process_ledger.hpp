@@ -25,7 +25,7 @@ CaseFacts facts_of(const SionProgram& program);
 class ProcessLedger {
  public:
   // Creates the ledger. If the multifile has an old generation, the caller then records its streams by
-  // note_old(). After note_begin(), the ledger is complete up to this moment.
+  // note_old(). note_begin() follows: the case is judged from then on.
   ProcessLedger(const std::string& path, const CaseFacts& facts);
   void note_old(int64_t task, std::span<const std::byte> stream) { note('o', task, stream); }
   void note_begin() { note('g', 0, {}); }
@@ -41,7 +41,7 @@ class ProcessLedger {
 };
 
 // Reads the ledgers PATH.0, PATH.1, ... of a case, where PATH is `ledgers`, and checks `multifile`. Throws
-// std::runtime_error with the first violation. Returns false if no process has begun.
+// std::runtime_error with the first violation. Returns false if there is no ledger.
 bool check_case(const std::string& ledgers, const std::string& multifile);
 // Checks like check_case(), but after a loss of power. Without `durable`, readers may refuse the file or
 // report it as unclosed. If verify finds no damage, the bytes that readers return must be right.
