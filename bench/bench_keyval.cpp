@@ -13,7 +13,6 @@
 namespace {
 
 using bench::require;
-using bench::Times;
 
 constexpr double promised = 5e6;  // records per second
 

@@ -29,6 +29,7 @@
 
 namespace {
 
+namespace multifile = sheaf::multifile;
 using bench::require;
 using bench::Times;
 
@@ -85,13 +86,11 @@ double timed(int count, const std::function<void(sheaf::Comm&)>& body) {
 }
 
 // Writes `bytes` bytes to the stream. `first` is their offset among the bytes of all tasks.
-void write_stream(const MappedThreadsJob& job, sheaf::multifile::WriteStream& stream, int64_t first,
-                  int64_t bytes) {
+void write_stream(const MappedThreadsJob& job, multifile::WriteStream& stream, int64_t first, int64_t bytes) {
   for (int64_t done = 0; done < bytes; done += job.piece) stream.write(job.piece_at(first + done));
 }
 
-void read_stream(const MappedThreadsJob& job, sheaf::multifile::ReadStream& stream, int64_t first,
-                 int64_t bytes) {
+void read_stream(const MappedThreadsJob& job, multifile::ReadStream& stream, int64_t first, int64_t bytes) {
   std::vector<std::byte> found(static_cast<size_t>(job.piece));
   for (int64_t done = 0; done < bytes; done += job.piece) {
     require(stream.read(found) == found.size(), "a stream ends too early");
@@ -102,8 +101,8 @@ void read_stream(const MappedThreadsJob& job, sheaf::multifile::ReadStream& stre
   }
 }
 
-sheaf::multifile::OpenMode agree_on(sheaf::Comm& comm, const std::string& path, const char* mode) {
-  return sheaf::multifile::agree_on_call(comm, path, mode, {}, std::nullopt);
+multifile::OpenMode agree_on(sheaf::Comm& comm, const std::string& path, const char* mode) {
+  return multifile::agree_on_call(comm, path, mode, {}, std::nullopt);
 }
 
 // Maps a thread to the tasks [first, end) whose bytes it transfers.
@@ -114,12 +113,12 @@ double write_unmapped(const MappedThreadsJob& job, const std::string& path, int 
   return timed(count, [&](sheaf::Comm& comm) {
     const auto [begin, end] = tasks_of(comm.rank());
     auto own = comm.duplicate();
-    const sheaf::multifile::OpenMode mode = agree_on(*own, path, "bw");
-    sheaf::multifile::ParallelWriteRequest request;
+    const multifile::OpenMode mode = agree_on(*own, path, "bw");
+    multifile::ParallelWriteRequest request;
     request.path = path;
     request.nfiles = std::min(job.files, count);
     request.chunk_size = job.bytes * (end - begin);
-    sheaf::multifile::Writer writer(sheaf::posix_store(), std::move(own), std::move(request), mode);
+    multifile::Writer writer(sheaf::posix_store(), std::move(own), std::move(request), mode);
     write_stream(job, writer.stream(), job.bytes * begin, job.bytes * (end - begin));
     writer.close();
   });
@@ -129,8 +128,8 @@ double read_unmapped(const MappedThreadsJob& job, const std::string& path, int c
   return timed(count, [&](sheaf::Comm& comm) {
     const auto [begin, end] = tasks_of(comm.rank());
     auto own = comm.duplicate();
-    const sheaf::multifile::OpenMode mode = agree_on(*own, path, "br");
-    sheaf::multifile::Reader reader(sheaf::posix_store(), std::move(own), path, mode);
+    const multifile::OpenMode mode = agree_on(*own, path, "br");
+    multifile::Reader reader(sheaf::posix_store(), std::move(own), path, mode);
     read_stream(job, reader.stream(), job.bytes * begin, job.bytes * (end - begin));
     reader.close();
   });
@@ -140,11 +139,11 @@ double write_mapped(const MappedThreadsJob& job, const std::string& path) {
   return timed(job.processes, [&](sheaf::Comm& comm) {
     const auto [begin, end] = job.tasks_of(comm.rank());
     auto own = comm.duplicate();
-    const sheaf::multifile::OpenMode mode = agree_on(*own, path, "bw");
-    std::vector<sheaf::multifile::MappedWriteTask> tasks;
+    const multifile::OpenMode mode = agree_on(*own, path, "bw");
+    std::vector<multifile::MappedWriteTask> tasks;
     for (int t = begin; t < end; ++t)
       tasks.push_back({t, job.bytes, sheaf::layout::place_blockwise(t, job.tasks, job.files)});
-    sheaf::multifile::Writer writer(sheaf::posix_store(), std::move(own), {path, job.files, -1, tasks}, mode);
+    multifile::Writer writer(sheaf::posix_store(), std::move(own), {path, job.files, -1, tasks}, mode);
     for (int t = begin; t < end; ++t) {
       writer.select(t);
       write_stream(job, writer.stream(), job.bytes * t, job.bytes);
@@ -156,10 +155,10 @@ double write_mapped(const MappedThreadsJob& job, const std::string& path) {
 double read_mapped(const MappedThreadsJob& job, const std::string& path) {
   return timed(job.processes, [&](sheaf::Comm& comm) {
     auto own = comm.duplicate();
-    const sheaf::multifile::OpenMode mode = agree_on(*own, path, "br");
-    sheaf::multifile::Reader reader(sheaf::posix_store(), std::move(own),
-                                    sheaf::multifile::MappedReadRequest{path, true, {}}, mode);
-    for (const sheaf::multifile::OwnTask& t : reader.tasks()) {
+    const multifile::OpenMode mode = agree_on(*own, path, "br");
+    multifile::Reader reader(sheaf::posix_store(), std::move(own),
+                             multifile::MappedReadRequest{path, true, {}}, mode);
+    for (const multifile::OwnTask& t : reader.tasks()) {
       reader.select(t.task);
       read_stream(job, reader.stream(), job.bytes * t.task, job.bytes);
     }

@@ -15,7 +15,6 @@
 namespace {
 
 using bench::require;
-using bench::ResultRow;
 using bench::Times;
 
 struct RecordsJob {
@@ -95,13 +94,13 @@ void bare_write(RecordsJob& job) {
 
 enum class RecordWriteMethod { library, library_unguarded, library_beside_stream, stream };
 
-void multifile_write(RecordsJob& job, RecordWriteMethod way) {
+void multifile_write(RecordsJob& job, RecordWriteMethod method) {
   FILE* stream = nullptr;
-  const bool alone = way == RecordWriteMethod::library || way == RecordWriteMethod::library_unguarded;
-  const int sid =
-      open_multifile(job, way == RecordWriteMethod::library_unguarded ? "wb,journal=off,checksums=off" : "wb",
-                     alone ? nullptr : &stream);
-  if (way == RecordWriteMethod::stream) {
+  const bool alone = method == RecordWriteMethod::library || method == RecordWriteMethod::library_unguarded;
+  const int sid = open_multifile(
+      job, method == RecordWriteMethod::library_unguarded ? "wb,journal=off,checksums=off" : "wb",
+      alone ? nullptr : &stream);
+  if (method == RecordWriteMethod::stream) {
     each_record(job, [&](char* r) { return std::fwrite(r, job.record, 1, stream) == 1; });
   } else {
     each_record(job, [&](char* r) { return sion_fwrite(r, job.record, 1, sid) == 1; });
@@ -138,8 +137,8 @@ int main(int argc, char** argv) {
     job.plain = scratch.file("plain");
     job.multifile = scratch.file("multifile");
     const std::string size = "." + std::to_string(record) + "B";
-    const auto write_ours = [&](RecordWriteMethod way) {
-      return Times{timed([&] { multifile_write(job, way); })};
+    const auto write_ours = [&](RecordWriteMethod method) {
+      return Times{timed([&] { multifile_write(job, method); })};
     };
     const auto write_peer = [&](size_t buffer) { return Times{timed([&] { plain_write(job, buffer); })}; };
 

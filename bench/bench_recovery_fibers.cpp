@@ -17,13 +17,14 @@
 
 namespace {
 
+namespace multifile = sheaf::multifile;
 using bench::require;
 
 void make(const std::string& path, int64_t tasks) {
   std::vector<int64_t> sizes(static_cast<size_t>(tasks), 64), ranks(sizes.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  sheaf::multifile::Writer writer(sheaf::posix_store(), {path, sizes, ranks, 64, true},
-                                  sheaf::multifile::parse_open_mode("w"));
+  multifile::Writer writer(sheaf::posix_store(), {path, sizes, ranks, 64, true},
+                           multifile::parse_open_mode("w"));
   const std::vector<std::byte> record(48, std::byte{7});
   for (int64_t t = 0; t < tasks; ++t) {
     writer.select(t);
@@ -83,13 +84,13 @@ int main(int argc, char** argv) {
     require(status == 0, "cannot make the multifile");
   }
   measure("recovery.open", fs, tasks, 0, [&] {
-    sheaf::multifile::Reader reader(sheaf::posix_store(), path, sheaf::multifile::parse_open_mode("r"));
+    multifile::Reader reader(sheaf::posix_store(), path, multifile::parse_open_mode("r"));
     require(reader.facts().unclosed && reader.multifile().data_bytes() == 48 * tasks,
             "the open has lost bytes");
   });
   measure("recovery.repair", fs, tasks, 2, [&] {
-    sheaf::multifile::WorkProgress quiet;
-    const auto report = sheaf::multifile::repair(sheaf::posix_store(), path, {}, quiet);
+    multifile::WorkProgress quiet;
+    const auto report = multifile::repair(sheaf::posix_store(), path, {}, quiet);
     require(report.files.front().data_bytes == 48 * tasks, "the repair has lost bytes");
   });
 }

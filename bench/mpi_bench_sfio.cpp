@@ -36,16 +36,16 @@ struct SfioBenchSetting {
   bool wants(const char* part) const { return only.empty() || only == part; }
 };
 
-enum class SfioCallForm : uint8_t { optimised, simple, collective };
+enum class SfioCallKind : uint8_t { optimised, simple, collective };
 
-int64_t write(SfioCallForm way, MFILE* f, int64_t at, const char* data, size_t bytes) {
-  if (way == SfioCallForm::collective) return sfio_mwritec_all(f, at, data, bytes);
-  return way == SfioCallForm::simple ? sfio_mwrite(f, at, data, bytes) : sfio_mwritec(f, at, data, bytes);
+int64_t write(SfioCallKind kind, MFILE* f, int64_t at, const char* data, size_t bytes) {
+  if (kind == SfioCallKind::collective) return sfio_mwritec_all(f, at, data, bytes);
+  return kind == SfioCallKind::simple ? sfio_mwrite(f, at, data, bytes) : sfio_mwritec(f, at, data, bytes);
 }
 
-int64_t read(SfioCallForm way, MFILE* f, int64_t at, char* data, size_t bytes) {
-  if (way == SfioCallForm::collective) return sfio_mreadc_all(f, at, data, bytes);
-  return way == SfioCallForm::simple ? sfio_mread(f, at, data, bytes) : sfio_mreadc(f, at, data, bytes);
+int64_t read(SfioCallKind kind, MFILE* f, int64_t at, char* data, size_t bytes) {
+  if (kind == SfioCallKind::collective) return sfio_mreadc_all(f, at, data, bytes);
+  return kind == SfioCallKind::simple ? sfio_mread(f, at, data, bytes) : sfio_mreadc(f, at, data, bytes);
 }
 
 int me = 0;  // rank in MPI_COMM_WORLD
@@ -58,18 +58,18 @@ std::string name_of(const SfioBenchSetting& setting) {
 }
 
 // Returns the seconds of writing and reading.
-bench::Times striped(const SfioBenchSetting& setting, int unit, SfioCallForm way, std::vector<char>& data) {
+bench::Times striped(const SfioBenchSetting& setting, int unit, SfioCallKind kind, std::vector<char>& data) {
   const std::string name = name_of(setting);
-  const auto bytes = static_cast<size_t>(way == SfioCallForm::simple ? setting.simple : setting.bytes);
+  const auto bytes = static_cast<size_t>(kind == SfioCallKind::simple ? setting.simple : setting.bytes);
   const int64_t at = static_cast<int64_t>(bytes) * me;
   MFILE* f = sfio_mopen(name.c_str(), unit);
   bench::require(f != nullptr, "mopen");
   bench::Times times;
   times.push_back(timed(sfio_comm(), [&] {
-    bench::require(write(way, f, at, data.data(), bytes) == static_cast<int64_t>(bytes), "write");
+    bench::require(write(kind, f, at, data.data(), bytes) == static_cast<int64_t>(bytes), "write");
   }));
   times.push_back(timed(sfio_comm(), [&] {
-    bench::require(read(way, f, at, data.data(), bytes) == static_cast<int64_t>(bytes), "read");
+    bench::require(read(kind, f, at, data.data(), bytes) == static_cast<int64_t>(bytes), "read");
   }));
   sfio_mclose(f);
   sfio_mdelete(name.c_str());
@@ -99,23 +99,23 @@ void run(SfioBenchSetting setting, bool is_listener, MPI_Comm compute) {
       setting.unit != 0 ? std::vector<int>{setting.unit} : std::vector<int>{200, 64 << 10};
   for (const int unit : units) {
     const std::string stripes = (unit == 64 << 10 ? "64K-" : std::to_string(unit) + "B-") + on;
-    const auto striped_by = [&](SfioCallForm way) {
-      return [&, way] { return session([&] { return striped(setting, unit, way, data); }); };
+    const auto striped_by = [&](SfioCallKind kind) {
+      return [&, kind] { return session([&] { return striped(setting, unit, kind, data); }); };
     };
     if ((unit == 200 || setting.unit != 0) && setting.wants("unoptimised"))
       bench::compare({{"sfio-write-" + stripes + "/unoptimised", true, 20, moved},
                       {"sfio-read-" + stripes + "/unoptimised", true, 20, moved}},
-                     fs, setting.pairs, me == 0, striped_by(SfioCallForm::optimised),
-                     striped_by(SfioCallForm::simple), [] {});
+                     fs, setting.pairs, me == 0, striped_by(SfioCallKind::optimised),
+                     striped_by(SfioCallKind::simple), [] {});
     if (setting.wants("collective"))
       bench::compare({{"sfio-collective-write-" + stripes + "/own", true, 0.95, moved},
                       {"sfio-collective-read-" + stripes + "/own", true, 0.95, moved}},
-                     fs, setting.pairs, me == 0, striped_by(SfioCallForm::collective),
-                     striped_by(SfioCallForm::optimised), [] {});
+                     fs, setting.pairs, me == 0, striped_by(SfioCallKind::collective),
+                     striped_by(SfioCallKind::optimised), [] {});
     if (!setting.wants("limit")) continue;
     bench::compare(
         {{"sfio-write-" + stripes + "/limit", true, unit == 200 ? 0.6 : 0.85, moved}}, fs, setting.pairs,
-        me == 0, striped_by(SfioCallForm::optimised),
+        me == 0, striped_by(SfioCallKind::optimised),
         [&] {
           const sfio_limit::MessageStream stream{MPI_COMM_WORLD, setting.compute, setting.listeners,
                                                  setting.bytes, setting.room};

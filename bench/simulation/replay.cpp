@@ -74,11 +74,11 @@ class TapeReplay {
       case SimulationStepKind::read:
         if (cursor.done == 0) ++(step.kind == SimulationStepKind::write ? counts.writes : counts.reads);
         return transfer(task, cursor, step, client, now);
-      case SimulationStepKind::meet:
+      case SimulationStepKind::barrier:
       case SimulationStepKind::exchange:
       case SimulationStepKind::gather:
       case SimulationStepKind::phase:
-        return meet(task, cursor, step, now);
+        return complete_barrier(task, cursor, step, now);
       case SimulationStepKind::begin:
         return begin(task, cursor, step, now);
       case SimulationStepKind::finish:
@@ -170,7 +170,7 @@ class TapeReplay {
     if (++one.finished == size && one.begun == size) exchanges_.erase(key);
   }
 
-  void meet(int task, Cursor& cursor, const SimulationStep& step, double now) {
+  void complete_barrier(int task, Cursor& cursor, const SimulationStep& step, double now) {
     const bool phase = step.kind == SimulationStepKind::phase;
     const int size = phase ? tape_.tasks() : tape_.groups()[static_cast<size_t>(step.file)];
     WaitingGroup& group = phase ? all_ : groups_[static_cast<size_t>(step.file)];

@@ -19,7 +19,7 @@ enum class SimulationStepKind : uint8_t {
   close,
   write,
   read,
-  meet,      // a collective call of a group: a barrier
+  barrier,   // a collective call of a group
   exchange,  // a collective call with `length` bytes at the port of this task
   gather,    // a collective call with data of every task
   begin,     // start of messages within a group, exchange number `place`: `length` bytes in `offset` messages

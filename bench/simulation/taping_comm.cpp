@@ -62,19 +62,19 @@ class TapingComm final : public Comm {
   int size() const override { return comm_->size(); }
   int grain() const override { return comm_->grain(); }
   void barrier() override {
-    meet(0);
+    note_barrier(0);
     comm_->barrier();
   }
   void broadcast(std::span<std::byte> data, int root) override {
-    meet(std::ssize(data));
+    note_barrier(std::ssize(data));
     comm_->broadcast(data, root);
   }
   void reduce(Reduction how, std::span<int64_t> values) override {
-    meet(std::ssize(values) * 8);
+    note_barrier(std::ssize(values) * 8);
     comm_->reduce(how, values);
   }
   void prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) override {
-    meet(std::ssize(values) * 16);
+    note_barrier(std::ssize(values) * 16);
     comm_->prefix_sum_and_total(values, totals);
   }
   // Data sent to the root pass its port.
@@ -105,23 +105,23 @@ class TapingComm final : public Comm {
                                             task_, group_, number, in);
   }
   std::unique_ptr<Comm> split(int color, int key) override {
-    meet(8);
+    note_barrier(8);
     return taping_comm(comm_->split(color, key), tape_, task_);
   }
   std::unique_ptr<Comm> duplicate() override {
-    meet(8);
+    note_barrier(8);
     return taping_comm(comm_->duplicate(), tape_, task_);
   }
   std::unique_ptr<Comm> split_by_node() override {
-    meet(8);
+    note_barrier(8);
     return taping_comm(comm_->split_by_node(), tape_, task_);
   }
   std::shared_ptr<SharedMemory> share_memory(size_t bytes) override { return comm_->share_memory(bytes); }
   int node_count() override { return comm_->node_count(); }
 
  private:
-  void meet(int64_t bytes) {
-    tape_.note(task_, {.length = bytes, .file = group_, .kind = SimulationStepKind::meet});
+  void note_barrier(int64_t bytes) {
+    tape_.note(task_, {.length = bytes, .file = group_, .kind = SimulationStepKind::barrier});
   }
   void exchanged(int64_t bytes, SimulationStepKind kind = SimulationStepKind::exchange) {
     tape_.note(task_, {.length = bytes, .file = group_, .kind = kind});

@@ -34,7 +34,7 @@ struct Map {
                                            .first<static_cast<size_t>(format::pointer_size)>(),
                                        header.metadata_order)) {}
 
-  ByteField place_of(int64_t at) const {
+  ByteField field_of(int64_t at) const {
     const int64_t n = header.ntasks;
     if (at < 36) {
       constexpr const char* words[] = {"magic",      "byte order", "library", "patch",      "version",
@@ -119,7 +119,7 @@ class Flips : public ::testing::Test {
         flipped[static_cast<size_t>(bit / 8)] ^= static_cast<std::byte>(1 << bit % 8);
         store.set_contents(path, flipped);
         try {
-          judge(before, ntasks, map.place_of(bit / 8), unprotected, counts);
+          judge(before, ntasks, map.field_of(bit / 8), unprotected, counts);
         } catch (const Contradiction& c) {
           ADD_FAILURE() << c.what;
         }

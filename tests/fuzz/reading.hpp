@@ -41,7 +41,7 @@ struct ReadOutcome {
   ReadContents contents;
 };
 
-// Each of these functions opens "m" in `store` and reads it in another way.
+// The following functions open "m" in `store` and read it in different ways.
 ReadOutcome read_serially(Store& store, const ReadSettings& settings);
 ReadOutcome read_by_task(Store& store, int64_t ntasks,
                          const ReadSettings& settings);  // tasks 0..ntasks, one too many

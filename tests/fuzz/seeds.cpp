@@ -91,9 +91,9 @@ void save_files(const fs::path& directory, const std::string& name, const Memory
 }
 
 // Returns a physical file in which all tables except the block counts are in a hole, so a few bytes claim
-// large tables. If `behind` > 0, the hole also contains a mapping of `behind` bytes.
+// large tables. If `mapping_bytes` > 0, the hole also contains a mapping of that many bytes.
 fuzz::PackedInputFile claims(format::Header h, const format::Pointer& p, std::span<const int64_t> counts,
-                             int64_t behind = 0) {
+                             int64_t mapping_bytes = 0) {
   fuzz::PackedInputFile f;
   h.fsblksize = 1;
   h.set_name("m");
@@ -111,10 +111,10 @@ fuzz::PackedInputFile claims(format::Header h, const format::Pointer& p, std::sp
   }
   f.tail = Bytes(8);
   f.tail_at = counts.empty() ? format::fixed_size + 16 * int64_t{h.ntasks}
-                             : p.varheader + layout::meta2_size(h.ntasks, p.maxblocks) + 4 + behind;
-  if (behind > 0) {  // a mapping in a hole, except its last two entries
+                             : p.varheader + layout::meta2_size(h.ntasks, p.maxblocks) + 4 + mapping_bytes;
+  if (mapping_bytes > 0) {  // a mapping in a hole, except its last two entries
     f.head.resize(static_cast<size_t>(p.varheader + layout::meta2_size(h.ntasks, p.maxblocks)));
-    append(f.head, std::array{static_cast<int32_t>(behind / 8 + 1)});
+    append(f.head, std::array{static_cast<int32_t>(mapping_bytes / 8 + 1)});
   }
   return f;
 }

@@ -151,7 +151,7 @@ TEST(Buddy, NumberZeroMeansOneCopy) {
   EXPECT_NO_THROW(read_set(store, "r,buddy=0"));
 }
 
-// Simulates hosts whose disks are invisible to the tasks of other hosts.
+// Simulates hosts with disks that tasks of other hosts cannot access.
 class IsolatedNodes {
  public:
   void write(int levels, int64_t bytes) {

@@ -107,7 +107,7 @@ TEST(Collective, CompleteChunksAreRecordedByTheCollector) {
   }));
   EXPECT_GE(rounds_seen, 2);
   EXPECT_GE(safe, 10 * chunk);
-  // Both collectors open the file. Both open the common journal header, which one of them creates. Each looks
+  // Each collector opens the file, opens the common journal header (one collector also creates it), and looks
   // up and creates its own journal.
   EXPECT_EQ(counting.operations(StoreOperation::open), 2 + 3 + 4);
   Reader found(memory, "a", mode_of("r"));

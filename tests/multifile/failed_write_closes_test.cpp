@@ -12,38 +12,38 @@ using namespace multifile;
 
 namespace {
 
-enum class OpenMethod { alone, parallel, mapped, append };
+enum class OpenCallKind { alone, parallel, mapped, append };
 
 struct FailedCloseCase {
   const char* name;
-  OpenMethod open;
+  OpenCallKind open;
   std::string words;
   int nfiles = 1;
 };
 
 const std::vector<FailedCloseCase> cases = {
-    {"alone", OpenMethod::alone, ""},
-    {"alone_unbuffered", OpenMethod::alone, ",buffer=0"},
-    {"alone_durable", OpenMethod::alone, ",durable"},
-    {"alone_without_journal", OpenMethod::alone, ",journal=off"},
-    {"alone_keyval", OpenMethod::alone, ",keyval=inline"},
-    {"alone_compressed", OpenMethod::alone, ",compress=lz4,frame=1k,compress_threads=0"},
-    {"alone_compressed_by_threads", OpenMethod::alone, ",compress=lz4,frame=1k,compress_threads=2"},
-    {"parallel", OpenMethod::parallel, ""},
-    {"parallel_files", OpenMethod::parallel, "", 2},
-    {"parallel_durable", OpenMethod::parallel, ",durable"},
-    {"parallel_without_journal", OpenMethod::parallel, ",journal=off", 2},
-    {"parallel_keyval", OpenMethod::parallel, ",keyval=inline"},
-    {"parallel_compressed", OpenMethod::parallel, ",compress=lz4,frame=1k,compress_threads=0"},
-    {"collective", OpenMethod::parallel, ",collective"},
-    {"collective_groups", OpenMethod::parallel, ",collective,collsize=2", 2},
-    {"collective_compressed", OpenMethod::parallel, ",collective,compress=lz4,frame=1k,compress_threads=0"},
-    {"merged", OpenMethod::parallel, ",collective,collsize=3,cmerge"},
-    {"copies", OpenMethod::parallel, ",collective,collsize=2,buddy=1", 2},
-    {"mapped", OpenMethod::mapped, "", 2},
-    {"mapped_compressed", OpenMethod::mapped, ",compress=lz4,frame=1k,compress_threads=0"},
-    {"append", OpenMethod::append, ""},
-    {"append_compressed", OpenMethod::append, ",compress=lz4,frame=1k,compress_threads=0"},
+    {"alone", OpenCallKind::alone, ""},
+    {"alone_unbuffered", OpenCallKind::alone, ",buffer=0"},
+    {"alone_durable", OpenCallKind::alone, ",durable"},
+    {"alone_without_journal", OpenCallKind::alone, ",journal=off"},
+    {"alone_keyval", OpenCallKind::alone, ",keyval=inline"},
+    {"alone_compressed", OpenCallKind::alone, ",compress=lz4,frame=1k,compress_threads=0"},
+    {"alone_compressed_by_threads", OpenCallKind::alone, ",compress=lz4,frame=1k,compress_threads=2"},
+    {"parallel", OpenCallKind::parallel, ""},
+    {"parallel_files", OpenCallKind::parallel, "", 2},
+    {"parallel_durable", OpenCallKind::parallel, ",durable"},
+    {"parallel_without_journal", OpenCallKind::parallel, ",journal=off", 2},
+    {"parallel_keyval", OpenCallKind::parallel, ",keyval=inline"},
+    {"parallel_compressed", OpenCallKind::parallel, ",compress=lz4,frame=1k,compress_threads=0"},
+    {"collective", OpenCallKind::parallel, ",collective"},
+    {"collective_groups", OpenCallKind::parallel, ",collective,collsize=2", 2},
+    {"collective_compressed", OpenCallKind::parallel, ",collective,compress=lz4,frame=1k,compress_threads=0"},
+    {"merged", OpenCallKind::parallel, ",collective,collsize=3,cmerge"},
+    {"copies", OpenCallKind::parallel, ",collective,collsize=2,buddy=1", 2},
+    {"mapped", OpenCallKind::mapped, "", 2},
+    {"mapped_compressed", OpenCallKind::mapped, ",compress=lz4,frame=1k,compress_threads=0"},
+    {"append", OpenCallKind::append, ""},
+    {"append_compressed", OpenCallKind::append, ",compress=lz4,frame=1k,compress_threads=0"},
 };
 
 constexpr int64_t call_bytes = 700;
@@ -59,13 +59,13 @@ class FailedCloseRun {
 
   // Returns the number of tasks. It equals the number of processes unless one process has all tasks.
   int64_t ntasks() const { return 3; }
-  int processes() const { return case_.open == OpenMethod::alone ? 1 : 3; }
+  int processes() const { return case_.open == OpenCallKind::alone ? 1 : 3; }
 
   void run() {
-    if (case_.open == OpenMethod::append) {
+    if (case_.open == OpenCallKind::append) {
       TaskHandles sound(memory_);
       run_fibers(fibers(processes(), 1), [&](Comm& comm) {
-        auto writer = open(sound, comm, OpenMethod::mapped, "w" + case_.words);
+        auto writer = open(sound, comm, OpenCallKind::mapped, "w" + case_.words);
         write(*writer, comm, comm.rank());
         writer->close();
       });
@@ -77,25 +77,25 @@ class FailedCloseRun {
   }
 
  private:
-  std::unique_ptr<Writer> open(Store& store, Comm& comm, OpenMethod how, const std::string& words) {
+  std::unique_ptr<Writer> open(Store& store, Comm& comm, OpenCallKind kind, const std::string& words) {
     const int64_t buffer = has(case_, "buffer=0") ? 0 : 300;
     const std::vector<int64_t> chunks(static_cast<size_t>(ntasks()), 1000), ranks{0, 1, 2};
     const OpenMode mode = shared_mode_of(comm, words, buffer);
     const int me = comm.rank();
-    switch (how) {
-      case OpenMethod::alone:
+    switch (kind) {
+      case OpenCallKind::alone:
         return std::make_unique<Writer>(store, SerialWriteRequest{"a", chunks, ranks, 64}, mode);
-      case OpenMethod::mapped: {
+      case OpenCallKind::mapped: {
         const std::vector<MappedWriteTask> mine{{me, 1000, layout::place_blockwise(me, 3, case_.nfiles)}};
         return std::make_unique<Writer>(store, comm.duplicate(),
                                         MappedWriteRequest{"a", case_.nfiles, 64, mine}, mode);
       }
-      case OpenMethod::append: {
+      case OpenCallKind::append: {
         const std::vector<int64_t> mine{me};
         return std::make_unique<Writer>(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0},
                                         mode);
       }
-      case OpenMethod::parallel:
+      case OpenCallKind::parallel:
         break;
     }
     ParallelWriteRequest request;
@@ -150,7 +150,7 @@ class FailedCloseRun {
   }
 
   void run_task(Store& store, Comm& comm) {
-    const std::string direction = case_.open == OpenMethod::append ? "append" : "w";
+    const std::string direction = case_.open == OpenCallKind::append ? "append" : "w";
     auto writer = open(store, comm, case_.open, direction + case_.words);
     const bool together = writer->collective() != nullptr;
     const int64_t task = processes() == 1 ? 1 : comm.rank();
@@ -237,7 +237,7 @@ class FailedCloseRun {
     }
     const auto problem = attempt([&] {
       const FileFacts found = Reader(memory_, "a", mode_of("r")).facts();
-      EXPECT_TRUE(found.unclosed || case_.open == OpenMethod::append)
+      EXPECT_TRUE(found.unclosed || case_.open == OpenCallKind::append)
           << "nobody says that the file is not whole";
     });
     EXPECT_TRUE(!problem || problem->code() == Code::unclosed) << problem->what();

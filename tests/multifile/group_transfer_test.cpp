@@ -111,9 +111,9 @@ TEST(GroupTransfer, AFailureEndsNoStepsAndIsKnownAtTheCollector) {
 }
 
 // Counts messages to other tasks.
-class SendCountingComm final : public test::ForwardingComm {
+class MessageCountingComm final : public test::ForwardingComm {
  public:
-  SendCountingComm(std::unique_ptr<Comm> comm, int64_t& sent)
+  MessageCountingComm(std::unique_ptr<Comm> comm, int64_t& sent)
       : ForwardingComm(std::move(comm)), sent_(sent) {}
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
                                      std::vector<Incoming> incoming) override {
@@ -123,7 +123,7 @@ class SendCountingComm final : public test::ForwardingComm {
 
  private:
   std::unique_ptr<Comm> wrap(std::unique_ptr<Comm> comm) override {
-    return std::make_unique<SendCountingComm>(std::move(comm), sent_);
+    return std::make_unique<MessageCountingComm>(std::move(comm), sent_);
   }
   int64_t& sent_;
 };
@@ -134,7 +134,7 @@ TEST(GroupTransfer, WhoHasNothingSendsOneMessage) {
   MemoryStore memory;
   memory.open("a", Access::create);
   run_fibers({.ranks = tasks}, [&](Comm& comm) {
-    SendCountingComm counted(comm.duplicate(), sent[static_cast<size_t>(comm.rank())]);
+    MessageCountingComm counted(comm.duplicate(), sent[static_cast<size_t>(comm.rank())]);
     const CollectiveGroup group(counted, 0);
     const Own own(comm.rank());
     GroupTransfer transfer(group);

@@ -97,7 +97,7 @@ TEST(KeyvalRecords, AreFoundByKeyHoweverWrittenAndRead) {
     MemoryStore store;
     ASSERT_NO_THROW({
       seed % 2 ? write_serially(store, p, seed) : write_in_parallel(store, p, seed);
-      check_every_way(store, p, seed, seed % 3 ? 0 : multifile::keyval_constants::max_kept_bytes);
+      check_every_way(store, p, seed, seed % 3 ? 0 : keyval_constants::max_kept_bytes);
     });
   }
 }

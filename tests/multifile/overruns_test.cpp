@@ -1,6 +1,5 @@
-// Programs that write beyond their chunks through their own streams. After a successful close, every byte of
-// every task must be stored. A failed close must name the tasks with lost bytes. All stored bytes must be
-// readable.
+// Programs that write beyond their chunks through their own streams. A successful close must store every byte
+// of every task, a failed one must name the tasks with lost bytes. All stored bytes must be readable.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -15,16 +14,16 @@ using namespace multifile;
 
 namespace {
 
-enum class ActKind {
+enum class OverrunActKind {
   stream,
-  pending,
+  pending,  // stays in the buffer of the program's stream
   library,
-  learn
-};  // pending: stays in the buffer of the program's stream
+  learn,
+};
 
 struct Act {
   int task;
-  ActKind kind;
+  OverrunActKind kind;
   int64_t bytes = 0;
 };
 
@@ -53,13 +52,13 @@ class Overruns : public ::testing::Test {
   static void act(WriteStream& stream, OverrunTask& task, const Act& a) {
     const auto data = content(task.number, task.done, a.bytes);
     FILE* const file = stream.share(true).stream();
-    if (a.kind == ActKind::library) {
+    if (a.kind == OverrunActKind::library) {
       stream.write(data);
     } else if (a.bytes > 0) {
       require(std::fwrite(data.data(), 1, data.size(), file) == data.size(), "fwrite");
-      if (a.kind == ActKind::stream) std::fflush(file);
+      if (a.kind == OverrunActKind::stream) std::fflush(file);
     }
-    if (a.kind == ActKind::learn) stream.flush();
+    if (a.kind == OverrunActKind::learn) stream.flush();
     task.done += a.bytes;
   }
 
@@ -177,8 +176,11 @@ class Overruns : public ::testing::Test {
 
 TEST_F(Overruns, OfAFileWithOneTaskLoseNothing) {
   for (const std::string words : {"w", "w,journal=off,checksums=off", "w,durable"}) {
-    const OverrunScript s{
-        {64}, {{0, ActKind::pending, 300}, {0, ActKind::library, 10}, {0, ActKind::stream, 500}}, words};
+    const OverrunScript s{{64},
+                          {{0, OverrunActKind::pending, 300},
+                           {0, OverrunActKind::library, 10},
+                           {0, OverrunActKind::stream, 500}},
+                          words};
     expect_good(s, serially(s));
     expect_good(s, in_parallel(s));
     expect_good(s, mapped(s));
@@ -189,7 +191,7 @@ TEST_F(Overruns, IntoChunksThatNobodyUsesLoseNothing) {
   for (const std::string words : {"w", "w,journal=off,checksums=off", "w,collsize=2"}) {
     // The last chunk grows over all other chunks, and over its own next chunk.
     for (const int64_t bytes : {65, 128, 150, 200, 256, 1000}) {
-      const OverrunScript s{{64, 64, 128}, {{1, ActKind::stream, bytes}}, words};
+      const OverrunScript s{{64, 64, 128}, {{1, OverrunActKind::stream, bytes}}, words};
       SCOPED_TRACE(words + ", " + std::to_string(bytes));
       expect_good(s, serially(s));
       expect_good(s, in_parallel(s));
@@ -200,22 +202,24 @@ TEST_F(Overruns, IntoChunksThatNobodyUsesLoseNothing) {
 
 TEST_F(Overruns, ThatWereMovedBeforeTheNeighbourWroteLoseNothing) {
   const OverrunScript s{{64, 64, 64},
-                        {{1, ActKind::stream, 100},
-                         {1, ActKind::learn},
-                         {2, ActKind::stream, 50},
-                         {2, ActKind::learn},
-                         {0, ActKind::library, 30},
-                         {1, ActKind::stream, 20}}};
+                        {{1, OverrunActKind::stream, 100},
+                         {1, OverrunActKind::learn},
+                         {2, OverrunActKind::stream, 50},
+                         {2, OverrunActKind::learn},
+                         {0, OverrunActKind::library, 30},
+                         {1, OverrunActKind::stream, 20}}};
   expect_good(s, serially(s));
   expect_good(s, in_parallel(s));
   expect_good(s, mapped(s));
 }
 
 TEST_F(Overruns, OverWhatANeighbourHasWrittenFailTheClose) {
-  for (const ActKind kind : {ActKind::stream, ActKind::library}) {
-    const OverrunScript s{
-        {64, 64, 64},
-        {{2, kind, 10}, {2, ActKind::learn}, {1, ActKind::stream, 100}, {0, ActKind::stream, 20}}};
+  for (const OverrunActKind kind : {OverrunActKind::stream, OverrunActKind::library}) {
+    const OverrunScript s{{64, 64, 64},
+                          {{2, kind, 10},
+                           {2, OverrunActKind::learn},
+                           {1, OverrunActKind::stream, 100},
+                           {0, OverrunActKind::stream, 20}}};
     const std::vector<std::string> said{"task 1 wrote 36 bytes behind its chunk 0",
                                         "10 bytes of task 2 (block 0, from byte 0)"};
     expect_loss(s, serially(s), said);
@@ -238,7 +242,7 @@ TEST_F(Overruns, OverBytesOfTheLibraryAreFoundByReaders) {
     if (comm.rank() == 1) writer.stream().write(content(1, 0, 30));
     comm.barrier();
     OverrunTask task{0};
-    if (comm.rank() == 0) act(writer.stream(), task, {0, ActKind::stream, 80});
+    if (comm.rank() == 0) act(writer.stream(), task, {0, OverrunActKind::stream, 80});
     const auto closed = attempt([&] { writer.close(); });
     require(closed && std::string(closed->what())
                               .find("over 16 bytes of task 1 (block 0, from byte 0), which are lost") !=
@@ -261,18 +265,18 @@ TEST_F(Overruns, BytesThatNobodyWritesOverAreKeptThroughTheirChecksums) {
     request.chunk_size = 64;
     Writer writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, "w", 0));
     OverrunTask task{0};
-    if (comm.rank() == 0) act(writer.stream(), task, {0, ActKind::stream, 80});
-    if (comm.rank() == 0) act(writer.stream(), task, {0, ActKind::learn, 0});
+    if (comm.rank() == 0) act(writer.stream(), task, {0, OverrunActKind::stream, 80});
+    if (comm.rank() == 0) act(writer.stream(), task, {0, OverrunActKind::learn, 0});
     comm.barrier();
     if (comm.rank() == 1) writer.stream().write(content(1, 0, 30));
     writer.close();
   });
-  expect_good({{64, 64}, {{0, ActKind::stream, 80}, {1, ActKind::library, 30}}}, std::nullopt);
+  expect_good({{64, 64}, {{0, OverrunActKind::stream, 80}, {1, OverrunActKind::library, 30}}}, std::nullopt);
 }
 
 TEST_F(Overruns, OfATaskWithoutChunksFailTheClose) {
-  const OverrunScript s{{0, 64}, {{0, ActKind::stream, 10}, {1, ActKind::stream, 0}}};
-  const OverrunScript kept{{0, 64}, {{1, ActKind::stream, 70}, {0, ActKind::stream, 0}}};
+  const OverrunScript s{{0, 64}, {{0, OverrunActKind::stream, 10}, {1, OverrunActKind::stream, 0}}};
+  const OverrunScript kept{{0, 64}, {{1, OverrunActKind::stream, 70}, {0, OverrunActKind::stream, 0}}};
   expect_loss(s, serially(s), {"task 0 wrote 10 bytes behind its chunk 0", "10 bytes are lost"});
   expect_loss(s, in_parallel(s), {"task 0 wrote", "are lost"});
   expect_loss(s, mapped(s), {"task 0 wrote", "are lost"});
@@ -280,7 +284,9 @@ TEST_F(Overruns, OfATaskWithoutChunksFailTheClose) {
 }
 
 TEST_F(Overruns, ThatCannotBeMovedFailTheCallAndTheClose) {
-  const OverrunScript s{{64, 64}, {{0, ActKind::stream, 100}, {0, ActKind::learn}, {1, ActKind::stream, 10}}};
+  const OverrunScript s{
+      {64, 64},
+      {{0, OverrunActKind::stream, 100}, {0, OverrunActKind::learn}, {1, OverrunActKind::stream, 10}}};
   FaultyStore faulty(posix_store());
   FaultPlan plan;
   plan.kind = StoreOperation::write;
@@ -316,7 +322,7 @@ TEST_F(Overruns, AreRecordedInTheJournal) {
   const std::vector<int64_t> ranks{0, 1}, chunks{64, 64};
   Writer writer(posix_store(), {path, chunks, ranks, block}, mode_of("w"));
   OverrunTask task{0};
-  act(writer.stream(), task, {0, ActKind::stream, 200});
+  act(writer.stream(), task, {0, OverrunActKind::stream, 200});
   writer.commit();
   Reader reader(posix_store(), path, mode_of("r"));
   EXPECT_TRUE(reader.facts().unclosed);
@@ -331,7 +337,7 @@ TEST_F(Overruns, NothingIsTakenInThatWasNotWritten) {
   const std::vector<int64_t> ranks{0}, chunks{64};
   Writer writer(posix_store(), {path, chunks, ranks, block}, mode_of("w"));
   OverrunTask task{0};
-  act(writer.stream(), task, {0, ActKind::stream, 40});
+  act(writer.stream(), task, {0, OverrunActKind::stream, 40});
   ASSERT_EQ(std::fseek(writer.stream().handle()->stream(), 1L << 40, SEEK_CUR), 0);
   writer.stream().flush();
   EXPECT_EQ(writer.stream().bytes_written(), 64);
@@ -346,10 +352,10 @@ OverrunScript random_script(uint64_t seed) {
   for (int64_t t = 0; t < n; ++t) s.chunks.push_back(64 * random.pick<int64_t>({0, 1, 1, 2, 3}));
   for (int64_t k = 1 + random.below(8); k > 0; --k) {
     const int task = static_cast<int>(random.below(n));
-    const auto kind = static_cast<ActKind>(random.below(4));
+    const auto kind = static_cast<OverrunActKind>(random.below(4));
     const bool chunkless = s.chunks[static_cast<size_t>(task)] == 0;
     s.acts.push_back({task, kind,
-                      kind == ActKind::learn || chunkless
+                      kind == OverrunActKind::learn || chunkless
                           ? 0
                           : random.pick<int64_t>({1, 30, 64, 65, 100, random.below(500)})});
   }
@@ -381,10 +387,12 @@ TEST_F(Overruns, RandomPrograms) {
 }
 
 TEST_F(Overruns, InASetOfFiles) {
-  const OverrunScript moved{{64, 64, 64, 64}, {{1, ActKind::stream, 100}, {2, ActKind::stream, 90}}};
+  const OverrunScript moved{{64, 64, 64, 64},
+                            {{1, OverrunActKind::stream, 100}, {2, OverrunActKind::stream, 90}}};
   expect_good(moved, in_parallel(moved, 2));
-  const OverrunScript lost{{64, 64, 64, 64},
-                           {{3, ActKind::library, 10}, {2, ActKind::stream, 90}, {1, ActKind::stream, 30}}};
+  const OverrunScript lost{
+      {64, 64, 64, 64},
+      {{3, OverrunActKind::library, 10}, {2, OverrunActKind::stream, 90}, {1, OverrunActKind::stream, 30}}};
   expect_loss(lost, in_parallel(lost, 2), {"task 2 wrote 26 bytes behind its chunk 0", "of task 3"});
 }
 

@@ -23,8 +23,8 @@ using namespace multifile;
 
 namespace {
 
-constexpr int slice_tasks = 16'384;         // the largest slice of a file of a million tasks
-constexpr int64_t leader_limit = 64 << 20;  // heap bytes
+constexpr int slice_tasks = 16'384;                  // the largest slice of a file of a million tasks
+constexpr int64_t metadata_writer_limit = 64 << 20;  // heap bytes
 constexpr int64_t piece = format::default_piece;
 constexpr int models = 7;  // different arrays of checksums
 
@@ -155,10 +155,11 @@ TEST(CloseMemory, OfAMetadataWriterIsBoundedWhateverItsTasksHaveWritten) {
   int64_t member = 0;
   for (int t = 1; t < slice_tasks; ++t) member = std::max(member, counting_heap::max_held(t));
   counting_heap::stop();
-  std::printf("close %8d tasks of %lld KiB of checksums: %lld KiB at the leader, %lld KiB at a member\n",
-              slice_tasks, static_cast<long long>(4 * of_task >> 10),
-              static_cast<long long>(metadata_writer >> 10), static_cast<long long>(member >> 10));
-  EXPECT_LE(metadata_writer, leader_limit);
+  std::printf(
+      "close %8d tasks of %lld KiB of checksums: %lld KiB at the metadata writer, %lld KiB at a member\n",
+      slice_tasks, static_cast<long long>(4 * of_task >> 10), static_cast<long long>(metadata_writer >> 10),
+      static_cast<long long>(member >> 10));
+  EXPECT_LE(metadata_writer, metadata_writer_limit);
   // Each member may hold its own checksums once, and little else.
   EXPECT_LE(member, 4 * of_task + (4 << 10));
 

@@ -32,9 +32,10 @@ struct Sent {  // and received by a task, in messages to and from others
 };
 
 // Counts point-to-point messages; all groups made from it share the counters.
-class SentCountingComm final : public test::ForwardingComm {
+class TrafficCountingComm final : public test::ForwardingComm {
  public:
-  SentCountingComm(std::unique_ptr<Comm> comm, Sent& sent) : ForwardingComm(std::move(comm)), sent_(sent) {}
+  TrafficCountingComm(std::unique_ptr<Comm> comm, Sent& sent)
+      : ForwardingComm(std::move(comm)), sent_(sent) {}
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
                                      std::vector<Incoming> incoming) override {
     sent_.messages += std::ssize(outgoing) + std::ssize(incoming);
@@ -44,7 +45,7 @@ class SentCountingComm final : public test::ForwardingComm {
 
  private:
   std::unique_ptr<Comm> wrap(std::unique_ptr<Comm> comm) override {
-    return std::make_unique<SentCountingComm>(std::move(comm), sent_);
+    return std::make_unique<TrafficCountingComm>(std::move(comm), sent_);
   }
 
   Sent& sent_;
@@ -63,7 +64,7 @@ void check(int tasks, int64_t records, bool reads) {
   int64_t owners = 0, wrong = 0;
   run_fibers({.ranks = tasks, .stack_bytes = 64 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
     const int rank = comm.rank();
-    SentCountingComm counted(comm.duplicate(), sent[static_cast<size_t>(rank)]);
+    TrafficCountingComm counted(comm.duplicate(), sent[static_cast<size_t>(rank)]);
     const auto file = store.open("a", Access::write);
     CollectiveExecutor transfers(counted);
     CollectiveOptions how;

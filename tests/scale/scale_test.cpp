@@ -70,8 +70,8 @@ ScaleRun simulate(int ntasks, Body&& body) {
 
 void print(const char* what, int ntasks, const ScaleRun& run) {
   std::printf(
-      "%-5s %8d tasks: %6.2f s, %4lld bytes at a member, %8lld at a leader of %d, %lld collectives, %lld "
-      "steps\n",
+      "%-5s %8d tasks: %6.2f s, %4lld bytes at a member, %8lld at a metadata writer of %d, "
+      "%lld collectives, %lld steps\n",
       what, ntasks, run.seconds, static_cast<long long>(run.memory.member),
       static_cast<long long>(run.memory.metadata_writer), metadata_writer_group(ntasks),
       static_cast<long long>(run.traffic.collectives), static_cast<long long>(run.traffic.steps));

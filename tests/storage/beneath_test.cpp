@@ -55,15 +55,15 @@ void expect_refused(Store& store, const std::string& path) {
 
 class Beneath : public ::testing::TestWithParam<Resolving> {
  protected:
-  BeneathTree place;
-  std::shared_ptr<Store> store = posix_store_beneath(place.root, GetParam());
+  BeneathTree tree;
+  std::shared_ptr<Store> store = posix_store_beneath(tree.root, GetParam());
 };
 
 TEST_P(Beneath, FilesAreWhereTheirNamesSay) {
   store->open("/a", Access::create)->write_at(bytes("1"), 0);
   store->open("d//b", Access::fresh)->write_at(bytes("22"), 0);
-  EXPECT_EQ(store->open("a", Access::read)->path(), place.root + "/a");
-  EXPECT_EQ(posix_store().status(place.root + "/d/b").size, 2);
+  EXPECT_EQ(store->open("a", Access::read)->path(), tree.root + "/a");
+  EXPECT_EQ(posix_store().status(tree.root + "/d/b").size, 2);
   EXPECT_EQ(store->status("///d/b").size, 2);
   EXPECT_TRUE(store->status("").is_directory);
   store->rename("/d/b", "/c");
@@ -83,15 +83,15 @@ TEST_P(Beneath, TwoDotsAreRefused) {
   }
   store->open("..a", Access::create);
   store->open("d/b..", Access::create);
-  place.expect_kept();
+  tree.expect_kept();
 }
 
 TEST_P(Beneath, LinksThatLeadOutAreRefused) {
-  place.link(place.secret, "absolute");
-  place.link("../secret", "relative");
-  place.link(place.temporary.path(), "directory");
-  place.link("../out/new", "dangling");
-  place.link("/proc/self/root" + place.secret, "magic");
+  tree.link(tree.secret, "absolute");
+  tree.link("../secret", "relative");
+  tree.link(tree.temporary.path(), "directory");
+  tree.link("../out/new", "dangling");
+  tree.link("/proc/self/root" + tree.secret, "magic");
   for (const char* path : {"absolute", "relative", "dangling", "magic"}) {
     expect_refused(*store, path);
     EXPECT_EQ(code_of([&] { store->open(path, Access::read); }), Code::permission) << path;
@@ -101,16 +101,16 @@ TEST_P(Beneath, LinksThatLeadOutAreRefused) {
   expect_refused(*store, "directory/secret");
   EXPECT_EQ(code_of([&] { store->status("directory/secret"); }), Code::permission);
   EXPECT_NE(code_of([&] { store->open("directory/out/new", Access::create); }), Code::ok);
-  place.expect_kept();
+  tree.expect_kept();
 }
 
 // A link inside the directory must be removed and renamed as a link, even if it points elsewhere.
 TEST_P(Beneath, ALinkIsRemovedAndRenamedAsALink) {
-  place.link(place.secret, "link");
+  tree.link(tree.secret, "link");
   store->rename("link", "other");
   store->remove("other");
-  EXPECT_FALSE(std::filesystem::is_symlink(place.root + "/other"));
-  place.expect_kept();
+  EXPECT_FALSE(std::filesystem::is_symlink(tree.root + "/other"));
+  tree.expect_kept();
 }
 
 TEST_P(Beneath, NamesWithZerosAreRefused) {
@@ -120,7 +120,7 @@ TEST_P(Beneath, NamesWithZerosAreRefused) {
 }
 
 TEST_P(Beneath, WithoutTheDirectoryNothingIsThere) {
-  const auto missing = posix_store_beneath(place.root + "/missing", GetParam());
+  const auto missing = posix_store_beneath(tree.root + "/missing", GetParam());
   EXPECT_FALSE(missing->status("a").exists);
   EXPECT_EQ(code_of([&] { missing->open("a", Access::create); }), Code::not_found);
 }
@@ -131,10 +131,10 @@ INSTANTIATE_TEST_SUITE_P(Ways, Beneath, ::testing::Values(Resolving::kernel, Res
                          });
 
 TEST(BeneathByKernel, LinksThatStayAreFollowed) {
-  const BeneathTree place;
-  place.link("d/file", "link");
-  place.link("d", "dir");
-  const auto store = posix_store().beneath(place.root);
+  const BeneathTree tree;
+  tree.link("d/file", "link");
+  tree.link("d", "dir");
+  const auto store = posix_store().beneath(tree.root);
   EXPECT_EQ(read_text(*store->open("link", Access::read), 0, 99), "kept");
   EXPECT_EQ(store->status("dir/file").size, 4);
 }

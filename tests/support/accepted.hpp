@@ -37,9 +37,9 @@ class Accepted {
   // Reaction of a program to a failed call.
   enum class Reaction { ignore, repeat, repeat_in_halves };
   static constexpr int max_tries = 4;
-  // Calls write(data). If the call fails, does as `reaction` says: ignores the failure, or repeats the call,
-  // whole or in halves, at most max_tries times. Records the accepted bytes and whether any byte was rejected
-  // for good.
+  // Calls write(data). If the call fails, follows `reaction`: ignores the failure, or repeats the call, whole
+  // or in halves, at most max_tries times. Records the accepted bytes and whether any byte was rejected for
+  // good.
   template <class Write>
   void call(int64_t task, std::span<const std::byte> data, Reaction reaction, Write&& write) {
     if (!attempt([&] { write(data); })) return accept(task, data);

@@ -14,26 +14,26 @@ namespace sheaf::test {
 class Reported {
  public:
   explicit Reported(int ntasks)
-      : flushed_(static_cast<size_t>(ntasks)), written_(static_cast<size_t>(ntasks)) {}
+      : guaranteed_(static_cast<size_t>(ntasks)), possible_(static_cast<size_t>(ntasks)) {}
 
   // Call begin() before a step that may extend the stream to `total` bytes. Call reported() after a step that
   // guarantees `total` bytes.
   void begin(int64_t task, size_t changes, int64_t total) {
-    written_[static_cast<size_t>(task)].push_back({changes, total});
+    possible_[static_cast<size_t>(task)].push_back({changes, total});
   }
   void reported(int64_t task, size_t changes, int64_t total) {
-    flushed_[static_cast<size_t>(task)].push_back({changes, total});
+    guaranteed_[static_cast<size_t>(task)].push_back({changes, total});
   }
 
   int64_t min_length(int64_t task, size_t prefix) const {
     int64_t bytes = 0;
-    for (const Point& p : flushed_[static_cast<size_t>(task)])
+    for (const Point& p : guaranteed_[static_cast<size_t>(task)])
       if (p.changes <= prefix) bytes = std::max(bytes, p.bytes);
     return bytes;
   }
   int64_t max_length(int64_t task, size_t prefix) const {
     int64_t bytes = 0;
-    for (const Point& p : written_[static_cast<size_t>(task)])
+    for (const Point& p : possible_[static_cast<size_t>(task)])
       if (p.changes < prefix) bytes = std::max(bytes, p.bytes);
     return bytes;
   }
@@ -48,7 +48,7 @@ class Reported {
     size_t changes;
     int64_t bytes;
   };
-  std::vector<std::vector<Point>> flushed_, written_;
+  std::vector<std::vector<Point>> guaranteed_, possible_;
 };
 
 // Data that survives a death before the close: flushed bytes, chunks that a write completed, or all chunks.

@@ -36,11 +36,10 @@ std::string time_text(int64_t nanoseconds) {
 
 // Returns the streams of a multifile without task names, with the names that a mount uses.
 std::vector<NamedStream> numbered(const std::string& path) {
-  const multifile::Multifile multifile = load(path);
-  const size_t digits =
-      std::max<size_t>(6, std::to_string(std::max<int64_t>(0, multifile.ntasks() - 1)).size());
+  const multifile::Multifile opened = load(path);
+  const size_t digits = std::max<size_t>(6, std::to_string(std::max<int64_t>(0, opened.ntasks() - 1)).size());
   std::vector<NamedStream> streams;
-  multifile::for_each_row(multifile, [&](int64_t task, const multifile::TaskRow& row) {
+  multifile::for_each_row(opened, [&](int64_t task, const multifile::TaskRow& row) {
     streams.push_back({fmt::format("task.{:0{}}", task, digits), row.sizes.total()});
   });
   return streams;

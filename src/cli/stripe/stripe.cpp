@@ -21,8 +21,6 @@
 namespace sheaf::cli {
 
 using multifile::OutputSet;
-using sfio::StripeName;
-using sfio::SubfilePlace;
 
 namespace {
 
@@ -43,8 +41,7 @@ constexpr int64_t buffer_bytes = 4 << 20;
 
 struct StripeTarget {
   explicit StripeTarget(const StripeOptions& options)
-      : link(direct_link(posix_store(), options.root, host_name())),
-        name(sfio::parse_stripe_name(options.name)) {}
+      : link(direct_link(posix_store(), options.root, host_name())), name(parse_stripe_name(options.name)) {}
   std::shared_ptr<Link> link;
   StripeName name;
 };
@@ -111,7 +108,7 @@ int stripe_ls(const StripeOptions& options) {
 
 int stripe_cat(const StripeOptions& options) {
   StripeTarget place(options);
-  const auto file = StripedFile::open(place.link, place.name, sfio::SubfileOpenMode::read);
+  const auto file = StripedFile::open(place.link, place.name, SubfileOpenMode::read);
   read_through(*file, options.offset.value_or(0),
                options.length.value_or(INT64_MAX - options.offset.value_or(0)),
                [](std::span<const std::byte> bytes, int64_t) {
@@ -171,7 +168,7 @@ int stripe_import(const StripeOptions& options) {
     require_own(*place.link, place.name);
     remove_striped(*place.link, made);  // remove what a killed import may have left
   }
-  const auto file = StripedFile::open(place.link, made, sfio::SubfileOpenMode::fresh);
+  const auto file = StripedFile::open(place.link, made, SubfileOpenMode::fresh);
   try {
     catch_signals();
     copy_in(*source, *file, options.file);
@@ -187,7 +184,7 @@ int stripe_import(const StripeOptions& options) {
 
 int stripe_export(const StripeOptions& options) {
   StripeTarget place(options);
-  const auto file = StripedFile::open(place.link, place.name, sfio::SubfileOpenMode::read);
+  const auto file = StripedFile::open(place.link, place.name, SubfileOpenMode::read);
   OutputSet outputs(posix_store(),
                     options.replace ? OutputSet::Existing::replaced : OutputSet::Existing::refused);
   catch_signals();

@@ -173,7 +173,7 @@ FileSystem PosixFile::file_system() {
 void PosixFile::write_pieces(std::span<const Piece<const std::byte>> pieces) {
   require_writable(path_, writable_);
   for (const auto& piece : pieces) require_range(path_, piece.offset, piece.memory.size());
-  // Most callers pass sorted segments, which must not overlap. Others are not checked.
+  // Sorted pieces must not overlap. Unsorted pieces are not checked.
   SHEAF_DEBUG_ASSERT(!std::ranges::is_sorted(pieces, {}, &Piece<const std::byte>::offset) ||
                      std::ranges::adjacent_find(pieces, [](const auto& one, const auto& next) {
                        return one.end() > next.offset && !next.memory.empty();

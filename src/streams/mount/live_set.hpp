@@ -68,8 +68,8 @@ class LiveSet {
   struct LiveNode {
     std::string path;  // empty: removed
     uint64_t remembered = 0;
-    std::weak_ptr<streams::ContainerStream>
-        open;             // handle of the stream that was opened last; may be read-only
+    // Handle of the stream that was opened last; may be read-only.
+    std::weak_ptr<streams::ContainerStream> open;
     uint64_t stream = 0;  // StreamStatus::number of the stream opened last
   };
 

@@ -19,10 +19,10 @@ bool is_remote(const std::string& path) { return path.starts_with("sfio:"); }
 
 std::shared_ptr<Streams> named_files(const std::string& path, multifile::Checking checking,
                                      const Tell& tell) {
-  auto streams = streams::NamedStreams::open(posix_store(), path, false, checking);
-  for (const streams::NamedStreams::Origin& origin : streams->origins())
+  auto named = streams::NamedStreams::open(posix_store(), path, false, checking);
+  for (const streams::NamedStreams::Origin& origin : named->origins())
     if (!origin.damage.empty()) tell(origin.path, origin.damage);
-  return std::make_shared<NamedFiles>(path, std::move(streams));
+  return std::make_shared<NamedFiles>(path, std::move(named));
 }
 
 }  // namespace
@@ -30,18 +30,18 @@ std::shared_ptr<Streams> named_files(const std::string& path, multifile::Checkin
 std::vector<StreamSource> sources_of(Store& store, const std::string& path, multifile::Checking checking,
                                      bool containers, const Tell& tell) {
   std::vector<StreamSource> found;
-  const auto add = [&](std::shared_ptr<Streams> streams) {
-    found.push_back({path, std::move(streams), !found.empty()});
+  const auto add = [&](std::shared_ptr<Streams> source) {
+    found.push_back({path, std::move(source), !found.empty()});
   };
   const bool contained = !is_remote(path) && streams::has_containers(posix_store(), path);
   if (!streams::set_of_container(path) && (store.status(path).exists || (containers && !contained))) {
-    multifile::Multifile multifile = multifile::load_multifile(store, path, checking);
-    if (!multifile.closed())
+    multifile::Multifile opened = multifile::load_multifile(store, path, checking);
+    if (!opened.closed())
       tell(path, "was not closed: what its tasks had flushed, and chunks they had completed, is shown (" +
                      multifile::advice_on_unclosed(store, path) + ")");
-    auto names = multifile::read_task_names(multifile).names;
+    auto names = multifile::read_task_names(opened).names;
     if (names.empty() || (containers && !contained))
-      add(std::make_shared<TaskStreams>(std::move(multifile), std::move(names)));
+      add(std::make_shared<TaskStreams>(std::move(opened), std::move(names)));
   }
   if (contained && containers) add(named_files(path, checking, tell));
   return found;

@@ -20,7 +20,7 @@ thread_local Scheduler* current_scheduler = nullptr;
 class FiberComm final : public Comm {
  public:
   // Adopts one reference to the group's family that the caller has already counted.
-  FiberComm(MeetingGroup& group, int rank, int task) : group_(&group), rank_(rank), task_(task) {}
+  FiberComm(FiberBarrierGroup& group, int rank, int task) : group_(&group), rank_(rank), task_(task) {}
   FiberComm(const FiberComm&) = delete;
   FiberComm& operator=(const FiberComm&) = delete;
   ~FiberComm() override { group_->family->release(); }
@@ -30,49 +30,49 @@ class FiberComm final : public Comm {
 
   void barrier() override {
     come({"barrier"}, 0);
-    group_->meet([] {});
+    group_->complete_barrier([] {});
   }
 
   void broadcast(std::span<std::byte> data, int root) override {
     check_root(root, size());
     const bool is_root = rank_ == root;
-    MeetingSlot& slot = come({"broadcast", root, std::ssize(data)}, is_root ? data.size() : 0);
+    FiberSlot& slot = come({"broadcast", root, std::ssize(data)}, is_root ? data.size() : 0);
     if (is_root) {
       const Billing network(nobody);
       slot.bytes.assign(data.begin(), data.end());
     }
-    group_->meet([] {});
+    group_->complete_barrier([] {});
     if (!is_root) std::ranges::copy(slot.bytes, data.begin());
   }
 
   void reduce(Reduction how, std::span<int64_t> values) override {
     if (how == Reduction::exclusive_scan) return prefixes(values);
     const bool largest = how == Reduction::max;
-    MeetingSlot& slot = post_contribution(largest ? "all_max" : "all_sum", values, largest);
-    group_->meet([] {});
+    FiberSlot& slot = post_contribution(largest ? "all_max" : "all_sum", values, largest);
+    group_->complete_barrier([] {});
     std::ranges::copy(slot.values, values.begin());
   }
 
   Gathered gather(std::span<const std::byte> mine, int root) override {
     check_root(root, size());
-    MeetingSlot& slot = come({"gather", root}, mine.size());
+    FiberSlot& slot = come({"gather", root}, mine.size());
     FiberTask& offer = scheduler().task(task_);
     offer.data = mine.data();
     offer.length = std::ssize(mine);
-    group_->meet([&] { join(slot.gathered, root); });
+    group_->complete_barrier([&] { join(slot.gathered, root); });
     return rank_ == root ? std::exchange(slot.gathered, {}) : Gathered();
   }
 
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
     check_root(root, size());
     const bool is_root = rank_ == root;
-    MeetingSlot& slot = come({"scatter", root}, is_root ? pieces.bytes.size() : 0);
+    FiberSlot& slot = come({"scatter", root}, is_root ? pieces.bytes.size() : 0);
     if (is_root) {
       slot.pieces = is_consistent(pieces, size()) ? &pieces : nullptr;
       const Billing network(nobody);
       if (slot.pieces) slot.values = pieces.offsets();
     }
-    group_->meet([&] { slot.readers = size(); });
+    group_->complete_barrier([&] { slot.readers = size(); });
     return take_piece(slot, root);
   }
 
@@ -80,12 +80,12 @@ class FiberComm final : public Comm {
     check_root(root, size());
     const bool is_root = rank_ == root;
     if (is_root) check_equal_pieces(pieces.size(), mine.size(), size());
-    MeetingSlot& slot = come({"scatter_equal", root, std::ssize(mine)}, is_root ? pieces.size() : 0);
+    FiberSlot& slot = come({"scatter_equal", root, std::ssize(mine)}, is_root ? pieces.size() : 0);
     if (is_root) {
       const Billing network(nobody);
       slot.bytes.assign(pieces.begin(), pieces.end());
     }
-    group_->meet([] {});
+    group_->complete_barrier([] {});
     std::copy_n(slot.bytes.begin() + rank_ * std::ssize(mine), mine.size(), mine.begin());
   }
 
@@ -104,8 +104,8 @@ class FiberComm final : public Comm {
   }
 
   std::unique_ptr<Comm> duplicate() override {
-    MeetingSlot& slot = come({"duplicate"}, 0);
-    group_->meet([&] {
+    FiberSlot& slot = come({"duplicate"}, 0);
+    group_->complete_barrier([&] {
       const Billing network(nobody);
       slot.family = make_copy(*group_);
     });
@@ -124,13 +124,13 @@ class FiberComm final : public Comm {
         : comm_(comm), lists_{std::move(outgoing), std::move(incoming), {}} {}
 
     std::vector<int64_t> finish() override {
-      MeetingSlot& slot = comm_.come({"exchange"}, static_cast<size_t>(bytes_of(lists_.outgoing)));
+      FiberSlot& slot = comm_.come({"exchange"}, static_cast<size_t>(bytes_of(lists_.outgoing)));
       {
         const Billing network(nobody);
         slot.lists.resize(static_cast<size_t>(comm_.size()));
       }
       slot.lists[static_cast<size_t>(comm_.rank_)] = &lists_;
-      comm_.group_->meet([&] {
+      comm_.group_->complete_barrier([&] {
         const Billing network(nobody);
         slot.outcome = attempt([&] { deliver(slot.lists); });
       });
@@ -150,7 +150,7 @@ class FiberComm final : public Comm {
     return static_cast<int64_t>(values.size_bytes());
   }
 
-  MeetingSlot& come(const FiberCall& call, size_t contributed) {
+  FiberSlot& come(const FiberCall& call, size_t contributed) {
     count_collective(scheduler().task(task_).traffic, size(), static_cast<int64_t>(contributed));
     const Billing network(nobody);
     return group_->come(task_, call);
@@ -163,12 +163,12 @@ class FiberComm final : public Comm {
 
   void prefixes(std::span<int64_t> values) {
     const size_t width = values.size();
-    MeetingSlot& slot = come({"prefix_sum", 0, length_of(values)}, values.size_bytes());
+    FiberSlot& slot = come({"prefix_sum", 0, length_of(values)}, values.size_bytes());
     resize(slot.values, width * static_cast<size_t>(size()));
     const auto mine = slot.values.begin() + rank_ * std::ssize(values);
     std::ranges::copy(values, mine);
     std::vector<int64_t>& all = slot.values;
-    group_->meet([&all, width] {
+    group_->complete_barrier([&all, width] {
       for (size_t column = 0; column < width; ++column) {
         int64_t sum = 0;
         for (size_t i = column; i < all.size(); i += width) sum += std::exchange(all[i], sum);
@@ -178,8 +178,8 @@ class FiberComm final : public Comm {
   }
 
   // Joins the reduction with `values`.
-  MeetingSlot& post_contribution(const char* operation, std::span<const int64_t> values, bool largest) {
-    MeetingSlot& slot = come({operation, 0, length_of(values)}, values.size_bytes());
+  FiberSlot& post_contribution(const char* operation, std::span<const int64_t> values, bool largest) {
+    FiberSlot& slot = come({operation, 0, length_of(values)}, values.size_bytes());
     if (group_->arrived == 1) {
       const Billing network(nobody);
       slot.values.assign(values.begin(), values.end());
@@ -208,7 +208,7 @@ class FiberComm final : public Comm {
   }
 
   // Copies this task's piece. The root waits until all members have copied theirs.
-  std::vector<std::byte> take_piece(MeetingSlot& slot, int root) {
+  std::vector<std::byte> take_piece(FiberSlot& slot, int root) {
     const bool refused = slot.pieces == nullptr;
     std::vector<std::byte> mine;
     if (!refused) {
@@ -226,10 +226,10 @@ class FiberComm final : public Comm {
   }
 
   std::unique_ptr<Comm> split_as(const char* operation, int64_t contributed, int color, int key) {
-    MeetingSlot& slot = come({operation}, static_cast<size_t>(contributed));
+    FiberSlot& slot = come({operation}, static_cast<size_t>(contributed));
     resize(slot.values, static_cast<size_t>(size()));
     slot.values[static_cast<size_t>(rank_)] = pack(color, key);
-    group_->meet([&] {
+    group_->complete_barrier([&] {
       const Billing network(nobody);
       slot.family = make_family(*group_, slot.values);
     });
@@ -239,7 +239,7 @@ class FiberComm final : public Comm {
                                        int{task_});
   }
 
-  MeetingGroup* group_;
+  FiberBarrierGroup* group_;
   int rank_;
   int task_;
 };
@@ -261,7 +261,7 @@ class Current {
 GroupFamily* make_first_family(FiberWorld& world, int tasks) {
   auto family = std::make_unique<GroupFamily>();
   family->comms = tasks;
-  MeetingGroup& all = family->groups.emplace_back();
+  FiberBarrierGroup& all = family->groups.emplace_back();
   all.world = &world;
   all.family = family.get();
   all.size = tasks;
@@ -276,7 +276,7 @@ std::vector<std::exception_ptr> run_fibers_collect(const FiberOptions& options,
   if (options.ranks < 1 || options.ranks_per_node < 1)
     throw Error(Code::invalid_argument, "fibers need at least one rank, and one per node");
   FiberWorld world;
-  MeetingGroup* all = nullptr;
+  FiberBarrierGroup* all = nullptr;
   Scheduler scheduler(options.ranks, options.stack_bytes, options.seed, [&](int task) {
     FiberComm comm(*all, task, task);
     body(comm);

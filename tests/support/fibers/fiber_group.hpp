@@ -1,8 +1,8 @@
 // support/fibers/fiber_group: the state that the fibers of a group share. Private to fiber_comm.cpp.
 //
-// A collective is a rendezvous, called meeting in the code. Every member records its contribution in the
+// A collective is a rendezvous, called barrier in the code. Every member records its contribution in the
 // group's slot. The last member to arrive computes the result in the slot; then all members resume and read
-// it. Two alternating slots suffice, because no member can arrive at the meeting after next before all
+// it. Two alternating slots suffice, because no member can arrive at the barrier after next before all
 // members have left the current one.
 #pragma once
 
@@ -56,8 +56,8 @@ struct FiberCall {
   }
 };
 
-// The result of one meeting under construction. Each operation uses a subset of the members.
-struct MeetingSlot {
+// The result of one barrier under construction. Each operation uses a subset of the members.
+struct FiberSlot {
   std::vector<int64_t> values;        // sums, maxima or offsets; or one or more entries per member
   std::vector<std::byte> bytes;       // data that the root broadcasts
   Gathered gathered;                  // result for the root, which moves it out
@@ -68,35 +68,35 @@ struct MeetingSlot {
   std::optional<Error> outcome;       // result of an exchange
 };
 
-struct MeetingGroup {
+struct FiberBarrierGroup {
   FiberWorld* world = nullptr;
   GroupFamily* family = nullptr;
   int first = 0;  // index of the first member in the family's list
   int size = 0;
-  int arrived = 0;          // members that have reached the current meeting
+  int arrived = 0;          // members that have reached the current barrier
   int first_task = nobody;  // task that arrived first
   uint32_t barriers = 0;    // number of completed barriers
-  FiberCall call;           // call of the current meeting
-  std::unique_ptr<MeetingSlot[]> slots;
-  std::exception_ptr broken;  // reason why this group can meet no more
+  FiberCall call;           // call of the current barrier
+  std::unique_ptr<FiberSlot[]> slots;
+  std::exception_ptr broken;  // reason why this group can complete no more barriers
 
   int task_of(int rank) const;
-  MeetingSlot& slot() { return slot(barriers); }
-  MeetingSlot& slot(uint32_t meeting);
+  FiberSlot& slot() { return slot(barriers); }
+  FiberSlot& slot(uint32_t barrier);
 
-  // Enters the running member, `task`, into the meeting that `now` describes. Returns the meeting's slot.
-  MeetingSlot& come(int task, const FiberCall& now);
+  // Enters the running member, `task`, into the barrier that `now` describes. Returns the barrier's slot.
+  FiberSlot& come(int task, const FiberCall& now);
 
-  // Ends the meeting if all members have arrived, otherwise waits for its end. The last member to arrive
+  // Ends the barrier if all members have arrived, otherwise waits for its end. The last member to arrive
   // calls complete(), once.
   template <typename Complete>
-  void meet(Complete complete);
+  void complete_barrier(Complete complete);
 
-  // Performs the first of two steps: ends the meeting if all members have arrived. Then the waiting members
+  // Performs the first of two steps: ends the barrier if all members have arrived. Then the waiting members
   // become ready, as does the running member if it enqueues with them.
   template <typename Complete>
   bool end(Complete complete, bool queues_up = false);
-  void wait(uint32_t meeting);  // second step: until the meeting ends
+  void wait(uint32_t barrier);  // second step: until the barrier ends
 
  private:
   void refuse(int task, const FiberCall& now);
@@ -104,7 +104,7 @@ struct MeetingGroup {
 
 // Groups created by one split. A family lives as long as any Comm of its groups.
 struct GroupFamily {
-  std::vector<MeetingGroup> groups;
+  std::vector<FiberBarrierGroup> groups;
   std::shared_ptr<const std::vector<int>> members;  // task numbers, group by group; null: all tasks in order
   int64_t comms = 0;
 
@@ -117,20 +117,20 @@ struct GroupFamily {
 struct FiberWorld {
   Scheduler* scheduler = nullptr;
   int ranks_per_node = 1;
-  MeetingSlot alone;  // for groups of one task: their meetings begin and end within a call
+  FiberSlot alone;  // for groups of one task: their barriers begin and end within a call
 };
 
-inline int MeetingGroup::task_of(int rank) const {
+inline int FiberBarrierGroup::task_of(int rank) const {
   return family->members ? (*family->members)[static_cast<size_t>(first + rank)] : rank;
 }
 
-inline MeetingSlot& MeetingGroup::slot(uint32_t meeting) {
+inline FiberSlot& FiberBarrierGroup::slot(uint32_t barrier) {
   if (size == 1) return world->alone;
-  if (!slots) slots = std::make_unique<MeetingSlot[]>(2);
-  return slots[meeting % 2];
+  if (!slots) slots = std::make_unique<FiberSlot[]>(2);
+  return slots[barrier % 2];
 }
 
-inline MeetingSlot& MeetingGroup::come(int task, const FiberCall& now) {
+inline FiberSlot& FiberBarrierGroup::come(int task, const FiberCall& now) {
   world->scheduler->throw_failure();
   if (broken) std::rethrow_exception(broken);
   if (arrived == 0) {
@@ -144,7 +144,7 @@ inline MeetingSlot& MeetingGroup::come(int task, const FiberCall& now) {
 }
 
 template <typename Complete>
-bool MeetingGroup::end(Complete complete, bool queues_up) {
+bool FiberBarrierGroup::end(Complete complete, bool queues_up) {
   if (arrived < size) return false;
   complete();
   arrived = 0;
@@ -159,23 +159,23 @@ bool MeetingGroup::end(Complete complete, bool queues_up) {
   return true;
 }
 
-inline void MeetingGroup::wait(uint32_t meeting) {
-  if (meeting != barriers) return;
+inline void FiberBarrierGroup::wait(uint32_t barrier) {
+  if (barrier != barriers) return;
   if (broken) std::rethrow_exception(broken);  // the group broke after the running member arrived
   world->scheduler->wait(this, call.operation);
-  if (broken && meeting == barriers) std::rethrow_exception(broken);
+  if (broken && barrier == barriers) std::rethrow_exception(broken);
 }
 
 template <typename Complete>
-void MeetingGroup::meet(Complete complete) {
-  const uint32_t meeting = barriers;
+void FiberBarrierGroup::complete_barrier(Complete complete) {
+  const uint32_t barrier = barriers;
   // The last member to arrive enqueues as well: round robin keeps rank order, and a seed may select any
   // member.
-  if (!end(complete, true)) return wait(meeting);
+  if (!end(complete, true)) return wait(barrier);
   if (size > 1) world->scheduler->pause();
 }
 
-inline void MeetingGroup::refuse(int task, const FiberCall& now) {
+inline void FiberBarrierGroup::refuse(int task, const FiberCall& now) {
   const std::string what = "task " + std::to_string(task) + " called " + now.text() + " where task " +
                            std::to_string(first_task) + " had called " + call.text();
   broken = std::make_exception_ptr(Error(Code::mismatch, what, 0, task));
@@ -194,7 +194,7 @@ inline int low(int64_t entry) { return static_cast<int>(entry & 0xffffffff); }
 // Creates one group per color, ordered by (key, rank). `entries` holds pack(color, key) by rank on input. On
 // output it holds pack(index of the group in the family, rank in the group), negative for tasks without a
 // group. Returns null if no task is in a group. O(P log P).
-inline GroupFamily* make_family(const MeetingGroup& parent, std::vector<int64_t>& entries) {
+inline GroupFamily* make_family(const FiberBarrierGroup& parent, std::vector<int64_t>& entries) {
   struct SplitMember {
     int color, key, rank;
     auto operator<=>(const SplitMember&) const = default;
@@ -219,12 +219,12 @@ inline GroupFamily* make_family(const MeetingGroup& parent, std::vector<int64_t>
   for (const SplitMember& member : sorted) {
     if (member.color != last_color) {
       last_color = member.color;
-      MeetingGroup& opened = family->groups[static_cast<size_t>(++index)];
+      FiberBarrierGroup& opened = family->groups[static_cast<size_t>(++index)];
       opened.world = parent.world;
       opened.family = family.get();
       opened.first = static_cast<int>(members->size());
     }
-    MeetingGroup& group = family->groups[static_cast<size_t>(index)];
+    FiberBarrierGroup& group = family->groups[static_cast<size_t>(index)];
     entries[static_cast<size_t>(member.rank)] = pack(index, group.size++);
     members->push_back(parent.task_of(member.rank));
   }
@@ -234,11 +234,11 @@ inline GroupFamily* make_family(const MeetingGroup& parent, std::vector<int64_t>
 }
 
 // Creates a single group of the same tasks.
-inline GroupFamily* make_copy(const MeetingGroup& parent) {
+inline GroupFamily* make_copy(const FiberBarrierGroup& parent) {
   auto family = std::make_unique<GroupFamily>();
   family->members = parent.family->members;
   family->comms = parent.size;
-  MeetingGroup& group = family->groups.emplace_back();
+  FiberBarrierGroup& group = family->groups.emplace_back();
   group.world = parent.world;
   group.family = family.get();
   group.first = parent.first;

@@ -39,14 +39,14 @@ void* refuse(int error) {
 
 // A memory file with the length of a captured file. It has the bytes of the ranges that the process has
 // mapped, and holes elsewhere.
-class Image : private NonCopyable {
+class MappedImage : private NonCopyable {
  public:
-  explicit Image(const OpenFile& file)
+  explicit MappedImage(const OpenFile& file)
       : set_(file.set), stream_(file.stream), number_(file.slot.load()->stream), process_(getpid()) {
     fd_ = own_descriptor(memfd_create("captured", MFD_CLOEXEC));
     if (fd_ < 0) throw os_error("cannot make", "copy of a captured file", errno);
   }
-  ~Image() { close_own_descriptor(fd_); }
+  ~MappedImage() { close_own_descriptor(fd_); }
 
   // Returns whether this is the image of the stream `number` of `set`. Returns false in a child of fork for
   // an image of the parent, because the child's writes must not change the mapping of the parent.
@@ -124,7 +124,7 @@ class Image : private NonCopyable {
 struct Mapping {
   uintptr_t memory, memory_end;
   int64_t begin, end;  // offsets in the file
-  std::shared_ptr<Image> image;
+  std::shared_ptr<MappedImage> image;
 };
 
 constinit ForkMutex lock{Guards::mappings};
@@ -135,13 +135,13 @@ std::vector<Mapping>& mappings() {
   return *all;
 }
 
-std::shared_ptr<Image> image_of(const OpenFile& file) {
+std::shared_ptr<MappedImage> image_of(const OpenFile& file) {
   {
     const std::lock_guard guard(lock);
     for (const Mapping& one : mappings())
       if (one.image->is_of(file.set.get(), file.slot.load()->stream)) return one.image;
   }
-  return std::make_shared<Image>(file);
+  return std::make_shared<MappedImage>(file);
 }
 
 uintptr_t end_of_pages(uintptr_t begin, size_t size) {
@@ -222,7 +222,7 @@ void* map_captured(void* wanted, size_t size, int protection, int flags, int fd,
   int why = 0;
   const int error = errno_of([&] {
     if (kind == MAP_PRIVATE) {
-      Image copy(*file);
+      MappedImage copy(*file);
       copy.fill(offset, end);
       mapped = copy.map_private(wanted, size, protection, place, offset);
     } else {
