@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/warnings.hpp"
 #include "format/codec/codec.hpp"
 #include "multifile/metadata/constants.hpp"
 #include "storage/decorators/watched_file.hpp"
@@ -10,6 +11,7 @@ namespace sheaf::multifile {
 
 using format::Header;
 using format::Pointer;
+using namespace metadata_constants;
 
 namespace {
 
@@ -36,18 +38,15 @@ Header read_header(File& file) {
 
 }  // namespace
 
-MetadataReader::MetadataReader(File& file) : MetadataReader(file, read_header(file)) {
+MetadataReader::MetadataReader(File& file, Store* store, Checking checking, NameOf name_of)
+    : file_(file),
+      opened_size_(file.traits().opened_size),
+      header_(read_header(file)),
+      checking_(checking),
+      unclosed_(*this, store, checking, std::move(name_of)) {
   if (!reaches(header_.globalranks_offset() + 16 * int64_t{header_.ntasks}))
     damaged("the header claims " + std::to_string(header_.ntasks) + " tasks, but the file has only " +
             std::to_string(file_size()) + " bytes");
-}
-
-MetadataReader::MetadataReader(Store& store, File& file, Checking checking, NameOf name_of)
-    : MetadataReader(file) {
-  store_ = &store;
-  checking_ = checking;
-  if (checking == Checking::off) accept_lost_records();
-  name_of_ = std::move(name_of);
 }
 
 int64_t MetadataReader::file_size() {
@@ -91,14 +90,8 @@ Pointer MetadataReader::read_pointer() {
     stored = read_stored_pointer();
     if (stored) checks(*stored);
   });
-  if (problem && (problem->code() != Code::damaged || !is_pointer_torn())) throw *problem;
-  return stored && !problem ? *stored : recover_pointer();
-}
-
-bool MetadataReader::is_pointer_torn() {
-  if (!pointer_in_trailer(file_, extension())) return false;
-  open_journal();
-  return journal_ != nullptr;
+  if (problem && (problem->code() != Code::damaged || !unclosed_.is_pointer_torn())) throw *problem;
+  return stored && !problem ? *stored : unclosed_.recover_pointer();
 }
 
 const std::optional<format::Extension>& MetadataReader::extension() {
@@ -146,7 +139,7 @@ void MetadataReader::read_chunk_sizes(int64_t first, std::span<int64_t> values) 
 }
 
 void MetadataReader::read_block_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values) {
-  if (!p.complete()) return recover_counts(p, first, values);
+  if (!p.complete()) return unclosed_.read_block_counts(p, first, values);
   read_numbers(p.varheader + 8 * first, values, "block counts");
   for (size_t i = 0; i < values.size(); ++i)
     if (values[i] < 1 || values[i] > p.maxblocks)
@@ -167,7 +160,7 @@ void MetadataReader::read_block_sizes(const format::Pointer& p, int64_t round, i
 
 void MetadataReader::read_stored_block_sizes(const format::Pointer& p, int64_t round, int64_t first,
                                              std::span<int64_t> values) {
-  if (!p.complete()) return recover_sizes(p, round, first, values);
+  if (!p.complete()) return unclosed_.read_block_sizes(p, round, first, values);
   read_numbers(block_sizes_offset(header_, p, round) + 8 * first, values, "block sizes");
 }
 
@@ -180,7 +173,7 @@ int64_t MetadataReader::empty_rounds(const format::Pointer& p, int64_t round, in
 }
 
 int64_t MetadataReader::read_mapping_size(const format::Pointer& p) {
-  if (!p.complete()) return recover_mapping_size();
+  if (!p.complete()) return unclosed_.read_mapping_size();
   std::array<std::byte, 4> bytes;
   const int64_t at = mapping_offset(header_, p);
   if (file_.read_at(bytes, at) != bytes.size()) damaged("truncated: the mapping of the set is missing");
@@ -192,7 +185,7 @@ int64_t MetadataReader::read_mapping_size(const format::Pointer& p) {
 
 void MetadataReader::read_mapping(const format::Pointer& p, int64_t first,
                                   std::span<layout::Placement> entries) {
-  if (!p.complete()) return recover_mapping(first, entries);
+  if (!p.complete()) return unclosed_.read_mapping(first, entries);
   read_numbers(mapping_offset(header_, p) + 4 + 8 * first, numbers_of(entries), "mapping of the set");
   for (const layout::Placement& e : entries)
     if (e.file < 0 || e.file >= header_.nfiles || e.local_rank < 0)
@@ -220,6 +213,59 @@ void MetadataReader::check_block(const format::Pointer& p, const layout::ChunkGe
   if (header_.keyval() == format::KeyvalMode::inline_) refuse(of_chunk + " in a key-value file");
 }
 
+// Returns true if blocks of the file may have to be truncated. If checksums are verified, returns
+// false, because the checksums show which bytes belong to the task.
+bool MetadataReader::may_overrun(const format::Pointer& p) {
+  return p.complete() && !(checking_ == Checking::on && extension() && extension()->checksums());
+}
+
+const std::vector<layout::CutBlock>& MetadataReader::find_overruns(const format::Pointer& p) {
+  if (overruns_) return *overruns_;
+  if (!may_overrun(p)) return overruns_.emplace();
+  const int64_t n = header_.ntasks;
+  if (n > max_tasks_of_overruns) damaged("blocks are larger than their chunks, in a file of too many tasks");
+  std::vector<int64_t> chunks(static_cast<size_t>(n)), counts(chunks.size()), starts;
+  read_chunk_sizes(0, chunks);
+  read_block_counts(p, 0, counts);
+  int64_t at = layout::data_start(n, header_.fsblksize);
+  for (const int64_t chunk : chunks) {
+    starts.push_back(at);
+    at = must_fit(checked_add(at, chunk), "the sum of the chunk sizes");
+  }
+  const int64_t skip = at - starts.front();
+  const int64_t table = block_sizes_offset(header_, p, 0), entries = n * p.maxblocks;
+  layout::OverrunScan scan;
+  std::vector<int64_t> sizes;
+  for (int64_t first = 0; first < entries; first += std::ssize(sizes)) {
+    // Skip holes, because the file may claim any number of blocks.
+    first += std::max<int64_t>(0, (file_.next(Space::data, table + 8 * first) - table) / 8 - first);
+    sizes.resize(static_cast<size_t>(std::clamp<int64_t>(entries - first, 0, overruns_read_at_once)));
+    if (sizes.empty()) break;
+    read_stored_block_sizes(p, first / n, first % n, sizes);
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const int64_t entry = first + static_cast<int64_t>(i), round = entry / n;
+      const auto task = static_cast<size_t>(entry % n);
+      if (sizes[i] <= 0 || round >= counts[task]) continue;
+      const auto start = checked_add(starts[task], round * skip);
+      if (!start || !checked_add(*start, sizes[i])) damaged("a block ends beyond 2^63 bytes");
+      scan.add(entry, *start, sizes[i], chunks[task]);
+      if (scan.cut().size() > max_cut_blocks)
+        damaged("more than " + std::to_string(max_cut_blocks) + " blocks are larger than their chunks");
+    }
+  }
+  scan.end_at(p.varheader);
+  overruns_ = std::move(scan.cut());
+  if (!overruns_->empty()) {
+    const auto& [entry, stored, own] = overruns_->front();
+    add_warning(
+        "'" + file_.path() + "': task " + std::to_string(entry % n) + " wrote beyond its chunk: of the " +
+        std::to_string(stored) + " bytes of its block " + std::to_string(entry / n) + " the first " +
+        std::to_string(own) + " are read, since others lie behind them" +
+        (overruns_->size() > 1 ? " (" + std::to_string(overruns_->size()) + " such blocks in all)" : ""));
+  }
+  return *overruns_;
+}
+
 void MetadataWriter::write_header(const std::optional<format::Extension>& extension) {
   Header h = header_;
   h.encoded = extension && extension->compressed();
@@ -239,9 +285,7 @@ void write_block_table(MetadataWriter& writer, const format::Pointer& p, int64_t
   if (counts.empty()) return;
   // Rounds are adjacent if the slice covers the whole file; several are then written together.
   const size_t rounds_per_write =
-      writer.covers_file(counts.size())
-          ? std::max<size_t>(1, metadata_constants::written_at_once / counts.size())
-          : 1;
+      writer.covers_file(counts.size()) ? std::max<size_t>(1, written_at_once / counts.size()) : 1;
   std::vector<int64_t> values;
   for (int64_t round = 0; round < p.maxblocks;) {
     const int64_t begin = round;
@@ -263,13 +307,12 @@ layout::ChunkGeometry read_geometry(MetadataReader& reader, const format::Pointe
                                         std::to_string(local_rank) + "; the file holds tasks 0 to " +
                                         std::to_string(h.ntasks - 1));
   layout::ChunkGeometry g{.start = layout::data_start(h.ntasks, h.fsblksize)};
-  g.skip = reader.visit_chunk_sizes(
-      metadata_constants::recovered_at_once, [&](int64_t first, std::span<const int64_t> sizes) {
-        const auto before =
-            sizes.first(static_cast<size_t>(std::clamp<int64_t>(local_rank - first, 0, std::ssize(sizes))));
-        for (const int64_t size : before) g.start = checked_add(g.start, size).value_or(INT64_MAX);
-        if (before.size() < sizes.size() && first <= local_rank) g.size = sizes[before.size()];
-      });
+  g.skip = reader.visit_chunk_sizes(recovered_at_once, [&](int64_t first, std::span<const int64_t> sizes) {
+    const auto before =
+        sizes.first(static_cast<size_t>(std::clamp<int64_t>(local_rank - first, 0, std::ssize(sizes))));
+    for (const int64_t size : before) g.start = checked_add(g.start, size).value_or(INT64_MAX);
+    if (before.size() < sizes.size() && first <= local_rank) g.size = sizes[before.size()];
+  });
   reader.check_pointer(p, g.skip);
   return g;
 }

@@ -45,19 +45,81 @@ auto numbers_of(std::span<Entry> entries) {
   return std::span(reinterpret_cast<Number*>(entries.data()), 2 * entries.size());
 }
 
-// Reads the metadata of one physical file. All calls may throw damaged and unclosed, naming the file.
-//
-// A file that was never closed has no META2. With a store, the reader uses its journal instead
-// (multifile/journal/journal_reader), and derives the mapping from the global ranks of all files. A Pointer
-// from the journal is marked as such and may be sent to other readers.
+class MetadataReader;
+
+// Recovers the metadata of a file that was never closed, which has no META2, for its MetadataReader. Uses the
+// journal instead (multifile/journal/journal_reader), and derives the mapping from the global ranks of all
+// files. A Pointer from the journal is marked as such and may be sent to other readers. All calls may throw
+// damaged and unclosed, naming the file.
+class UnclosedMetadata {
+ public:
+  // `reader` reads the file. `reader` and `store` must outlive the object. If `store` is null, the journal
+  // and other files of the set are not used.
+  UnclosedMetadata(MetadataReader& reader, Store* store, Checking checking, NameOf name_of)
+      : reader_(reader),
+        store_(store),
+        name_of_(std::move(name_of)),
+        checking_(checking),
+        lost_records_(checking == Checking::on ? LostRecords::refused : LostRecords::accepted) {}
+  UnclosedMetadata(const UnclosedMetadata&) = delete;
+
+  // Accepts tasks with damaged journal records; their valid records count. Call before
+  // MetadataReader::read_pointer(), like the following calls after it.
+  void accept_lost_records() { lost_records_ = LostRecords::accepted; }
+  // Returns true if the pointer could not be recovered because the journal of the file is lost.
+  bool journal_lost() const { return journal_lost_; }
+  // Returns the damage found in the journal when the pointer was recovered.
+  JournalDamage journal_damage() const { return journal_ ? journal_->damage() : JournalDamage{}; }
+  // Returns true if a task has continued without its journal. The journal may then lack the end of streams.
+  bool has_journal_gap();
+
+  // Returns true if the program died while it wrote the pointer: the trailer contains a pointer, and the
+  // journal, which is removed after that write, still exists.
+  bool is_pointer_torn();
+  // Returns a replacement for the pointer of the file. Throws `unclosed` if there is no journal.
+  format::Pointer recover_pointer();
+  // The following calls are those of MetadataReader for a pointer that recover_pointer() has returned.
+  void read_block_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values);
+  void read_block_sizes(const format::Pointer& p, int64_t round, int64_t first, std::span<int64_t> values);
+  int64_t read_mapping_size();
+  void read_mapping(int64_t first, std::span<layout::Placement> entries);
+
+ private:
+  bool open_journal();
+  std::optional<format::Pointer> open_journal_unless_closed();
+  format::Pointer read_marks();
+  [[noreturn]] void lose_journal();
+  void warn_of_damage() const;
+  std::string what_to_do() const;
+  std::optional<format::Pointer> find_unmarked_table(int64_t skip);
+  std::optional<format::Pointer> table_of(const format::Pointer& p);
+  void for_each_rank(const std::function<void(layout::Placement, int64_t rank)>& visit);
+
+  MetadataReader& reader_;
+  Store* const store_;
+  const NameOf name_of_;
+  const Checking checking_;
+  LostRecords lost_records_;
+  std::unique_ptr<JournalReader> journal_;
+  bool journal_lost_ = false;
+  std::optional<format::Pointer> closed_;  // the file was completed after the reader was opened
+};
+
+// Reads the metadata of one physical file. All calls may throw damaged and unclosed, naming the file. With a
+// store, the reader can also read a file that was never closed (UnclosedMetadata).
 class MetadataReader {
  public:
   // Reads and validates the header. `file` and `store` must outlive the reader.
-  explicit MetadataReader(File& file);
-  MetadataReader(Store& store, File& file, Checking checking = Checking::on, NameOf name_of = {});
+  explicit MetadataReader(File& file) : MetadataReader(file, nullptr, Checking::on, {}) {}
+  MetadataReader(Store& store, File& file, Checking checking = Checking::on, NameOf name_of = {})
+      : MetadataReader(file, &store, checking, std::move(name_of)) {}
   // Uses a header that another task has read.
   MetadataReader(File& file, const format::Header& header)
-      : file_(file), opened_size_(file.traits().opened_size), header_(header) {}
+      : file_(file),
+        opened_size_(file.traits().opened_size),
+        header_(header),
+        checking_(Checking::on),
+        unclosed_(*this, nullptr, Checking::on, {}) {}
 
   const format::Header& header() const { return header_; }
   File& file() const { return file_; }
@@ -67,16 +129,9 @@ class MetadataReader {
   // Reads the pointer to META2 and checks that META2 lies inside the file. Throws `unclosed` if there is no
   // pointer and no journal can replace it. If the file has checksums, verifies the header and the pointer.
   format::Pointer read_pointer();
-  // Returns true if read_pointer() has failed because the journal of the file is lost.
-  bool journal_lost() const { return journal_lost_; }
-  // Returns the damage that read_pointer() has found in the journal.
-  JournalDamage journal_damage() const { return journal_ ? journal_->damage() : JournalDamage{}; }
-  // Accepts tasks with damaged journal records; their valid records count. Call before
-  // read_pointer().
-  void accept_lost_records() { lost_records_ = LostRecords::accepted; }
-
-  // Returns true if a task has continued without its journal. The journal may then lack the end of streams.
-  bool has_journal_gap();
+  // Returns the pointer in the file, if it contains one and META2 lies inside the file. Throws damaged.
+  std::optional<format::Pointer> read_stored_pointer();
+  UnclosedMetadata& unclosed() { return unclosed_; }
 
   // Returns the checksums of the rest of a complete file, opened at the first call. Null if the file has none
   // or checking is off.
@@ -137,46 +192,24 @@ class MetadataReader {
   }
 
  private:
+  MetadataReader(File& file, Store* store, Checking checking, NameOf name_of);
   template <class Number>
   void read_numbers(int64_t offset, std::span<Number> values, const char* what) {
     const std::span<std::byte> bytes = std::as_writable_bytes(values);
     read_whole(file_, bytes, offset, what);
     if (header_.metadata_order != native_order) format::decode(bytes, header_.metadata_order, values);
   }
-  std::optional<format::Pointer> read_stored_pointer();
-  bool open_journal();
-  format::Pointer read_marks();
-  [[noreturn]] void lost_journal();
-  void warn_of_damage() const;
-  std::string what_to_do() const;
-  // Replaces the pointer of a file that was not closed.
-  format::Pointer recover_pointer();
-  // Returns true if the program died while it wrote the pointer: the trailer contains a pointer, and the
-  // journal, which is removed after that write, still exists.
-  bool is_pointer_torn();
-  std::optional<format::Pointer> find_unmarked_table(int64_t skip);
-  void recover_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values);
-  void recover_sizes(const format::Pointer& p, int64_t round, int64_t first, std::span<int64_t> values);
-  int64_t recover_mapping_size();
-  void recover_mapping(int64_t first, std::span<layout::Placement> entries);
-  std::optional<format::Pointer> table_of(const format::Pointer& p);
   bool may_overrun(const format::Pointer& p);
-  void for_each_rank(const std::function<void(layout::Placement, int64_t rank)>& visit);
 
   File& file_;
   int64_t file_size_ = -1;     // -1: not queried yet
   const int64_t opened_size_;  // see FileTraits
   format::Header header_;
-  Store* store_ = nullptr;
-  NameOf name_of_;
-  std::unique_ptr<JournalReader> journal_;
-  bool journal_lost_ = false;
-  Checking checking_ = Checking::on;
-  LostRecords lost_records_ = LostRecords::refused;
+  const Checking checking_;
   std::optional<std::optional<format::Extension>> extension_;  // none: not read yet
   std::unique_ptr<FileChecks> checks_;
   std::optional<std::vector<layout::CutBlock>> overruns_;  // none: not searched yet
-  std::optional<format::Pointer> closed_;  // the file was completed after the reader was opened
+  UnclosedMetadata unclosed_;
 };
 
 template <class Visit>

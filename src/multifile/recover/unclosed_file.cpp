@@ -77,7 +77,7 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
       reader_(store, *file_),
       identity_(request.identity) {
   file_->revalidate();  // this host may have cached an old size, if the writer died without a close
-  if (request.accept_loss) reader_.accept_lost_records();
+  if (request.accept_loss) reader_.unclosed().accept_lost_records();
   report_.path = path;
   report_.ntasks = header().ntasks;
   find_source(path, request);
@@ -93,7 +93,7 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
     report_.data_bytes += bytes_of(slice);
     overruns |= is_complete() && overrun_chunks(slice);
   });
-  const JournalDamage damage = reader_.journal_damage();
+  const JournalDamage damage = reader_.unclosed().journal_damage();
   if (damage.lost > 0)
     report_.unknown.push_back("where the streams of " + std::to_string(damage.lost) +
                               " task(s) end, the first one being local task " +
@@ -119,12 +119,12 @@ void UnclosedFile::find_source(const std::string& path, const RepairRequest& req
   if (unclosed && unclosed->code() != Code::unclosed) throw *unclosed;
   if (!unclosed && pointer_.complete()) {
     end_ = reader_.file_size();
-  } else if (unclosed || request.holes || reader_.has_journal_gap() ||
+  } else if (unclosed || request.holes || reader_.unclosed().has_journal_gap() ||
              (pointer_.source == TableSource::none &&
               holds_data(*file_, layout::data_start(report_.ntasks, header().fsblksize)))) {
     const bool unreported = !unclosed && !request.holes && pointer_.source == TableSource::none;
     use_holes(unreported, request.holes, unclosed ? std::nullopt : std::optional(pointer_));
-    if (reader_.journal_lost())
+    if (reader_.unclosed().journal_lost())
       report_.unknown.emplace_back("what its tasks had reported: the journal '" + format::journal_name(path) +
                                    "' is lost");
     if (unreported && report_.source == RepairSource::holes)
