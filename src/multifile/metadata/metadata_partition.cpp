@@ -102,19 +102,21 @@ std::vector<std::byte> MetadataPartition::answer(Gathered pieces) {
   return joined;
 }
 
+// Returns the sums over all slices of a table of rows by rank.
+FileSums MetadataPartition::add_up_slices(SegmentSums mine, WantedSums totals) {
+  if (totals == WantedSums::all) all_.all_max(std::span(&mine.largest, 1));
+  PrefixedSum sum{INT64_MAX, INT64_MAX};
+  (void)attempt([&] { sum = prefixed_sum(all_, mine.sum); });
+  return {sum.before, sum.total, mine.largest};
+}
+
 std::vector<FileSums> MetadataPartition::add_up(std::span<const Segment> segments,
                                                 std::span<const SegmentSums> own, WantedSums totals) {
   SHEAF_ASSERT(own.size() == segments.size());
   std::vector<FileSums> found;
   for (const SegmentSums& s : own) found.push_back({0, s.sum, s.largest});
   if (by_rank()) {  // one file, with one segment per metadata task
-    if (slices_ == 1) return found;
-    SegmentSums mine = own.empty() ? SegmentSums{} : own[0];
-    if (totals == WantedSums::all) all_.all_max(std::span(&mine.largest, 1));
-    std::optional<PrefixedSum> sum;
-    (void)attempt([&] { sum = prefixed_sum(all_, mine.sum); });
-    if (!found.empty())
-      found[0] = {sum ? sum->before : INT64_MAX, sum ? sum->total : INT64_MAX, mine.largest};
+    if (slices_ > 1) found.assign(found.size(), add_up_slices(own.empty() ? SegmentSums{} : own[0], totals));
     return found;
   }
   Border border;

@@ -168,6 +168,7 @@ class MetadataPartition {
     return static_cast<int>(root_ + int64_t{metadata_writer} * comm_->size() / metadata_writers());
   }
   void find_own();
+  FileSums add_up_slices(SegmentSums mine, WantedSums totals);
 
   Comm& all_;
   std::unique_ptr<Comm> slice_;  // rows by rank: processes of the slice, if there are several slices

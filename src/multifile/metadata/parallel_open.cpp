@@ -29,6 +29,26 @@ struct OpenFacts {
   }
 };
 
+OpenMode parse_mode(const std::string& path, const std::string& mode) {
+  OpenMode parsed = parse_open_mode(mode);
+  if (parsed.direction == OpenDirection::none)
+    throw Error(Code::invalid_argument, "unknown file mode '" + mode + "' for '" + path +
+                                            "': it must contain a word to read (rb) or to write (wb)");
+  return parsed;
+}
+
+// Throws mismatch unless all tasks have passed the same values.
+void require_same(const std::string& path, const decltype(OpenFacts::same)& values) {
+  static constexpr std::array names{"file name", "open mode", "number of files", "block size",
+                                    "kind of local communicator"};
+  static_assert(names.size() == std::tuple_size_v<decltype(OpenFacts::same)>);
+  const auto differing = std::ranges::find_if_not(values, &MinMax::is_same);
+  if (differing != values.end())
+    throw Error(Code::mismatch, "'" + path + "': the tasks of the collective open gave a different " +
+                                    names[static_cast<size_t>(differing - values.begin())] +
+                                    "; it must be the same on every task");
+}
+
 }  // namespace
 
 OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
@@ -37,13 +57,7 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
   std::string flags = comm.rank() == 0 ? words_of_environment() : "";
   OpenMode parsed;
   std::optional<Error> problem = mine;
-  if (!problem)
-    problem = attempt([&] {
-      parsed = parse_open_mode(mode);
-      if (parsed.direction == OpenDirection::none)
-        throw Error(Code::invalid_argument, "unknown file mode '" + mode + "' for '" + path +
-                                                "': it must contain a word to read (rb) or to write (wb)");
-    });
+  if (!problem) problem = attempt([&] { parsed = parse_mode(path, mode); });
   OpenFacts facts{.flags = std::ssize(flags), .has_extras = any && any->has_extras};
   if (comm.rank() == 0) {
     if (any) facts.ownership = (any->took_over ? took_over : 0) | (any->is_local ? is_local : 0);
@@ -56,15 +70,7 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
   SHEAF_ASSERT(std::ssize(same_everywhere) <= facts.same.end() - next);
   std::ranges::transform(same_everywhere, next, [](int64_t number) { return MinMax(number); });
   agree(comm, problem, facts);
-  const auto differing = std::ranges::find_if_not(facts.same, &MinMax::is_same);
-  if (differing != facts.same.end()) {
-    static constexpr std::array names{"file name", "open mode", "number of files", "block size",
-                                      "kind of local communicator"};
-    static_assert(names.size() == decltype(facts.same)().size());
-    const char* const what = names[static_cast<size_t>(differing - facts.same.begin())];
-    throw Error(Code::mismatch, "'" + path + "': the tasks of the collective open gave a different " + what +
-                                    "; it must be the same on every task");
-  }
+  require_same(path, facts.same);
   const bool took = (facts.ownership & took_over) != 0, local = (facts.ownership & is_local) != 0;
   const auto lease = static_cast<uint64_t>(facts.lease);
   if (any) *any = {facts.has_extras, took, local, lease};
