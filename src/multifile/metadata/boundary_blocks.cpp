@@ -21,14 +21,14 @@ void BoundaryBlocks::set(const JournalKey& key, int64_t unit, int64_t data_start
   std::vector<layout::BoundaryExtent> ranges;
   for (const BoundaryRow& row : rows_) ranges.push_back({row.where.begin, row.where.end, row.where.from, 0});
   map_ = layout::BoundaryMap(unit, data_start, skip, std::move(ranges));
-  shift_ = format::edges_shift(header_);
+  own_.shift = format::edges_shift(header_);
 }
 
 // Opens the boundary file and writes its header and rows before any bytes of boundary blocks are written. All
 // tasks of the host write the same header. Readers ignore rows left by an earlier file of that name, because
 // the hash of each row includes the identity of its physical file.
 File& BoundaryBlocks::file() {
-  if (file_) return *file_;
+  if (own_.file) return *own_.file;
   if (announces_ && key_.has_identity()) announce_hosts(store_, path_, key_.header());
   const std::string name = format::edges_name(place_beside(store_, path_), header_.host);
   bool made = false;
@@ -43,9 +43,9 @@ File& BoundaryBlocks::file() {
   if (earlier_) file->sync();  // a row promises readers that the copied bytes are stored
   for (const BoundaryRow& row : rows_)
     file->write_at(format::encode(row.where, header_, row.task), format::edges_row_offset(row.task));
-  file_ = std::move(file);
+  own_.file = std::move(file);
   was_open_ = true;
-  return *file_;
+  return *own_.file;
 }
 
 void BoundaryBlocks::copy_earlier(const BoundaryRow& row, File& to) {
@@ -58,15 +58,15 @@ void BoundaryBlocks::copy_earlier(const BoundaryRow& row, File& to) {
                        if (earlier_->read_at(bytes, at) != bytes.size())
                          throw file_error(Code::io, path_,
                                           "bytes at offset " + std::to_string(at) + " are missing");
-                       to.write_at(bytes, at + shift_);
+                       to.write_at(bytes, at + own_.shift);
                        return true;
                      });
 }
 
 void BoundaryBlocks::sync() {
-  if (!file_) return;
-  file_->sync();
-  if (!named_) store_.sync_name(file_->path());
+  if (!own_.file) return;
+  own_.file->sync();
+  if (!named_) store_.sync_name(own_.file->path());
   named_ = true;
 }
 
@@ -77,7 +77,7 @@ void BoundaryBlocks::remove() {
 }
 
 void BoundaryBlocks::close() {
-  if (const auto file = std::exchange(file_, nullptr)) attempt([&] { file->close(); });
+  if (const auto file = std::exchange(own_.file, nullptr)) attempt([&] { file->close(); });
   named_ = false;
 }
 

@@ -21,6 +21,12 @@
 
 namespace sheaf::multifile {
 
+// The boundary file of one host. Bytes at `offset` of the physical file are at `offset + shift` of `file`.
+struct HostBoundaryFile {
+  std::shared_ptr<File> file;  // null: not open
+  int64_t shift = 0;
+};
+
 // The boundary blocks of one physical file, for the tasks of one process. Local. Not thread-safe.
 class BoundaryBlocks {
  public:
@@ -45,7 +51,7 @@ class BoundaryBlocks {
   const layout::BoundaryMap& map() const { return map_; }
   bool in_use() const { return in_use_; }
   // Returns true if the boundary file is open. The first write to a boundary block opens it.
-  bool is_made() const { return file_ != nullptr; }
+  bool is_made() const { return own_.file != nullptr; }
   int64_t unit() const { return header_.unit; }
   // Ends the use of boundary blocks: from now on, all bytes may be written directly to the physical file.
   void end() {
@@ -57,11 +63,11 @@ class BoundaryBlocks {
   // the store throws, and `foreign`.
   void write(std::span<const std::byte> data, int64_t offset) {
     SHEAF_DEBUG_ASSERT(map_.part_at(offset).is_boundary);
-    file().write_at(data, offset + shift_);
+    file().write_at(data, offset + own_.shift);
   }
   size_t read(std::span<std::byte> data, int64_t offset) {
     SHEAF_DEBUG_ASSERT(map_.part_at(offset).is_boundary);
-    return file().read_at(data, offset + shift_);
+    return file().read_at(data, offset + own_.shift);
   }
   // Makes the bytes in the boundary file durable.
   void sync();
@@ -83,8 +89,7 @@ class BoundaryBlocks {
   format::EdgesHeader header_;
   std::vector<BoundaryRow> rows_;
   std::shared_ptr<File> earlier_;
-  int64_t shift_ = 0;
-  std::shared_ptr<File> file_;
+  HostBoundaryFile own_;
   bool in_use_ = false;
   bool was_open_ = false;
   bool named_ = false;  // the directory entry would survive a power loss

@@ -8,6 +8,7 @@
 #include "format/journal.hpp"
 #include "layout/slices.hpp"
 #include "multifile/journal/journal_file.hpp"
+#include "multifile/metadata/boundary_blocks.hpp"
 #include "multifile/metadata/constants.hpp"
 #include "multifile/metadata/metadata_io.hpp"
 #include "storage/beside.hpp"
@@ -19,21 +20,15 @@ namespace sheaf::multifile {
 
 namespace {
 
-// The boundary file of one host.
-struct Beside {
-  std::shared_ptr<File> file;
-  int64_t shift = 0;
-};
-
 class RejoinedFile final : public ForwardingFile {
  public:
-  RejoinedFile(std::shared_ptr<File> inner, layout::BoundaryMap map, std::vector<Beside> hosts)
+  RejoinedFile(std::shared_ptr<File> inner, layout::BoundaryMap map, std::vector<HostBoundaryFile> hosts)
       : ForwardingFile(std::move(inner)), map_(std::move(map)), hosts_(std::move(hosts)) {}
 
   // Returns a size that includes boundary blocks beyond the end of the physical file.
   FileStatus status() override {
     FileStatus found = inner().status();
-    for (const Beside& host : hosts_)
+    for (const HostBoundaryFile& host : hosts_)
       found.size = std::max(found.size, host.file->status().size - host.shift);
     return found;
   }
@@ -61,13 +56,13 @@ class RejoinedFile final : public ForwardingFile {
                      "`sheaf repair` it first");
   }
   void close() override {
-    for (const Beside& host : hosts_) host.file->close();
+    for (const HostBoundaryFile& host : hosts_) host.file->close();
     inner().close();
   }
 
  private:
   const layout::BoundaryMap map_;
-  const std::vector<Beside> hosts_;
+  const std::vector<HostBoundaryFile> hosts_;
 };
 
 // Returns the number of hosts that write the file according to its journal, or 0 if it has no journal or only
@@ -107,7 +102,7 @@ std::shared_ptr<File> with_boundary_blocks(Store& store, std::shared_ptr<File> f
   if (!extension) return file;
   const format::Identity& identity = extension->identity;
   std::optional<format::EdgesHeader> layout;
-  std::vector<Beside> hosts;
+  std::vector<HostBoundaryFile> hosts;
   std::vector<layout::BoundaryExtent> runs;
   const std::string place = place_of_journals(store, file->path());
   const int32_t count = hosts_of(store, place, identity);
