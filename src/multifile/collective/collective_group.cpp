@@ -25,25 +25,25 @@ CollectiveGroup::CollectiveGroup(Comm& file, const layout::GroupPlace& place, co
   collector_ = static_cast<int>(deal(chosen));
 }
 
-std::vector<std::byte> CollectiveGroup::gather(std::span<const std::byte> mine, size_t most) const {
-  std::vector<std::byte> all(is_collector() ? static_cast<size_t>(size()) * most : 0);
+Gathered CollectiveGroup::gather(std::span<const std::byte> mine, size_t most) const {
+  Gathered all;
+  all.bytes.resize(is_collector() ? static_cast<size_t>(size()) * most : 0);
   std::vector<Incoming> incoming;
   for (int member = 0; is_collector() && member < size(); ++member)
-    incoming.push_back({task(member), std::span(all).subspan(static_cast<size_t>(member) * most, most)});
-  const std::vector<int64_t> received =
-      file_->exchange({{task(collector_), mine}}, std::move(incoming))->finish();
-  size_t end = 0;
-  for (size_t member = 0; member < received.size(); ++member) {
-    const auto piece = std::span(all).subspan(member * most, static_cast<size_t>(received[member]));
-    end = static_cast<size_t>(std::ranges::copy(piece, all.begin() + static_cast<ptrdiff_t>(end)).out -
-                              all.begin());
-  }
-  all.resize(end);
+    incoming.push_back(
+        {task(member), std::span(all.bytes).subspan(static_cast<size_t>(member) * most, most)});
+  all.sizes = file_->exchange({{task(collector_), mine}}, std::move(incoming))->finish();
+  auto end = all.bytes.begin();
+  for (size_t member = 0; member < all.sizes.size(); ++member)
+    end = std::ranges::copy(
+              std::span(all.bytes).subspan(member * most, static_cast<size_t>(all.sizes[member])), end)
+              .out;
+  all.bytes.erase(end, all.bytes.end());
   return all;
 }
 
 std::vector<int64_t> CollectiveGroup::gather(int64_t mine) const {
-  return records_of<int64_t>({gather(std::as_bytes(std::span(&mine, 1)), sizeof mine), {}});
+  return records_of<int64_t>(gather(std::as_bytes(std::span(&mine, 1)), sizeof mine));
 }
 
 int64_t CollectiveGroup::deal(std::span<const int64_t> numbers) const {
@@ -72,6 +72,37 @@ struct Passes {
   layout::GroupPassBack back;
 };
 
+// Returns the slice whose metadata writer takes turn `turn` of two passes over `count` slices, the second one
+// in reverse; -1 after the last turn.
+int slice_of_turn(int turn, int count) { return turn < count ? turn : 2 * count - 1 - turn; }
+
+// Lets the metadata writers call pass(backwards) in turns, first in task order and then in reverse. Each
+// sends `state` to the next. Collective over `file`.
+template <class Pass>
+void pass_in_turns(Comm& file, const MetadataPartition& slices, std::span<std::byte> state, Pass pass) {
+  const int count = slices.slices();
+  // If possible, the metadata writers use a communicator of their own, so that other tasks need not take
+  // part.
+  const bool alone = file.grain() == 1 && count > 1;
+  const auto chain = alone ? file.split(slices.is_metadata_writer() ? 0 : -1, file.rank()) : nullptr;
+  if (alone && !chain) return;
+  Comm& comm = chain ? *chain : file;
+  const int64_t stride = chain ? 1 : slices.rows_per_slice();
+  const int own =
+      slices.is_metadata_writer() ? static_cast<int>(slices.first() / slices.rows_per_slice()) : -1;
+  for (int turn = 0; turn < 2 * count; ++turn) {
+    const int from = slice_of_turn(turn, count);
+    const int to = slice_of_turn(turn + 1, count);
+    if (own == from) pass(turn >= count);
+    if (to < 0 || to == from) continue;
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    if (own == from) outgoing.push_back({static_cast<int>(to * stride), state});
+    if (own == to) incoming.push_back({static_cast<int>(from * stride), state});
+    comm.exchange(std::move(outgoing), std::move(incoming))->finish();
+  }
+}
+
 }  // namespace
 
 layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, GroupPass::Begins begins) {
@@ -81,7 +112,7 @@ layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, G
   const std::vector<GroupPlaceRequest> slice = records_of<GroupPlaceRequest>(collected);
   std::vector<layout::GroupPlace> places(slice.size());
   Passes passes;
-  const auto pass = [&](bool backwards) {
+  pass_in_turns(file, slices, std::as_writable_bytes(std::span(&passes, 1)), [&](bool backwards) {
     if (backwards) {
       for (size_t t = places.size(); t-- > 0;)
         passes.back.complete(slices.first() + static_cast<int64_t>(t), places[t]);
@@ -93,32 +124,7 @@ layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, G
           forward.add(slices.first() + static_cast<int64_t>(t), slice[t].bytes, average, slice[t].begins);
       places[t] = {first, 0, forward.filled, forward.number, 0, forward.before};
     }
-  };
-  // The metadata writers take turns, first in task order and then in reverse. If possible, they use a
-  // communicator of their own, so that other tasks need not take part.
-  const int metadata_writers = slices.slices();
-  const bool alone = file.grain() == 1 && metadata_writers > 1;
-  const auto chain = alone ? file.split(slices.is_metadata_writer() ? 0 : -1, file.rank()) : nullptr;
-  Comm& comm = chain ? *chain : file;
-  const int64_t stride = chain ? 1 : slices.rows_per_slice();
-  const int own =
-      slices.is_metadata_writer() ? static_cast<int>(slices.first() / slices.rows_per_slice()) : -1;
-  const int hops = alone && !slices.is_metadata_writer() ? 0 : 2 * metadata_writers;
-  const auto memory = std::as_writable_bytes(std::span(&passes, 1));
-  const auto slice_start = [&](int hop) {
-    return hop < metadata_writers ? hop : 2 * metadata_writers - 1 - hop;
-  };
-  for (int hop = 0; hop < hops; ++hop) {
-    const int from = slice_start(hop);
-    const int to = slice_start(hop + 1);
-    if (own == from) pass(hop >= metadata_writers);
-    if (to < 0 || to == from) continue;
-    std::vector<Outgoing> outgoing;
-    std::vector<Incoming> incoming;
-    if (own == from) outgoing.push_back({static_cast<int>(to * stride), memory});
-    if (own == to) incoming.push_back({static_cast<int>(from * stride), memory});
-    comm.exchange(std::move(outgoing), std::move(incoming))->finish();
-  }
+  });
   std::optional<Error> none;
   return slices.answer<layout::GroupPlace, GroupPlaceRequest>(collected, 1, none,
                                                               [&](const auto&) { return places; })[0];
@@ -130,52 +136,68 @@ bool is_first_of_host(Comm& file, int64_t host) {
 
 namespace {
 
+// Returns true if the library chooses the collector of a group; else the layout prescribes it.
+bool chooses_collectors(const CollectivePlan& plan) { return !plan.merge && !plan.equal; }
+
 // Returns true if tasks and bytes are so few that one task should collect for all groups of the layout.
-bool is_little(int tasks, int64_t total) {
-  return tasks <= collective_constants::few_tasks && total <= tasks * collective_constants::little_per_task;
+bool one_collects(const Comm& file, const CollectivePlan& plan, int64_t total) {
+  return chooses_collectors(plan) && plan.is_automatic() && file.size() <= collective_constants::few_tasks &&
+         total <= file.size() * collective_constants::little_per_task;
+}
+
+// Returns true if no group spans two hosts. Collective over `file`.
+bool are_groups_by_host(Comm& file, const GroupRequest& request, const CollectivePlan& plan) {
+  if (request.host < 0 || !chooses_collectors(plan)) return false;
+  int64_t some_may_not = !plan.may_collect;
+  file.all_max(std::span(&some_may_not, 1));
+  return some_may_not == 0;
+}
+
+// Returns the place of the group of this task in a file with several groups. Collective over `file`.
+layout::GroupPlace place_in_several(Comm& file, const GroupRequest& request, const CollectivePlan& plan,
+                                    int64_t average, bool by_host) {
+  using Begins = GroupPass::Begins;
+  if (plan.equal) {
+    const bool first = file.rank() % plan.tasks_per_collector == 0;
+    return place_in_groups(file, request.bytes, -1, first ? Begins::every_task : Begins::first_task);
+  }
+  Begins begins = plan.may_collect ? Begins::overflow : Begins::first_task;
+  if (by_host && is_first_of_host(file, request.host)) begins = Begins::every_task;
+  return place_in_groups(file, request.bytes, average, begins);
+}
+
+// Returns NewGroups::chunk_size of member `member` of the group at `place`.
+int64_t chunk_of_member(int64_t member, int64_t request, const layout::GroupPlace& place, bool merge,
+                        int64_t fsblksize) {
+  int64_t size = INT64_MAX;
+  (void)attempt([&] {
+    size = merge ? layout::merged_chunk(request, place.sum, member == 0, fsblksize)
+                 : layout::packed_chunk(request, place.sum, member == place.size - 1, fsblksize);
+  });
+  return size;
 }
 
 }  // namespace
 
 NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectivePlan& plan,
                       const Spread& spread) {
-  using Begins = GroupPass::Begins;
   const PrefixedSum requests = prefixed_sum(file, request.bytes);
   const int64_t total = requests.total;
   const int64_t average =
       layout::bytes_per_collector(total, file.size(), request.fsblksize, plan.tasks_per_collector);
-  NewGroups made;
-  made.average_request = (total + file.size() - 1) / file.size();
-  const layout::GroupPlace whole{0, file.size(), total, 0, 1};
-  layout::GroupPlace place = whole;
-  const bool free_choice = !plan.merge && !plan.equal;  // else the layout prescribes the collector
-  bool by_host = request.host >= 0 && free_choice;      // no group spans two hosts
-  if (by_host) {
-    int64_t some_may_not = !plan.may_collect;
-    file.all_max(std::span(&some_may_not, 1));
-    by_host = some_may_not == 0;
-  }
-  made.spans_hosts = request.host >= 0 && !by_host && !plan.merge;
+  const bool by_host = are_groups_by_host(file, request, plan);
   const bool several = by_host || (plan.equal ? plan.tasks_per_collector < file.size() : average < total);
   const bool unshared = request.unshared && !several && request.host < 0;
+  const layout::GroupPlace whole{0, file.size(), total, 0, 1};
+  const layout::GroupPlace place = several ? place_in_several(file, request, plan, average, by_host) : whole;
+  NewGroups made;
+  made.average_request = (total + file.size() - 1) / file.size();
+  made.spans_hosts = request.host >= 0 && !by_host && !plan.merge;
   made.fsblksize = unshared ? layout::unshared_alignment(total, request.fsblksize) : request.fsblksize;
-  if (several && plan.equal) {
-    const bool first = file.rank() % plan.tasks_per_collector == 0;
-    place = place_in_groups(file, request.bytes, -1, first ? Begins::every_task : Begins::first_task);
-  } else if (several) {
-    Begins begins = plan.may_collect ? Begins::overflow : Begins::first_task;
-    if (by_host && is_first_of_host(file, request.host)) begins = Begins::every_task;
-    place = place_in_groups(file, request.bytes, average, begins);
-  }
-  const bool joined = free_choice && plan.is_automatic() && !by_host && is_little(file.size(), total);
-  made.group = CollectiveGroup(file, joined ? whole : place, free_choice ? spread : Spread{});
-  const int member = file.rank() - place.first;
-  const auto overflow = attempt([&] {
-    made.chunk_size =
-        plan.merge ? layout::merged_chunk(request.bytes, place.sum, member == 0, made.fsblksize)
-                   : layout::packed_chunk(request.bytes, place.sum, member == place.size - 1, made.fsblksize);
-  });
-  if (overflow) made.chunk_size = INT64_MAX;
+  made.group = CollectiveGroup(file, !by_host && one_collects(file, plan, total) ? whole : place,
+                               chooses_collectors(plan) ? spread : Spread{});
+  made.chunk_size =
+      chunk_of_member(file.rank() - place.first, request.bytes, place, plan.merge, made.fsblksize);
   // In a single group only the last chunk differs from its request, so the sums follow from the requests.
   if (place.count == 1 && !plan.merge)
     if (const auto end = align_up(total, made.fsblksize)) made.placed = PrefixedSum{requests.before, *end};

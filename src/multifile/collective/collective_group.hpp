@@ -56,9 +56,9 @@ class CollectiveGroup {
   int task(int member) const { return tasks().first + member; }
   Comm& file() const { return *file_; }
 
-  // Gathers at most `most` bytes of every member. Collective over the file. Returns the bytes of all members,
-  // concatenated in member order, at the collector, and nothing on other members.
-  std::vector<std::byte> gather(std::span<const std::byte> mine, size_t most) const;
+  // Gathers at most `most` bytes of every member. Collective over the file. Returns the bytes of all members
+  // in member order at the collector, and nothing on other members.
+  Gathered gather(std::span<const std::byte> mine, size_t most) const;
   // Gathers one number of every member in the same way.
   std::vector<int64_t> gather(int64_t mine) const;
   // Scatters `numbers`, in which the collector passes one number for each member. Returns the number for this

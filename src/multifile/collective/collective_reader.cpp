@@ -33,13 +33,12 @@ CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const Coll
                                    ReadStream& stream, AggregatedReadFile& fetched,
                                    const CollectiveMeans& means)
     : file_(file),
-      group_(std::move(group)),
       stream_(stream),
       fetched_(fetched),
-      capacity_(step_bytes(group_.size())),
+      capacity_(step_bytes(group.size())),
       automatic_(plan.is_automatic()),
       takes_part_(means.takes_part),
-      transfer_(group_, means.mover.get()) {
+      transfer_(group, means.mover.get()) {
   transfer_.reserve(capacity_);
 }
 
@@ -128,7 +127,7 @@ CollectiveReader::RoundRequest CollectiveReader::next_request(int64_t left) cons
 // Fetches the bytes that this task and the others request. Returns true if some task needs a further round
 // for this call.
 bool CollectiveReader::round(RoundRequest& request, std::optional<Error> mine) {
-  if (!mine && group_.is_collector()) mine = attempt([&] { fetched_.real(); });
+  if (!mine && group().is_collector()) mine = attempt([&] { fetched_.real(); });
   ReadRoundFacts facts{
       {mine.has_value(), largest_, {std::ssize(request.memory), std::ssize(request.extents), capacity_}},
       request.lacks};
@@ -139,7 +138,7 @@ bool CollectiveReader::round(RoundRequest& request, std::optional<Error> mine) {
     throw Error(Code::io, "'" + fetched_.path() + "': a task could not take part in a collective read");
   }
   if (facts.load.bytes > 0) {  // the collectors read for all members
-    File& file = group_.is_collector() ? fetched_.real() : fetched_;
+    File& file = group().is_collector() ? fetched_.real() : fetched_;
     agree(file_, transfer_.read(file, {request.extents, request.memory}, facts.load));
   }
   fetched_.take(request.extents, std::move(request.memory));

@@ -33,7 +33,7 @@ class CollectiveReader {
   // the call.
   void read(std::span<std::byte> out, const std::optional<Error>& mine);
 
-  const CollectiveGroup& group() const { return group_; }
+  const CollectiveGroup& group() const { return transfer_.group(); }
 
  private:
   struct RoundRequest;
@@ -44,7 +44,6 @@ class CollectiveReader {
   void plan_next(int64_t largest);
 
   Comm& file_;
-  CollectiveGroup group_;
   ReadStream& stream_;
   AggregatedReadFile& fetched_;
   const int64_t capacity_;  // bytes per task and round

@@ -30,22 +30,19 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
                                    WriteStream& stream, std::shared_ptr<AggregatedWriteFile> collected,
                                    const CollectiveMeans& means)
     : file_(file),
-      group_(std::move(groups.group)),
       stream_(stream),
       collected_(std::move(collected)),
-      capacity_(std::max<int64_t>(min_per_task, step_bytes(group_.size()))),
-      merge_(plan.merge),
-      automatic_(plan.is_automatic()),
+      capacity_(std::max<int64_t>(min_per_task, step_bytes(groups.group.size()))),
+      plan_(plan),
       takes_part_(means.takes_part),
       spans_hosts_(groups.spans_hosts),
-      mover_(plan.merge ? nullptr : means.mover.get()),
-      at_once_(plan.merge || mover_ || spans_hosts_),
-      transfer_(group_, mover_) {
+      transfer_(groups.group, plan.merge ? nullptr : means.mover.get()) {
   transfer_.reserve(capacity_);
-  if (!merge_) {
+  if (!plan_.merge) {
     // If the program transfers the bytes, it does so only in its collective calls. A capacity of 1 byte
     // ensures that no bytes are held between these calls.
-    collected_->hold(mover_ ? 1 : capacity_, automatic_ ? WriteStream::direct_bytes : INT64_MAX);
+    collected_->hold(transfer_.is_by_program() ? 1 : capacity_,
+                     plan_.is_automatic() ? WriteStream::direct_bytes : INT64_MAX);
     if (spans_hosts_ && !is_collector()) collected_->leave_to_collector();
     if (journal())
       journal()->defer([file = collected_]() -> File* { return file->has_all() ? &file->real() : nullptr; });
@@ -57,19 +54,19 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
 // the previous number.
 void CollectiveWriter::plan_next(int64_t request) {
   constexpr int64_t around = 2 * sizeof(Extent);
-  if (request > 0) {
-    at_once_ = merge_ || mover_ || spans_hosts_ || 2 * request > capacity_ ||
-               (automatic_ && request >= WriteStream::direct_bytes);
+  if (transfer_.is_by_program() || spans_hosts_ || 2 * request > capacity_ ||
+      (plan_.is_automatic() && request >= WriteStream::direct_bytes))
+    calls_between_ = 0;
+  else if (request > 0)
     calls_between_ = std::max<int64_t>(1, capacity_ / (request + around));
-  }
   calls_left_ = calls_between_;
   largest_ = 0;
 }
 
 void CollectiveWriter::write(std::span<const std::byte> data, const std::optional<Error>& mine) {
   largest_ = std::max(largest_, std::ssize(data));
-  if (merge_) return write_merged(data, mine);
-  if (at_once_) return write_now(data, mine);
+  if (plan_.merge) return write_merged(data, mine);
+  if (calls_between_ == 0) return write_now(data, mine);
   if (calls_left_ == 0) round(RoundKind::write_behind, std::nullopt);
   --calls_left_;
   if (mine) tell_all(*mine);
@@ -117,7 +114,7 @@ void CollectiveWriter::write_now(std::span<const std::byte> data, const std::opt
 // Appends the data of all members to the stream of the collector. The streams of the other members stay
 // unchanged.
 void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::optional<Error>& mine) {
-  GroupTransfer::RoundFacts facts{mine.has_value(), largest_, {.each = capacity_ * group_.size()}};
+  GroupTransfer::RoundFacts facts{mine.has_value(), largest_, {.each = capacity_ * group().size()}};
   reduce(file_, facts);
   plan_next(facts.request);
   if (facts.failed) refuse(mine);
@@ -146,17 +143,23 @@ void CollectiveWriter::refuse(const std::optional<Error>& mine) {
 // collector gains nothing. Also writes them if the task takes no part in transfers.
 std::optional<Error> CollectiveWriter::write_large_ones() {
   const PendingExtents& held = collected_->held();
-  const bool large = automatic_ && !spans_hosts_ && !held.empty() &&
+  const bool large = plan_.is_automatic() && !spans_hosts_ && !held.empty() &&
                      held.bytes() >= std::ssize(held.extents()) * WriteStream::direct_bytes;
   if (!large && (takes_part_ || spans_hosts_)) return std::nullopt;
   return attempt([&] { collected_->write_held(); });
 }
 
+// Returns the error because of which this task cannot take part in a round, if any.
+std::optional<Error> CollectiveWriter::prepare_round() {
+  std::optional<Error> problem;
+  if (is_collector() && journal())
+    problem = attempt([&] { journal()->require_unfinished_file(collected_->real()); });
+  if (!problem) problem = write_large_ones();
+  return problem ? problem : std::exchange(behind_, std::nullopt);
+}
+
 void CollectiveWriter::round(RoundKind kind, std::optional<Error> mine) {
-  if (!mine && is_collector() && journal())
-    mine = attempt([&] { journal()->require_unfinished_file(collected_->real()); });
-  if (!mine) mine = write_large_ones();
-  if (!mine) mine = std::exchange(behind_, std::nullopt);
+  if (!mine) mine = prepare_round();
   PendingExtents& held = collected_->held();
   WriteRoundFacts facts{{mine.has_value(), largest_, {held.bytes(), std::ssize(held.extents()), capacity_}},
                         journal() ? journal()->to_send() : 0,
@@ -192,14 +195,14 @@ void CollectiveWriter::round(RoundKind kind, std::optional<Error> mine) {
 // task sends no records if its bytes may not be in the file.
 void CollectiveWriter::record_chunks(int64_t most) {
   using ChunkReport = JournalWriter::ChunkReport;
-  most = std::min(most, std::clamp<int64_t>(max_chunks / group_.size(), 1, 4096));
+  most = std::min(most, std::clamp<int64_t>(max_chunks / group().size(), 1, 4096));
   if (most == 0) return;
   std::vector<ChunkReport> mine;
   if (journal() && !behind_) mine = journal()->send(most);
-  const auto bytes =
-      group_.gather(std::as_bytes(std::span(mine)), static_cast<size_t>(most) * sizeof(ChunkReport));
+  const Gathered reports =
+      group().gather(std::as_bytes(std::span(mine)), static_cast<size_t>(most) * sizeof(ChunkReport));
   if (!is_collector() || behind_) return;
-  behind_ = attempt([&] { journal()->record(collected_->real(), records_of<ChunkReport>({bytes, {}})); });
+  behind_ = attempt([&] { journal()->record(collected_->real(), records_of<ChunkReport>(reports)); });
 }
 
 // Sends held bytes to the collectors, which write them to the file. Collective. Returns the error of this

@@ -54,37 +54,34 @@ class CollectiveWriter {
   // Writes the bytes of this task that no collector has confirmed. Local.
   void flush() { collected_->write_unconfirmed(); }
 
-  const CollectiveGroup& group() const { return group_; }
+  const CollectiveGroup& group() const { return transfer_.group(); }
 
  private:
   enum class RoundKind : uint8_t { write_behind, immediate, last };
 
-  bool is_collector() const { return group_.is_collector(); }
+  bool is_collector() const { return group().is_collector(); }
   void write_between(std::span<const std::byte> data);
   [[noreturn]] void tell_all(const Error& problem);
   void write_now(std::span<const std::byte> data, const std::optional<Error>& mine);
   void write_merged(std::span<const std::byte> data, const std::optional<Error>& mine);
   void round(RoundKind kind, std::optional<Error> mine);
+  std::optional<Error> prepare_round();
   std::optional<Error> write_large_ones();
   std::optional<Error> write_collected(const PendingExtents& held, const GroupTransfer::Load& largest);
   [[noreturn]] void refuse(const std::optional<Error>& mine);
-  JournalWriter* journal() { return merge_ ? nullptr : stream_.make_journal(); }
+  JournalWriter* journal() { return plan_.merge ? nullptr : stream_.make_journal(); }
   void record_chunks(int64_t most);
   void plan_next(int64_t largest);
 
   Comm& file_;
-  CollectiveGroup group_;
   WriteStream& stream_;
   std::shared_ptr<AggregatedWriteFile> collected_;
   const int64_t capacity_;  // bytes that a task holds, and sends to its collector in one step
-  const bool merge_;
-  const bool automatic_;
+  const CollectivePlan plan_;
   const bool takes_part_;
   const bool spans_hosts_;
-  Mover* const mover_;      // null: messages transfer the bytes
-  bool at_once_ = false;    // every call is a round
-  int64_t calls_left_ = 0;  // remaining calls without a round
-  int64_t calls_between_ = 1;
+  int64_t calls_left_ = 0;       // remaining calls without a round
+  int64_t calls_between_ = 1;    // calls from one round to the next; 0: every call is a round
   int64_t largest_ = 0;          // largest request of this task since the last round, in bytes
   std::optional<Error> behind_;  // error that the next round reports to the other tasks
   GroupTransfer transfer_;

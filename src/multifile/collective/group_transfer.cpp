@@ -30,18 +30,125 @@ void transfer_pieces(File& file, std::vector<Piece<Byte>> pieces) {
   }
 }
 
+// Returns the memory of a step, which has `bytes` bytes. Even and odd steps use different memory.
+std::span<std::byte> room(const LineMemory& memory, int64_t step, int64_t bytes) {
+  SHEAF_ASSERT(memory && step >= 0 && bytes >= 0);
+  return {memory.get() + step % 2 * bytes, static_cast<size_t>(bytes)};
+}
+
+// A transfer between the members of a group and its collector by messages.
+template <class Byte>
+class SteppedTransfer {
+ public:
+  // Sends the extents of every member to the collector, in one message. Collective over the file.
+  SteppedTransfer(const CollectiveGroup& group, const LineMemory& memory, const Placed<Byte>& mine,
+                  const GroupTransfer::Load& largest)
+      : group_(group),
+        memory_(memory),
+        mine_(mine),
+        // With several steps, two are in flight, and each uses half of the memory.
+        at_once_(largest.bytes <= largest.each ? largest.each : std::max<int64_t>(1, largest.each / 2)),
+        extents_(group.gather(std::as_bytes(mine.extents),
+                              static_cast<size_t>(largest.extents) * sizeof(Extent))) {
+    const auto* next = reinterpret_cast<const Extent*>(extents_.bytes.data());
+    for (const int64_t bytes : extents_.sizes) {
+      Member& member = members_.emplace_back();
+      member.extents = {next, static_cast<size_t>(bytes) / sizeof(Extent)};
+      for (const Extent& extent : member.extents) member.bytes += extent.length;
+      next += member.extents.size();
+    }
+  }
+
+  // Transfers the bytes of all members, at most `most` of each. Collective over the file. A member without
+  // extents sends and receives nothing.
+  std::optional<Error> run(File& file, int64_t most) {
+    if (!writes) at_file([&] { exchange::revalidate_reads(file); });
+    const auto prepare = [&](int64_t step) {
+      if (!writes) at_file([&] { move_pieces(file, step); });
+      return group_.is_collector() ? messages_of_collector(step) : messages_of_member(step);
+    };
+    const auto use = [&](int64_t step, const std::vector<int64_t>&) {
+      if (writes && group_.is_collector()) move_pieces(file, step);
+    };
+    const auto failed = in_rounds(group_.file(), (most + at_once_ - 1) / at_once_, prepare, use);
+    if (!problem_) problem_ = failed;
+    if (writes) at_file([&] { exchange::publish_writes(file); });
+    return problem_;
+  }
+
+ private:
+  static constexpr bool writes = std::is_const_v<Byte>;
+  struct Member {
+    std::span<const Extent> extents;
+    int64_t bytes = 0;  // of all extents
+  };
+
+  template <class Work>
+  void at_file(Work work) {
+    if (group_.is_collector() && !problem_) problem_ = attempt(work);
+  }
+  std::span<Byte> own(int64_t step) const { return part(mine_.memory, step * at_once_, at_once_); }
+  // Returns the collector's memory for the bytes of a member in a step.
+  std::span<std::byte> memory_of(size_t member, int64_t step) const {
+    const int64_t bytes = std::clamp<int64_t>(members_[member].bytes - step * at_once_, 0, at_once_);
+    return part(room(memory_, step, group_.size() * at_once_), static_cast<int64_t>(member) * at_once_,
+                bytes);
+  }
+  bool is_own(size_t member) const { return static_cast<int>(member) == group_.rank(); }
+
+  // Writes or reads the bytes of all members in a step.
+  void move_pieces(File& file, int64_t step) const {
+    std::vector<Piece<Byte>> pieces;
+    for (size_t member = 0; member < members_.size(); ++member)
+      exchange::add_pieces(pieces,
+                           {members_[member].extents, is_own(member) ? own(step) : memory_of(member, step)},
+                           step * at_once_);
+    transfer_pieces(file, std::move(pieces));
+  }
+
+  StepMessages messages_of_member(int64_t step) const {
+    StepMessages messages;
+    const auto bytes = own(step);
+    if (bytes.empty()) return messages;
+    const int collector = group_.task(group_.collector());
+    if constexpr (writes) {
+      messages.outgoing.push_back({collector, bytes});
+    } else {
+      messages.incoming.push_back({collector, bytes});
+    }
+    return messages;
+  }
+
+  StepMessages messages_of_collector(int64_t step) const {
+    StepMessages messages;
+    for (size_t member = 0; member < members_.size(); ++member) {
+      const auto bytes = memory_of(member, step);
+      if (is_own(member) || bytes.empty()) continue;
+      const int task = group_.task(static_cast<int>(member));
+      if (writes) {
+        messages.incoming.push_back({task, bytes});
+      } else {  // data that could not be read are not sent
+        messages.outgoing.push_back({task, problem_ ? bytes.first(0) : bytes});
+      }
+    }
+    return messages;
+  }
+
+  const CollectiveGroup& group_;
+  const LineMemory& memory_;
+  const Placed<Byte> mine_;
+  const int64_t at_once_;  // bytes of each member in a step
+  const Gathered extents_;
+  std::vector<Member> members_;  // at the collector
+  std::optional<Error> problem_;
+};
+
 }  // namespace
 
 // Allocates at least 2 bytes per member, because two steps of at least one byte each are in flight.
 void GroupTransfer::reserve(int64_t each) {
   const int64_t bytes = group_.size() * std::max<int64_t>(each, 2);
   if (group_.is_collector() && !mover_) memory_ = line_memory(static_cast<size_t>(bytes));
-}
-
-// Returns the memory of a step, which has `bytes` bytes. Even and odd steps use different memory.
-std::span<std::byte> GroupTransfer::room(int64_t step, int64_t bytes) const {
-  SHEAF_ASSERT(memory_ && step >= 0 && bytes >= 0);
-  return {memory_.get() + step % 2 * bytes, static_cast<size_t>(bytes)};
 }
 
 // Lets the program's mover transfer the bytes. First the collector accesses its own extents; then each step
@@ -78,79 +185,7 @@ std::optional<Error> GroupTransfer::move_by_program(File& file, const Placed<Byt
 template <class Byte>
 std::optional<Error> GroupTransfer::move(File& file, const Placed<Byte>& mine, const Load& largest) {
   if (mover_) return move_by_program(file, mine, largest.extents);
-  constexpr bool writes = std::is_const_v<Byte>;
-  const auto members = static_cast<size_t>(group_.is_collector() ? group_.size() : 0);
-  // Every member sends one message with its extents. A member without extents sends nothing else.
-  const auto room_of_each = static_cast<size_t>(largest.extents);
-  std::vector<Extent> extents(members * room_of_each);
-  std::vector<std::span<Extent>> lists;
-  std::vector<Incoming> told;
-  for (size_t member = 0; member < members; ++member) {
-    lists.push_back(std::span(extents).subspan(member * room_of_each, room_of_each));
-    told.push_back({group_.task(static_cast<int>(member)), std::as_writable_bytes(lists[member])});
-  }
-  const std::vector<int64_t> received =
-      group_.file()
-          .exchange({{group_.task(group_.collector()), std::as_bytes(mine.extents)}}, std::move(told))
-          ->finish();
-  std::vector<int64_t> sizes(members);
-  for (size_t member = 0; member < members; ++member) {
-    lists[member] = lists[member].first(static_cast<size_t>(received[member]) / sizeof(Extent));
-    for (const Extent& extent : lists[member]) sizes[member] += extent.length;
-  }
-  // With several steps, two are in flight, and each uses half of the memory.
-  const int64_t at_once =
-      largest.bytes <= largest.each ? largest.each : std::max<int64_t>(1, largest.each / 2);
-  const int64_t steps = (largest.bytes + at_once - 1) / at_once;
-  const auto own = [&](int64_t step) { return part(mine.memory, step * at_once, at_once); };
-  const auto theirs = [&](int64_t step, size_t member) {
-    const int64_t bytes = std::clamp<int64_t>(sizes[member] - step * at_once, 0, at_once);
-    return part(room(step, group_.size() * at_once), static_cast<int64_t>(member) * at_once, bytes);
-  };
-  const auto own_number = static_cast<size_t>(group_.rank());
-  std::optional<Error> problem;
-  const auto at_file = [&](auto work) {
-    if (members > 0 && !problem) problem = attempt(work);
-  };
-  const auto move_pieces = [&](int64_t step) {
-    std::vector<Piece<Byte>> pieces;
-    for (size_t member = 0; member < members; ++member)
-      exchange::add_pieces(pieces, {lists[member], member == own_number ? own(step) : theirs(step, member)},
-                           step * at_once);
-    transfer_pieces(file, std::move(pieces));
-  };
-  const auto prepare = [&](int64_t step) {
-    if (!writes) at_file([&] { move_pieces(step); });
-    std::vector<Outgoing> outgoing;
-    std::vector<Incoming> incoming;
-    if (members == 0 && !own(step).empty()) {
-      const int collector = group_.task(group_.collector());
-      if constexpr (writes) {
-        outgoing.push_back({collector, own(step)});
-      } else {
-        incoming.push_back({collector, own(step)});
-      }
-    }
-    for (size_t member = 0; member < members; ++member) {
-      const auto bytes = theirs(step, member);
-      if (member == own_number || bytes.empty()) continue;
-      const int task = group_.task(static_cast<int>(member));
-      if (writes) {
-        incoming.push_back({task, bytes});
-      } else {  // data that could not be read are not sent
-        outgoing.push_back({task, problem ? bytes.first(0) : bytes});
-      }
-    }
-    return StepMessages{std::move(outgoing), std::move(incoming)};
-  };
-  const auto use = [&](int64_t step, const std::vector<int64_t>&) {
-    if (writes) at_file([&] { move_pieces(step); });
-  };
-  if (!writes) at_file([&] { exchange::revalidate_reads(file); });
-  const auto failed = in_rounds(group_.file(), steps, prepare, use);
-  if (!problem) problem = failed;
-  if (writes) at_file([&] { exchange::publish_writes(file); });
-  return problem;
+  return SteppedTransfer<Byte>(group_, memory_, mine, largest).run(file, largest.bytes);
 }
 
 std::optional<Error> GroupTransfer::write(File& file, const Placed<const std::byte>& mine,
@@ -194,7 +229,8 @@ std::optional<Error> GroupTransfer::merge(std::span<const std::byte> mine, int64
     each_part(step, [&](int member, int64_t first, int64_t last) {
       const int64_t at = begins[static_cast<size_t>(member)] + first - step * window;
       if (member != group_.rank())
-        messages.incoming.push_back({group_.task(member), part(room(step, window), at, last - first)});
+        messages.incoming.push_back(
+            {group_.task(member), part(room(memory_, step, window), at, last - first)});
     });
     return messages;
   };
@@ -202,8 +238,9 @@ std::optional<Error> GroupTransfer::merge(std::span<const std::byte> mine, int64
     each_part(step, [&](int member, int64_t first, int64_t last) {
       const auto m = static_cast<size_t>(member);
       const std::span<const std::byte> bytes =
-          member == group_.rank() ? part(mine, first, last - first)
-                                  : part(room(step, window), begins[m] + first - step * window, last - first);
+          member == group_.rank()
+              ? part(mine, first, last - first)
+              : part(room(memory_, step, window), begins[m] + first - step * window, last - first);
       append(bytes, first == 0 ? sizes[m] : 0);
     });
   };

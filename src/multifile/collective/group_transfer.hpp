@@ -49,6 +49,9 @@ class GroupTransfer {
     }
   };
 
+  const CollectiveGroup& group() const { return group_; }
+  bool is_by_program() const { return mover_ != nullptr; }
+
   // Allocates the collector's memory for messages, `each` bytes per member. Local. Throws if the allocation
   // fails.
   void reserve(int64_t each);
@@ -73,7 +76,6 @@ class GroupTransfer {
   std::optional<Error> move_by_program(File& file, const exchange::Placed<Byte>& mine, int64_t steps) const;
   template <class Byte>
   std::optional<Error> move(File& file, const exchange::Placed<Byte>& mine, const Load& largest);
-  std::span<std::byte> room(int64_t step, int64_t bytes) const;
 
   CollectiveGroup group_;
   Mover* mover_;

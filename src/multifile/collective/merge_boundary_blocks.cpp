@@ -36,6 +36,53 @@ FileDomain next_domain(const BoundaryMergeTarget& where, int64_t first, int64_t 
   return domain;
 }
 
+// Lowest offset of the boundary blocks that are not merged yet; INT64_MAX: none are left.
+struct FirstOffset {
+  int64_t offset = INT64_MAX;
+  constexpr void combine(auto& by) { by.min(offset); }
+};
+
+// The bytes that tasks of this process have written to boundary blocks, in file order.
+class BoundaryBytes {
+ public:
+  BoundaryBytes(BoundaryBlocks* boundary_blocks, std::span<const Extent> extents)
+      : boundary_blocks_(boundary_blocks), extents_(extents) {}
+
+  FirstOffset first() const { return extents_.empty() ? FirstOffset{} : FirstOffset{begin()}; }
+
+  // Appends the next bytes, up to offset `end` of the file `path`, to `held`. If that fails, drops all bytes:
+  // the other tasks continue without them.
+  std::optional<Error> take(int64_t end, const std::string& path, PendingExtents& held) {
+    const auto unread = attempt([&] {
+      std::vector<std::byte> bytes;
+      while (!extents_.empty() && begin() < end) {
+        bytes.resize(static_cast<size_t>(std::min(extents_.front().end(), end) - begin()));
+        if (boundary_blocks_->read(bytes, begin()) != bytes.size())
+          throw file_error(
+              Code::io, path,
+              "what was kept beside it for offset " + std::to_string(begin()) + " is no longer there");
+        held.append(bytes, begin());
+        done_ += std::ssize(bytes);
+        if (begin() < extents_.front().end()) continue;
+        extents_ = extents_.subspan(1);
+        done_ = 0;
+      }
+    });
+    if (unread) {
+      held.clear();
+      extents_ = {};
+    }
+    return unread;
+  }
+
+ private:
+  int64_t begin() const { return extents_.front().offset + done_; }
+
+  BoundaryBlocks* const boundary_blocks_;
+  std::span<const Extent> extents_;  // not taken yet, except `done_` bytes of the first one
+  int64_t done_ = 0;
+};
+
 // Replaces the physical file in a transfer on tasks that do not write to the file.
 class NotWritten final : public ForwardingFile {
  public:
@@ -58,42 +105,20 @@ std::optional<Error> merge_boundary_blocks(Comm& comm, const std::string& path, 
                                            std::span<const Extent> extents) {
   SHEAF_DEBUG_ASSERT(std::ranges::is_sorted(extents, {}, &Extent::offset));
   SHEAF_ASSERT(boundary_blocks || extents.empty());
+  BoundaryBytes rest(boundary_blocks, extents);
   std::optional<Error> problem;
-  size_t next = 0;
-  int64_t done = 0;  // bytes of extents[next]
   for (int64_t number = 0;; ++number) {
-    int64_t first = next < extents.size() ? -(extents[next].offset + done) : INT64_MIN;
-    comm.all_max(std::span(&first, 1));
-    if (first == INT64_MIN) return problem;
-    const FileDomain domain = next_domain(where, -first, number, comm.size());
-    if (domain.end <= -first)  // true on all tasks or on none
+    FirstOffset first = rest.first();
+    reduce(comm, first);
+    if (first.offset == INT64_MAX) return problem;
+    const FileDomain domain = next_domain(where, first.offset, number, comm.size());
+    if (domain.end <= first.offset)  // true on all tasks or on none
       return file_error(Code::damaged, path,
-                        "has bytes of a task at offset " + std::to_string(-first) + ", behind its end at " +
-                            std::to_string(where.end));
+                        "has bytes of a task at offset " + std::to_string(first.offset) +
+                            ", behind its end at " + std::to_string(where.end));
     PendingExtents held;
-    const auto unread = attempt([&] {
-      std::vector<std::byte> bytes;
-      for (; next < extents.size() && extents[next].offset + done < domain.end;) {
-        const Extent& extent = extents[next];
-        const int64_t at = extent.offset + done;
-        bytes.resize(static_cast<size_t>(std::min(extent.offset + extent.length, domain.end) - at));
-        if (boundary_blocks->read(bytes, at) != bytes.size())
-          throw file_error(
-              Code::io, path,
-              "what was kept beside it for offset " + std::to_string(at) + " is no longer there");
-        held.append(bytes, at);
-        done += std::ssize(bytes);
-        if (done == extent.length) {
-          ++next;
-          done = 0;
-        }
-      }
-    });
-    if (unread) {  // the other tasks continue without these bytes
-      held.clear();
-      next = extents.size();
-      if (!problem) problem = unread;
-    }
+    const auto unread = rest.take(domain.end, path, held);
+    if (!problem) problem = unread;
     GroupTransfer transfer(CollectiveGroup(comm, domain.writer));
     const int64_t each = step_bytes(comm.size());
     NotWritten none;
