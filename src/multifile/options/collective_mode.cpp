@@ -9,47 +9,59 @@ namespace sheaf::multifile {
 
 namespace {
 
-int64_t count_of(std::string_view word, std::string_view value, int64_t least, int64_t most) {
-  const auto count = parse_number(trimmed(value));
+int64_t count_of(const ModeWord& word, int64_t least, int64_t most) {
+  const auto count = parse_number(trimmed(word.value));
   if (!count || *count < least || *count > most)
-    throw Error(Code::invalid_argument, "open mode: '" + std::string(word) +
+    throw Error(Code::invalid_argument, "open mode: '" + std::string(word.word) +
                                             "' is impossible; expected a number from " +
                                             std::to_string(least) + " to " + std::to_string(most));
   return *count;
 }
 
+void set_merge(CollectiveMode& mode, const ModeWord&) { mode.merge = true; }
+
+void set_forced(CollectiveMode& mode, const ModeWord& word) {
+  mode.forced = word.value == "off" ? CollectiveMode::Forced::off : CollectiveMode::Forced::on;
+  mode.forced_tasks = word.value == "off" || word.value == "auto" ? 0 : count_of(word, 1, INT32_MAX);
+}
+
+void set_hosts(CollectiveMode& mode, const ModeWord& word) {
+  mode.hosts = {std::string(word.value), word.key == "collector-hosts"};
+  std::ranges::replace(mode.hosts.text, comma_in_words, ',');
+  mode.hosts.matches("");  // throws unless it is a regular expression
+}
+
+constexpr WordAction<CollectiveMode> collective_words[] = {
+    {"collective", [](CollectiveMode& mode, const ModeWord&) { mode.wanted = true; }},
+    {"collectivemerge", set_merge},
+    {"cmerge", set_merge},
+    {"collmsa", [](CollectiveMode& mode, const ModeWord&) { mode.renumber = true; }},
+    {"collsize=",
+     [](CollectiveMode& mode, const ModeWord& word) {
+       const int64_t tasks = count_of(word, INT32_MIN, INT32_MAX);
+       if (mode.tasks == 0) mode.tasks = std::max<int64_t>(tasks, 0);
+     }},
+    {"buddy", [](CollectiveMode& mode, const ModeWord&) { mode.buddies = 1; }},
+    {"buddy=",
+     [](CollectiveMode& mode, const ModeWord& word) {
+       mode.buddies = static_cast<int>(std::max<int64_t>(1, count_of(word, 0, 99)));
+     }},
+    {"collective=", set_forced},
+    {"collectors=",
+     [](CollectiveMode& mode, const ModeWord& word) {
+       mode.collectors = count_of(word, 1, INT32_MAX);
+       if (mode.forced == CollectiveMode::Forced::none) mode.forced = CollectiveMode::Forced::on;
+     }},
+    {"collector-hosts=", set_hosts},
+    {"collector-hosts-basic=", set_hosts},
+    {"colldebug=", [](CollectiveMode& mode, const ModeWord& word) {
+       mode.debug = static_cast<int>(count_of(word, 0, INT32_MAX));
+     }}};
+
 }  // namespace
 
-bool apply_collective_word(CollectiveMode& mode, std::string_view word, std::string_view key,
-                           std::string_view value) {
-  if (word == "collective") {
-    mode.wanted = true;
-  } else if (word == "collectivemerge" || word == "cmerge") {
-    mode.merge = true;
-  } else if (word == "collmsa") {
-    mode.renumber = true;
-  } else if (key == "collsize") {
-    const int64_t tasks = count_of(word, value, INT32_MIN, INT32_MAX);
-    if (mode.tasks == 0) mode.tasks = std::max<int64_t>(tasks, 0);
-  } else if (key == "buddy") {
-    mode.buddies = word == "buddy" ? 1 : static_cast<int>(std::max<int64_t>(1, count_of(word, value, 0, 99)));
-  } else if (key == "collective") {
-    const int64_t tasks = value == "auto" ? 0 : value == "off" ? -1 : count_of(word, value, 1, INT32_MAX);
-    mode.forced = tasks < 0 ? CollectiveMode::Forced::off : CollectiveMode::Forced::on;
-    mode.forced_tasks = std::max<int64_t>(tasks, 0);
-  } else if (key == "collectors") {
-    mode.collectors = count_of(word, value, 1, INT32_MAX);
-    if (mode.forced == CollectiveMode::Forced::none) mode.forced = CollectiveMode::Forced::on;
-  } else if (key == "collector-hosts" || key == "collector-hosts-basic") {
-    mode.hosts = {std::string(value), key == "collector-hosts"};
-    std::ranges::replace(mode.hosts.text, comma_in_words, ',');
-    mode.hosts.matches("");  // throws unless it is a regular expression
-  } else if (key == "colldebug") {
-    mode.debug = static_cast<int>(count_of(word, value, 0, INT32_MAX));
-  } else {
-    return false;
-  }
-  return true;
+bool apply_collective_word(CollectiveMode& mode, const ModeWord& word) {
+  return apply_word<CollectiveMode>(mode, word, collective_words);
 }
 
 std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, int64_t ntasks) {

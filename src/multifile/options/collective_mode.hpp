@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "comm/comm.hpp"
 #include "layout/collective.hpp"
 #include "multifile/options/collector_hosts.hpp"
+#include "multifile/options/mode_words.hpp"
 
 namespace sheaf::multifile {
 
@@ -40,10 +40,9 @@ struct CollectivePlan {
   bool is_automatic() const { return tasks_per_collector == 0; }
 };
 
-// Applies one word to `mode`. `key` and `value` are the parts of the word before and after '='. Returns false
-// if the word is not about collective I/O. Throws `invalid_argument` for an invalid value.
-bool apply_collective_word(CollectiveMode& mode, std::string_view word, std::string_view key,
-                           std::string_view value);
+// Applies one word to `mode`. Returns false if the word is not about collective I/O. Throws
+// `invalid_argument` for an invalid value.
+bool apply_collective_word(CollectiveMode& mode, const ModeWord& word);
 
 // The character that replaces commas in an expression from the environment (multifile/options/environment),
 // because commas separate words. apply_collective_word() restores the commas.

@@ -2,46 +2,82 @@
 
 #include <algorithm>
 #include <string_view>
-#include <utility>
 
 #include "base/setting.hpp"
 #include "multifile/options/collective_mode.hpp"
 
 namespace sheaf::multifile {
 
+namespace {
+
+// The following functions return the word that the variable `name` adds to the open mode; "" if it adds none.
+// `key` is the beginning of the word.
+
+std::string buffer_word(const char* name, const std::string& key) {
+  const char* const size = setting(name);
+  return size ? key + (std::string_view(size) == "-1" ? "block" : size) : "";
+}
+
+std::string keyval_word(const char* name, const std::string& key) {
+  const char* const set = setting(name);
+  if (!set) return "";
+  for (const char* const mode : {"inline", "meta", "hash", "none", "unknown"})
+    if (std::string_view(set).find(mode) != std::string_view::npos) return key + mode;
+  tell_not_understood(name, set, "inline, meta, hash, none or unknown");
+  return "";
+}
+
+// All tasks read the variable; only this task warns about an invalid value.
+std::string checked_number(const char* name, const std::string&) {
+  number_setting(name);
+  return "";
+}
+
+std::string collective_word(const char* name, const std::string& key) {
+  const auto tasks = number_setting(name, INT64_MIN, INT32_MAX);
+  return !tasks ? "" : key + (*tasks == 0 ? "off" : *tasks < 0 ? "auto" : std::to_string(*tasks));
+}
+
+std::string positive_word(const char* name, const std::string& key) {
+  const auto number = number_setting(name, INT64_MIN, INT32_MAX);
+  return number && *number > 0 ? key + std::to_string(*number) : "";
+}
+
+std::string any_word(const char* name, const std::string& key) {
+  const char* const set = setting(name);
+  return set ? key + set : "";
+}
+
+std::string pattern_word(const char* name, const std::string& key) {
+  std::string pattern = any_word(name, key);
+  std::ranges::replace(pattern, ',', comma_in_words);
+  return pattern;
+}
+
+constexpr struct {
+  const char* name;
+  std::string (*word_of)(const char* name, const std::string& key);
+  const char* key = "";
+} variables[] = {{"SION_BUFFERSIZE", buffer_word, "buffer="},
+                 {"SION_KEYVALUE_MODE", keyval_word, "keyval-default="},
+                 {"SION_HINTS", checked_number},
+                 {"SION_SERBLOCKSIZE", checked_number},
+                 {"SION_ERROR_MSG_RANK", checked_number},
+                 {"SION_ERROR_MSG_THREAD", checked_number},
+                 {"SION_COLLSIZE", collective_word, "collective="},
+                 {"SION_COLLNUM", positive_word, "collectors="},
+                 {"SION_COLLDEBUG", positive_word, "colldebug="},
+                 {"SION_MSA_COLLECTOR_HOSTNAME_REGEX", pattern_word, "collector-hosts-basic="},
+                 {"SION_MSA_COLLECTOR_HOSTNAME_EREGEX", pattern_word, "collector-hosts="},
+                 {"SHEAF_FLAGS", any_word}};
+
+}  // namespace
+
 std::string words_of_environment() {
   std::string words;
-  const auto add = [&](const std::string& word) { words += (words.empty() ? "" : ",") + word; };
-  if (const char* const size = setting("SION_BUFFERSIZE"))
-    add(std::string("buffer=") + (std::string_view(size) == "-1" ? "block" : size));
-  if (const char* const set = setting("SION_KEYVALUE_MODE")) {
-    const auto modes = {"inline", "meta", "hash", "none", "unknown"};
-    const auto named = std::ranges::find_if(
-        modes, [&](const char* mode) { return std::string_view(set).find(mode) != std::string_view::npos; });
-    if (named != modes.end()) {
-      add(std::string("keyval-default=") + *named);
-    } else {
-      tell_not_understood("SION_KEYVALUE_MODE", set, "inline, meta, hash, none or unknown");
-    }
-  }
-  // All tasks read these variables; only this task warns about invalid values.
-  for (const char* const number :
-       {"SION_HINTS", "SION_SERBLOCKSIZE", "SION_ERROR_MSG_RANK", "SION_ERROR_MSG_THREAD"})
-    number_setting(number);
-  if (const auto tasks = number_setting("SION_COLLSIZE", INT64_MIN, INT32_MAX))
-    add("collective=" + (*tasks == 0 ? "off" : *tasks < 0 ? "auto" : std::to_string(*tasks)));
-  for (const auto& [name, word] :
-       {std::pair{"SION_COLLNUM", "collectors="}, std::pair{"SION_COLLDEBUG", "colldebug="}})
-    if (const auto number = number_setting(name, INT64_MIN, INT32_MAX); number && *number > 0)
-      add(word + std::to_string(*number));
-  for (const auto& [name, word] : {std::pair{"SION_MSA_COLLECTOR_HOSTNAME_REGEX", "collector-hosts-basic="},
-                                   std::pair{"SION_MSA_COLLECTOR_HOSTNAME_EREGEX", "collector-hosts="}})
-    if (const char* const set = setting(name)) {
-      std::string pattern = word + std::string(set);
-      std::ranges::replace(pattern, ',', comma_in_words);
-      add(pattern);
-    }
-  if (const char* const flags = setting("SHEAF_FLAGS")) add(flags);
+  for (const auto& [name, word_of, key] : variables)
+    if (const std::string word = word_of(name, key); !word.empty())
+      words += (words.empty() ? "" : ",") + word;
   return words;
 }
 

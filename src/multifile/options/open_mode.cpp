@@ -22,41 +22,41 @@ using format::KeyvalMode;
               "open mode: '" + std::string(word) + "' is impossible; expected " + std::string(expected));
 }
 
-// Parses `value`, a count or a size. Throws an error about `word` unless the value is a number from `least`
-// to `most`.
-int64_t number_of(std::string_view word, std::string_view value, int64_t least, int64_t most,
-                  std::string_view expected) {
-  const auto number = parse_bytes(value);
-  if (!number || *number < least || *number > most) bad_value(word, expected);
+// Parses the value of a word, a count or a size. Throws an error unless it is a number from `least` to
+// `most`.
+int64_t number_of(const ModeWord& word, int64_t least, int64_t most, std::string_view expected) {
+  const auto number = parse_bytes(word.value);
+  if (!number || *number < least || *number > most) bad_value(word.word, expected);
   return *number;
 }
 
-void set_files(OpenMode& m, std::string_view word, std::string_view value) {
+void set_files(OpenMode& m, const ModeWord& word) {
   static constexpr std::pair<std::string_view, FilePolicy> named[] = {
       {"auto", FilePolicy::automatic}, {"node", FilePolicy::per_node}, {"ion", FilePolicy::per_io_node}};
-  const auto* const policy = std::ranges::find(named, value, &std::pair<std::string_view, FilePolicy>::first);
+  const auto* const policy =
+      std::ranges::find(named, word.value, &std::pair<std::string_view, FilePolicy>::first);
   if (policy != std::end(named)) {
     m.file_policy = policy->second;
-  } else if (value.size() > 1 && value.front() == '@') {
+  } else if (word.value.size() > 1 && word.value.front() == '@') {
     m.file_policy = FilePolicy::table;
-    m.table = value.substr(1);
+    m.table = word.value.substr(1);
   } else {
     m.file_policy = FilePolicy::fixed;
     m.files = static_cast<int32_t>(number_of(
-        word, value, 1, INT32_MAX, "files=auto, files=node, files=ion, files=@TABLE or files=N with N >= 1"));
+        word, 1, INT32_MAX, "files=auto, files=node, files=ion, files=@TABLE or files=N with N >= 1"));
   }
 }
 
-void set_keyval(OpenMode& m, std::string_view word, std::string_view value) {
-  if (value.empty() || value == "default" || value == "inline") {
-    m.keyval = KeyvalMode::inline_;
-  } else if (value == "none") {
-    m.keyval = KeyvalMode::none;
-  } else if (value == "unknown") {
-    m.keyval = KeyvalMode::unknown;
-  } else {
-    bad_value(word, "keyval, keyval=inline, keyval=none or keyval=unknown");
-  }
+void set_keyval(OpenMode& m, const ModeWord& word) {
+  static constexpr std::pair<std::string_view, KeyvalMode> named[] = {{"", KeyvalMode::inline_},
+                                                                      {"default", KeyvalMode::inline_},
+                                                                      {"inline", KeyvalMode::inline_},
+                                                                      {"none", KeyvalMode::none},
+                                                                      {"unknown", KeyvalMode::unknown}};
+  const auto* const mode =
+      std::ranges::find(named, word.value, &std::pair<std::string_view, KeyvalMode>::first);
+  if (mode == std::end(named)) bad_value(word.word, "keyval, keyval=inline, keyval=none or keyval=unknown");
+  m.keyval = mode->second;
 }
 
 // Returns the available compressions, for messages.
@@ -74,44 +74,23 @@ std::string possible_compressions() {
   return with_levels + without + " or compress=none";
 }
 
-void set_compression(codec::Compression& c, std::string_view word, std::string_view value) {
-  const size_t colon = value.find(':');
-  const std::string_view name = value.substr(0, colon);
+void set_compression(OpenMode& m, const ModeWord& word) {
+  codec::Compression& c = m.compression;
+  const size_t colon = word.value.find(':');
+  const std::string_view name = word.value.substr(0, colon);
   c.codec = format::Codec::none;
   c.level = 0;
-  if (value == "none") return;
+  if (word.value == "none") return;
   const codec::Method* const method = codec::find(name);
-  if (!method) bad_value(word, possible_compressions());
+  if (!method) bad_value(word.word, possible_compressions());
   int64_t level = method->has_levels() ? codec::default_level : 0;
   if (colon != std::string_view::npos) {
-    const auto given = parse_number(value.substr(colon + 1));
+    const auto given = parse_number(word.value.substr(colon + 1));
     level = given && method->has_levels() ? *given : INT64_MIN;
   }
-  if (!method->level_fits(level)) bad_value(word, possible_compressions());
+  if (!method->level_fits(level)) bad_value(word.word, possible_compressions());
   c.codec = method->codec;
   c.level = static_cast<int8_t>(level);
-}
-
-// Returns false if the word is not about compression.
-bool apply_compression_word(codec::Compression& c, std::string_view word, std::string_view key,
-                            std::string_view value) {
-  if (key == "compress") {
-    set_compression(c, word, value);
-  } else if (key == "shuffle") {
-    c.shuffle =
-        static_cast<uint8_t>(number_of(word, value, 0, 255, "shuffle=BYTES of an element, at most 255"));
-  } else if (key == "frame") {
-    c.frame = static_cast<uint32_t>(
-        number_of(word, value, format::smallest_frame, format::largest_frame, "frame=BYTES from 1k to 16M"));
-  } else if (key == "compress_threads") {
-    c.threads = value == "auto"
-                    ? codec::Compression::automatic_threads
-                    : static_cast<int32_t>(number_of(
-                          word, value, 0, 64, "compress_threads=auto or compress_threads=N from 0 to 64"));
-  } else {
-    return false;
-  }
-  return true;
 }
 
 // Words that set a flag. If a word has a value, only the listed values are valid.
@@ -138,56 +117,96 @@ constexpr Switch switches[] = {{"ansi", &OpenMode::posix, false},
 std::string_view key_of(std::string_view word) { return word.substr(0, word.find('=')); }
 
 // Returns false if the word is no switch.
-bool apply_switch(OpenMode& m, std::string_view word, std::string_view key) {
+bool apply_switch(OpenMode& m, const ModeWord& word) {
   std::string possible;
   for (const auto& [known, field, value] : switches) {
-    if (word == known) {
+    if (word.word == known) {
       m.*field = value;
       return true;
     }
-    if (known != key && key_of(known) == key) possible.append(possible.empty() ? "" : " or ").append(known);
+    if (known != word.key && key_of(known) == word.key)
+      possible.append(possible.empty() ? "" : " or ").append(known);
   }
-  if (!possible.empty()) bad_value(word, possible);
+  if (!possible.empty()) bad_value(word.word, possible);
   return false;
 }
 
-// Applies one word; `key` and `value` are the parts around the first '='. Returns false if the word is
-// unknown.
-bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string_view value) {
-  if (word == "w" || word == "wb" || word == "bw") {
-    m.direction = OpenDirection::write;
-  } else if (word == "r" || word == "rb" || word == "br") {
-    if (m.direction != OpenDirection::write) m.direction = OpenDirection::read;
-  } else if (word == "a" || word == "append") {
-    m.direction = OpenDirection::write;
-    m.append = true;
-  } else if (word == "sionfwd") {
-    throw Error(Code::invalid_argument, "open mode: 'sionfwd' needs SIONfwd, which this build does not have");
-  } else if (word == "buffered" || word == "compress") {
-    // These words have no effect, as in the SION API. Existing programs that give them use the FILE* of the
-    // file between library calls without a flush.
-  } else if (key == "endianness") {
-    m.userdata_order = value == "big" ? ByteOrder::big : ByteOrder::little;
-  } else if (key == "keyval") {
-    if (trimmed(value) != value) return false;  // the SION API ignores values with blanks
-    set_keyval(m, word, value);
-  } else if (key == "keyval-default") {
-    if (m.creates() && m.keyval == KeyvalMode::not_set) set_keyval(m, word, value);
-  } else if (key == "files") {
-    set_files(m, word, value);
-  } else if (key == "buffer") {
-    m.buffer_bytes = value == "block" ? OpenMode::one_block
-                                      : number_of(word, value, 0, int64_t{1} << 30,
-                                                  "buffer=block or buffer=BYTES, at most 1G");
-  } else if (key == "iotasks") {
-    m.io_tasks =
-        static_cast<int32_t>(number_of(word, value, 0, INT32_MAX, "iotasks=K with K >= 0 (0: no limit)"));
-  } else {
-    return apply_switch(m, word, key) || apply_compression_word(m.compression, word, key, value) ||
-           apply_collective_word(m.collective, word, key, value);
-  }
-  return true;
+void set_write(OpenMode& m, const ModeWord&) { m.direction = OpenDirection::write; }
+
+void set_read(OpenMode& m, const ModeWord&) {
+  if (m.direction != OpenDirection::write) m.direction = OpenDirection::read;
 }
+
+void set_append(OpenMode& m, const ModeWord&) {
+  m.direction = OpenDirection::write;
+  m.append = true;
+}
+
+// These words have no effect, as in the SION API. Existing programs that give them use the FILE* of the file
+// between library calls without a flush.
+void ignore(OpenMode&, const ModeWord&) {}
+
+constexpr WordAction<OpenMode> actions[] = {
+    {"w", set_write},
+    {"wb", set_write},
+    {"bw", set_write},
+    {"r", set_read},
+    {"rb", set_read},
+    {"br", set_read},
+    {"a", set_append},
+    {"append", set_append},
+    {"sionfwd",
+     [](OpenMode&, const ModeWord&) {
+       throw Error(Code::invalid_argument,
+                   "open mode: 'sionfwd' needs SIONfwd, which this build does not have");
+     }},
+    {"buffered", ignore},
+    {"compress", ignore},
+    {"endianness=",
+     [](OpenMode& m, const ModeWord& word) {
+       m.userdata_order = word.value == "big" ? ByteOrder::big : ByteOrder::little;
+     }},
+    {"keyval=",
+     [](OpenMode& m, const ModeWord& word) {
+       if (trimmed(word.value) == word.value)
+         set_keyval(m, word);
+       else
+         m.unknown.emplace_back(word.word);  // the SION API ignores values with blanks
+     }},
+    {"keyval-default=",
+     [](OpenMode& m, const ModeWord& word) {
+       if (m.creates() && m.keyval == KeyvalMode::not_set) set_keyval(m, word);
+     }},
+    {"files=", set_files},
+    {"buffer=",
+     [](OpenMode& m, const ModeWord& word) {
+       m.buffer_bytes = word.value == "block" ? OpenMode::one_block
+                                              : number_of(word, 0, int64_t{1} << 30,
+                                                          "buffer=block or buffer=BYTES, at most 1G");
+     }},
+    {"iotasks=",
+     [](OpenMode& m, const ModeWord& word) {
+       m.io_tasks =
+           static_cast<int32_t>(number_of(word, 0, INT32_MAX, "iotasks=K with K >= 0 (0: no limit)"));
+     }},
+    {"compress=", set_compression},
+    {"shuffle=",
+     [](OpenMode& m, const ModeWord& word) {
+       m.compression.shuffle =
+           static_cast<uint8_t>(number_of(word, 0, 255, "shuffle=BYTES of an element, at most 255"));
+     }},
+    {"frame=",
+     [](OpenMode& m, const ModeWord& word) {
+       m.compression.frame = static_cast<uint32_t>(
+           number_of(word, format::smallest_frame, format::largest_frame, "frame=BYTES from 1k to 16M"));
+     }},
+    {"compress_threads=", [](OpenMode& m, const ModeWord& word) {
+       m.compression.threads =
+           word.value == "auto"
+               ? codec::Compression::automatic_threads
+               : static_cast<int32_t>(
+                     number_of(word, 0, 64, "compress_threads=auto or compress_threads=N from 0 to 64"));
+     }}};
 
 // Returns true for words of the original SION API, which compares them including blanks.
 bool is_classic(std::string_view word) {
@@ -214,8 +233,10 @@ void parse_words(OpenMode& m, std::string_view list, Blanks blanks) {
       word = given;
     }
     const std::string_view key = key_of(word);
-    const std::string_view value = key == word ? std::string_view{} : word.substr(key.size() + 1);
-    if (!known || !apply(m, word, key, value)) m.unknown.emplace_back(word);
+    const ModeWord parts{word, key, key == word ? std::string_view{} : word.substr(key.size() + 1)};
+    if (!known || !(apply_word<OpenMode>(m, parts, actions) || apply_switch(m, parts) ||
+                    apply_collective_word(m.collective, parts)))
+      m.unknown.emplace_back(word);
   }
 }
 
