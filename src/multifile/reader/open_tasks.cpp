@@ -21,7 +21,7 @@ OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request,
       generation->forget_record();
     }
     std::shared_ptr<File> first;
-    const SetLead lead = tables_->read_lead(comm, first);
+    SetLead lead = tables_->read_lead(comm, first);
     generation->expect(lead.identity);
     facts_ = lead.facts();
     ntasks_ = lead.ntasks;
@@ -33,8 +33,9 @@ OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request,
     PartitionRows own_tables;
     PartitionRows& tables = appends ? *appends : own_tables;
     tables.segments.clear();
+    tables.appends = appends != nullptr;
     find_rows(comm, share, slicing, tables);
-    read_rows(comm, lead, tables, appends != nullptr);
+    read_rows(comm, lead, tables);
   };
   generation->open_multifile(comm, [&] {
     try {
@@ -145,13 +146,12 @@ void OpenTasks::find_rows(Comm& comm, std::span<const FileShare> share, Slicing 
 }
 
 // Reads the rows of the local tasks. Collective; every process opens the files of its tasks.
-void OpenTasks::read_rows(Comm& comm, const SetLead& lead, PartitionRows& tables, bool appends) {
+void OpenTasks::read_rows(Comm& comm, SetLead& lead, PartitionRows& tables) {
   std::vector<TaskRequest> wanted;
   for (const size_t i : own.by_row) wanted.push_back({own.tasks[i].row});
-  tables.old = std::make_unique<TableSlice>();
-  const auto open = [&](int32_t number) { return tables_->open_member(number); };
-  std::vector<Readable> rows = tables_->read_rows(comm, *tables.rows, lead, tables.segments, wanted, open,
-                                                  *tables.old, appends, facts_.unclosed, std::nullopt);
+  std::vector<Readable> rows = tables_->read_rows(
+      comm, lead, tables, wanted, [&](int32_t number) { return tables_->open_member(number); });
+  facts_.unclosed = lead.unclosed;
   agree(comm, attempt([&] {
           for (OwnFile& f : own.files) {
             f.file = tables_->open(f.number);

@@ -37,13 +37,6 @@ struct MappedReadRequest {
   NameOf name_of = {};
 };
 
-// The partition of the metadata, and the slice that this process reads or writes as a metadata task.
-struct PartitionRows {
-  std::unique_ptr<MetadataPartition> rows;  // by (file, local rank)
-  std::vector<Segment> segments;            // segments in the slice of this process
-  std::unique_ptr<TableSlice> old;          // slice as it was read; base of appending
-};
-
 class OpenTasks {
  public:
   // Opens the tasks of `request`. Collective over `comm`. Throws on every process alike. Unless `appends` is
@@ -72,7 +65,7 @@ class OpenTasks {
   void find_places(Comm& comm, const SetLead& lead, const std::shared_ptr<File>& lead_file);
   std::vector<FileShare> count_files(Comm& comm, const SetLead& lead);
   void find_rows(Comm& comm, std::span<const FileShare> share, Slicing slicing, PartitionRows& tables);
-  void read_rows(Comm& comm, const SetLead& lead, PartitionRows& tables, bool appends);
+  void read_rows(Comm& comm, SetLead& lead, PartitionRows& tables);
   bool is_set() const { return facts_.nfiles > 1 && facts_.filenumber == 0; }
   int32_t files() const { return is_set() ? facts_.nfiles : 1; }
 

@@ -39,12 +39,12 @@ Reader::Reader(Reader& original, std::optional<int64_t> only) : tasks_(original.
   if (tasks().empty()) throw Error(Code::out_of_range, "there is no task to duplicate");
   stream_.set_max_buffer(original.stream_.max_buffer());
   if (original.left_) left().positions = original.left_->positions;
-  left().positions[original.task_] = original.stream_.park();
+  left().positions[original.current_.task] = original.stream_.park();
   // Create the state that readable() would otherwise create when a task is first read. By then, another
   // thread may be using the original, which shares this state.
   for (size_t i = 0; i < tasks().size(); ++i)
     if (!only || *only == tasks()[i].task) tasks_->readable(i);
-  const int64_t first = only.value_or(original.task_);
+  const int64_t first = only.value_or(original.current_.task);
   load(tasks_->readable(tasks_->own.find(first, original.path())),
        first);  // path() is not set yet
 }
@@ -83,11 +83,8 @@ Readable Reader::find(int64_t task) {
 
 void Reader::load(Readable found, int64_t task) {
   const ReadPosition position = position_of(task);
-  task_ = task;
-  filenumber_ = found.filenumber;
-  globalrank_ = found.globalrank;
   stream_.load(std::move(found.file), found.geometry, found.sizes, position, found.sums);
-  held_ = std::move(found.held);
+  current_ = {task, found.filenumber, found.globalrank, std::move(found.held)};
 }
 
 Reader::Left& Reader::left() {
@@ -97,22 +94,22 @@ Reader::Left& Reader::left() {
 
 void Reader::select(int64_t task) {
   Readable next = find(task);
-  if (task == task_) return;
-  left().positions[task_] = stream_.park();
+  if (task == current_.task) return;
+  left().positions[current_.task] = stream_.park();
   auto& handles = left_->handles;
-  change_handle(stream_, handles[filenumber_], handles[next.filenumber],
+  change_handle(stream_, handles[current_.filenumber], handles[next.filenumber],
                 [&] { load(std::move(next), task); });
 }
 
 ReadPosition Reader::position_of(int64_t task) {
-  if (task == task_) return stream_.park();
+  if (task == current_.task) return stream_.park();
   if (!left_) return {};
   const auto at = left_->positions.find(task);
   return at == left_->positions.end() ? ReadPosition{} : at->second;
 }
 
 FileFacts Reader::facts() const {
-  if (!whole_) return task_ < 0 ? tasks_->facts() : tasks_->file_facts(index_of(task_));
+  if (!whole_) return current_.task < 0 ? tasks_->facts() : tasks_->file_facts(index_of(current_.task));
   const PhysicalFile& first = multifile().files.front();
   FileFacts facts = facts_of(first.header);
   facts.unclosed = !multifile().closed();

@@ -54,13 +54,15 @@ class SHEAF_EXPORT Reader {
 
   // Returns the number of tasks of the multifile.
   int64_t ntasks() const { return whole_ ? whole_->multifile.ntasks() : tasks_->ntasks(); }
-  int64_t task() const { return task_; }  // the current task; -1: none in this process
+  int64_t task() const { return current_.task; }  // the current task; -1: none in this process
   // Makes another task current, at its last position, initially its first byte. Throws out_of_range for a
   // task that this process has not open.
   void select(int64_t task);
   FileFacts facts() const;  // facts of the current task's file; of file 0 if this process has all tasks
   const std::string& path() const { return stream_.file().path(); }
-  int64_t globalrank() const { return globalrank_; }  // global rank of the current task, if opened alone
+  int64_t globalrank() const {
+    return current_.globalrank;
+  }  // global rank of the current task, if opened alone
   ReadStream& stream() { return stream_; }
   ReadPosition position_of(int64_t task);
   int open_files() const;
@@ -104,10 +106,12 @@ class SHEAF_EXPORT Reader {
   std::unique_ptr<Whole> whole_;      // all tasks, or null
   std::shared_ptr<OpenTasks> tasks_;  // tasks of this process, if not whole_
   std::optional<int64_t> only_;       // the only task of a duplicate
-  int64_t task_ = -1;
-  int32_t filenumber_ = 0;            // file of the current task, in its set
-  int64_t globalrank_ = -1;           // see Readable
-  std::shared_ptr<const void> held_;  // see Readable
+  struct CurrentTask {
+    int64_t task = -1;
+    int32_t filenumber = 0;  // the other members are those of Readable
+    int64_t globalrank = -1;
+    std::shared_ptr<const void> held = {};
+  } current_;
   ReadStream stream_;
   // Allocated when a second task becomes current.
   struct Left {

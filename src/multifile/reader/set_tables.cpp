@@ -87,7 +87,7 @@ std::vector<Readable> rows_of(std::span<const std::byte> answers, size_t count) 
 
 FileFacts SetLead::facts() const {
   FileFacts facts = facts_of(header);
-  facts.unclosed = !pointer.complete();
+  facts.unclosed = unclosed;
   return facts;
 }
 
@@ -113,7 +113,7 @@ SetLead SetTables::read_lead(Comm& comm, std::shared_ptr<File>& file) const {
     const format::Header& h = reader.header();
     const auto identity = read_identity(*file);
     const int64_t tasks = h.leads_set() ? reader.read_mapping_size(pointer) : h.ntasks;
-    lead = {h, pointer, tasks, {}, identity, {}, true};
+    lead = {h, pointer, tasks, {}, identity, {}, true, !pointer.complete()};
     if (checking_ == Checking::on) lead.extension = reader.extension();
     attempt([&] { lead.watched = FileIdentity::of(h, pointer, reader.extension()); });
   });
@@ -224,36 +224,39 @@ void SetTables::cut_overruns(const Segment& s, MetadataReader& reader, const for
   }
 }
 
-std::vector<Readable> SetTables::read_rows(Comm& comm, MetadataPartition& slices, const SetLead& lead,
-                                           std::span<Segment> segments, std::span<const TaskRequest> wanted,
-                                           const std::function<std::shared_ptr<File>(int32_t)>& open_file,
-                                           TableSlice& table, bool appends, bool& unclosed,
+std::vector<Readable> SetTables::read_rows(Comm& comm, SetLead& lead, PartitionRows& tables,
+                                           std::span<const TaskRequest> wanted,
+                                           const std::function<std::shared_ptr<File>(int32_t)>& open,
                                            std::optional<Error> problem) const {
+  auto& [rows, segments, old, appends] = tables;
+  MetadataPartition& slices = *rows;
+  old = std::make_unique<TableSlice>();
+  TableSlice& table = *old;
   std::vector<SegmentSums> sums(segments.size());
   const auto step = [&](auto&& act) {
     if (!problem) problem = attempt(act);
   };
   step([&] {
     for (size_t s = 0; s < segments.size(); ++s)
-      sums[s] = read_segment(segments[s], lead, *open_file(segments[s].file), table, appends);
+      sums[s] = read_segment(segments[s], lead, *open(segments[s].file), table, appends);
   });
   const std::vector<FileSums> of_files = slices.add_up(segments, sums, MetadataPartition::WantedSums::sums);
   const Gathered asked = slices.by_rank() ? Gathered{} : slices.collect(wanted);
   Gathered answers;
-  int64_t open = unclosed;
+  int64_t unclosed = lead.unclosed;
   step([&] {
     table.starts.reserve(table.sizes.size());
     for (size_t s = 0; s < segments.size(); ++s)
-      place_segment(segments[s], of_files[s], s, *open_file(segments[s].file), table, appends);
+      place_segment(segments[s], of_files[s], s, *open(segments[s].file), table, appends);
     answers = answer_rows(asked, slices, segments, table);
     for (const Segment& s : segments)
-      if (appends && table.sums[s.row].piece > 0) table.keep_sums(*open_file(s.file), s);
-    for (const format::Pointer& p : table.pointers) open |= !p.complete();
+      if (appends && table.sums[s.row].piece > 0) table.keep_sums(*open(s.file), s);
+    for (const format::Pointer& p : table.pointers) unclosed |= !p.complete();
     if (!appends) table = {};
   });
   const std::vector<std::byte> mine = slices.answer(std::move(answers));
-  agree(comm, problem, std::span(&open, 1));
-  unclosed = open != 0;
+  agree(comm, problem, std::span(&unclosed, 1));
+  lead.unclosed = unclosed != 0;
   return rows_of(mine, wanted.size());
 }
 

@@ -28,6 +28,7 @@ struct SetLead {
   std::optional<format::Identity> identity;    // as stored in the file
   FileIdentity watched;                        // identity of file 0; its `identity` is common to all files
   bool is_read = false;                        // false: process 0 has failed
+  bool unclosed = false;                       // file 0 or, after read_rows(), any file was never closed
 
   FileFacts facts() const;
   FileIdentity identity_of(int32_t number) const {
@@ -50,6 +51,14 @@ struct Readable {
 // Request of a process to a metadata task.
 struct TaskRequest {
   int64_t row;
+};
+
+// The partition of the metadata, and the slice that this process reads or writes as a metadata task.
+struct PartitionRows {
+  std::unique_ptr<MetadataPartition> rows;  // by (file, local rank)
+  std::vector<Segment> segments;            // segments in the slice of this process
+  std::unique_ptr<TableSlice> old;          // slice as it was read, if `appends`
+  bool appends = false;                     // the slice is the base of appending
 };
 
 class SetTables {
@@ -81,17 +90,15 @@ class SetTables {
   // Throws damaged unless the file belongs to the set.
   void check_member(const MetadataReader& reader, const SetLead& lead, int32_t number) const;
   // Returns the rows in `wanted`, which must be ascending, without Readable::filenumber and Readable::file.
-  // Collective over `comm`, to which the processes of `slices` belong. Throws on every process alike.
+  // Collective over `comm`, to which the processes of `tables.rows` belong. Throws on every process alike. As
+  // a metadata task, reads `tables.segments`, and also checksums of the data if `tables.appends`. Sets
+  // `lead.unclosed` if any process found a file that was never closed.
   //   open(number): returns the file to read from.
-  //   table, segments: receive what this process has read as a metadata task.
-  //   appends: whether checksums of the data are read, too.
-  //   unclosed: set to whether any process found a file that was never closed.
   //   problem: earlier error of this process.
-  std::vector<Readable> read_rows(Comm& comm, MetadataPartition& slices, const SetLead& lead,
-                                  std::span<Segment> segments, std::span<const TaskRequest> wanted,
+  std::vector<Readable> read_rows(Comm& comm, SetLead& lead, PartitionRows& tables,
+                                  std::span<const TaskRequest> wanted,
                                   const std::function<std::shared_ptr<File>(int32_t number)>& open,
-                                  TableSlice& table, bool appends, bool& unclosed,
-                                  std::optional<Error> problem) const;
+                                  std::optional<Error> problem = std::nullopt) const;
 
  private:
   MetadataReader reader_of(File& file) const;
