@@ -4,12 +4,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "format/container.hpp"
+#include "multifile/metadata/physical_file.hpp"
+#include "multifile/metadata/task_names.hpp"
 #include "multifile/options/checking.hpp"
+#include "multifile/stream/read_stream.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf::multifile {
@@ -20,17 +24,28 @@ class BaseStreams {
   // was not made of containers. Throws what reading a multifile throws.
   static std::shared_ptr<const BaseStreams> open(Store& store, const std::string& path,
                                                  Checking checking = Checking::on);
-  virtual ~BaseStreams() = default;
+  BaseStreams(Multifile multifile, TaskNames names);  // called by open()
 
-  virtual const std::vector<format::TaskName>& names() const = 0;  // names in task order
-  virtual int64_t size(int64_t task) const = 0;                    // bytes
+  const std::vector<format::TaskName>& names() const { return names_.names; }  // names in task order
   // Returns the identities of the containers that were merged into this multifile. It has all of their
   // contents.
-  virtual const std::vector<format::Identity>& taken() const = 0;
-  virtual uint64_t origin() const = 0;  // short form of the multifile's identity
+  const std::vector<format::Identity>& taken() const { return names_.taken; }
+  int64_t size(int64_t task) const { return sizes_[static_cast<size_t>(task)]; }  // bytes
+  uint64_t origin() const {  // short form of the multifile's identity
+    return format::short_identity(multifile_.files.front().extension->identity);
+  }
   // Reads from `offset` of the task's stream. Returns the number of bytes read, fewer only at the end of the
-  // task.
-  virtual size_t read(int64_t task, std::span<std::byte> data, int64_t offset) const = 0;
+  // task. Thread-safe.
+  size_t read(int64_t task, std::span<std::byte> data, int64_t offset) const;
+
+ private:
+  const Multifile multifile_;
+  const TaskNames names_;
+  std::vector<int64_t> sizes_;
+  mutable std::mutex mutex_;  // guards the following members: the task read last
+  mutable int64_t task_ = -1;
+  mutable TaskRow row_;
+  mutable ReadStream stream_;
 };
 
 }  // namespace sheaf::multifile
