@@ -33,16 +33,31 @@ format::Identity identity_of(Store& store, const std::string& path, int32_t nfil
   return new_identity();
 }
 
+// Completes the file in place. Removes what was needed beside it until then.
+void repair_in_place(Store& store, UnclosedFile& file, WorkProgress& progress) {
+  const std::string& name = file.report().path;
+  if (!file.is_complete() || file.report().guessed) {
+    const auto target = store.open(name, Access::write);
+    file.complete(*target, false, progress);
+    target->close();
+  }
+  if (const auto& extension = file.extension()) {
+    remove_leftovers(store, name, extension->identity);
+    remove_journal_gap(store, name);
+  }
+}
+
 }  // namespace
 
 RepairReport repair(Store& store, const std::string& path, const RepairRequest& asked,
                     WorkProgress& progress) {
   RepairRequest request = asked;
-  const bool copies = !request.copy_to.empty();
+  const bool copies = !request.copy_to.empty() && !request.dry_run;
+  const bool in_place = request.copy_to.empty() && !request.dry_run;
   RepairReport report{path, {}};
   int32_t nfiles = 1;
   std::optional<format::Extension> of_lead;
-  if (!copies && !request.dry_run) finish_commit(store, path);
+  if (in_place) finish_commit(store, path);
   GenerationStore generation(store, path);
   generation.open_multifile([&] {
     const auto lead = generation.open(path, Access::read);
@@ -53,7 +68,7 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
   request.identity = of_lead ? of_lead->identity : identity_of(generation, path, nfiles);
   bool guessed = false;
   OutputSet outputs(store, request.replace ? OutputSet::Existing::replaced : OutputSet::Existing::refused);
-  if (copies && !request.dry_run) {
+  if (copies) {
     outputs.check(request.copy_to);
     outputs.own(request.copy_to);
   }
@@ -68,27 +83,19 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
                            "multifile. It can be repaired and read alone, by its own name");
     guessed |= file.report().guessed;
     if (guessed && k == 0) file.guess_set();
-    if (copies && !request.dry_run) {
+    if (copies) {
       const std::string copy = format::physical_name(request.copy_to, k);
       const auto target = outputs.add(copy, name);
       progress.begin_output(k, copy);
       file.complete(*target, true, progress);
       target->close();
-    } else if (!request.dry_run) {
-      if (!file.is_complete() || file.report().guessed) {
-        const auto target = store.open(name, Access::write);
-        file.complete(*target, false, progress);
-        target->close();
-      }
-      if (const auto& extension = file.extension()) {
-        remove_leftovers(store, name, extension->identity);
-        remove_journal_gap(store, name);
-      }
+    } else if (in_place) {
+      repair_in_place(store, file, progress);
     }
     report.files.push_back(file.report());
     file.close();
   }
-  if (copies && !request.dry_run) outputs.commit();
+  if (copies) outputs.commit();
   std::ranges::reverse(report.files);
   return report;
 }

@@ -1,40 +1,20 @@
 #include "multifile/recover/unclosed_file.hpp"
 
 #include <algorithm>
-#include <numeric>
 
-#include "base/bytes.hpp"
-#include "comm/agree.hpp"
 #include "layout/slices.hpp"
 #include "multifile/create/copy_stream.hpp"
 #include "multifile/metadata/boundary_blocks_reader.hpp"
 #include "multifile/recover/constants.hpp"
 #include "multifile/stream/file_checks.hpp"
 #include "multifile/stream/plain_file.hpp"
-#include "storage/store.hpp"
 
 namespace sheaf::multifile {
 
 using format::Pointer;
-using format::TableSource;
 using namespace recovery_constants;
 
 namespace {
-
-// Returns true if the file has a nonzero byte at or after `at`. Reads allocated blocks, because they may
-// contain only zeros.
-bool holds_data(File& file, int64_t at) {
-  const int64_t size = file.status().size;
-  std::vector<std::byte> bytes(64 << 10);
-  while (at < size) {
-    at = file.next(Space::data, at);
-    const size_t n = at < size ? file.read_at(bytes, at) : 0;
-    if (n == 0) return false;
-    if (!is_zero(std::span(bytes).first(n))) return true;
-    at += static_cast<int64_t>(n);
-  }
-  return false;
-}
 
 // Calls visit(slice) for consecutive slices of tasks. The arrays of a slice have their final lengths, all 0.
 template <class Visit>
@@ -65,124 +45,7 @@ void add_to(format::Hash& hash, const BlockSlice& slice) {
   hash.add(std::as_bytes(std::span(slice.sizes)));
 }
 
-int64_t bytes_of(const BlockSlice& slice) {
-  return std::accumulate(slice.sizes.begin(), slice.sizes.end(), int64_t{0});
-}
-
 }  // namespace
-
-UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRequest& request)
-    : store_(store),
-      file_(store.open(path, Access::read)),
-      reader_(store, *file_),
-      identity_(request.identity) {
-  file_->revalidate();  // this host may have cached an old size, if the writer died without a close
-  if (request.accept_loss) reader_.unclosed().accept_lost_records();
-  report_.path = path;
-  report_.ntasks = header().ntasks;
-  find_source(path, request);
-  if (!is_complete()) whole_ = with_boundary_blocks(store, file_, &boundary_blocks_);
-  report_.blocks = pointer_.maxblocks;
-  has_trailer_ = report_.source == RepairSource::table &&
-                 matches_trailer(reader_.file(), header(), pointer_, reader_.extension());
-  if (!has_trailer_ && !is_complete() && reader_.extension() && reader_.extension()->checksums())
-    report_.unknown.emplace_back(
-        "whether the data are what was written: their checksums are made from what is there now");
-  bool overruns = false;
-  for_each_found([&](BlockSlice& slice) {
-    report_.data_bytes += bytes_of(slice);
-    overruns |= is_complete() && overrun_chunks(slice);
-  });
-  const JournalDamage damage = reader_.unclosed().journal_damage();
-  if (damage.lost > 0)
-    report_.unknown.push_back("where the streams of " + std::to_string(damage.lost) +
-                              " task(s) end, the first one being local task " +
-                              std::to_string(damage.first_lost) +
-                              ": records of the journal are damaged, and those before them count");
-  if (report_.source == RepairSource::holes) report_.guessed_ends = table_->guessed_ends;
-  report_.guessed =
-      (report_.source == RepairSource::holes && report_.data_bytes > 0) || damage.lost > 0 || missing_ > 0;
-  if (overruns) leave_out_overruns();
-  if (missing_ == 0) return;
-  if (!request.accept_loss)
-    reader_.damaged(
-        "the file is shorter than its journal says: " + std::to_string(missing_) +
-        " bytes that its tasks had recorded are not in it (was it cut off, or copied in part?); a "
-        "repair that is forced keeps what is there");
-  report_.unknown.emplace_back(std::to_string(missing_) +
-                               " bytes that tasks had recorded: the file is shorter than its journal says, "
-                               "and they are left out");
-}
-
-void UnclosedFile::find_source(const std::string& path, const RepairRequest& request) {
-  const auto unclosed = attempt([&] { pointer_ = reader_.read_pointer(); });
-  if (unclosed && unclosed->code() != Code::unclosed) throw *unclosed;
-  if (!unclosed && pointer_.complete()) {
-    end_ = reader_.file_size();
-  } else if (unclosed || request.holes || reader_.unclosed().has_journal_gap() ||
-             (pointer_.source == TableSource::none &&
-              holds_data(*file_, layout::data_start(report_.ntasks, header().fsblksize)))) {
-    const bool unreported = !unclosed && !request.holes && pointer_.source == TableSource::none;
-    use_holes(unreported, request.holes, unclosed ? std::nullopt : std::optional(pointer_));
-    if (reader_.unclosed().journal_lost())
-      report_.unknown.emplace_back("what its tasks had reported: the journal '" + format::journal_name(path) +
-                                   "' is lost");
-    if (unreported && report_.source == RepairSource::holes)
-      report_.unknown.emplace_back(
-          "whether any of it is whole, or ended in zeros: no task had flushed or completed a chunk");
-  } else {
-    report_.source = pointer_.source == TableSource::journal    ? RepairSource::journal
-                     : pointer_.source == TableSource::unmarked ? RepairSource::table
-                                                                : RepairSource::none;
-    // The block table gets room for one more round. A task that has completed its last recorded chunk writes
-    // to the next chunk, and may record nothing until that chunk is complete.
-    if (request.may_live && report_.source == RepairSource::journal) {
-      ++pointer_.maxblocks;
-      pointer_.varheader = must_fit(checked_add(pointer_.varheader, chunks().layout.skip), "the multifile");
-    }
-    end_ = report_.source == RepairSource::table ? reader_.file_size() : pointer_.varheader;
-  }
-}
-
-// Determines the blocks from the holes. `told` is the result of read_pointer(), if it succeeded. `by_holes`
-// ignores the journal unless the file contains a block table. If `unreported`, no task has recorded any data,
-// and each stream ends at its first gap (leave_out_zeros).
-void UnclosedFile::use_holes(bool unreported, bool by_holes, const std::optional<Pointer>& told) {
-  const bool recorded = told && told->source == TableSource::journal;
-  table_ = read_holes(reader_, chunks());
-  report_.source = RepairSource::holes;
-  pointer_.source = TableSource::none;
-  if (const auto found = find_table(reader_, chunks(), table_->blocks()); found) {
-    // If the program was appending, the table in the file is from before the append.
-    const HoleTable before = recorded ? read_table(reader_, *found) : HoleTable{};
-    table_ = before;
-    if (recorded) add_records(reader_, *told, *table_);
-    if (table_->counts == before.counts && table_->rounds == before.rounds) {
-      report_.source = RepairSource::table;
-      pointer_ = *found;
-      pointer_.source = TableSource::unmarked;
-      table_.reset();
-      end_ = reader_.file_size();
-      return;
-    }
-    report_.source = RepairSource::journal;
-    report_.unknown.emplace_back(
-        "what tasks have appended and not recorded: the block table from before the append is in the way of "
-        "the holes");
-  } else {
-    report_.unknown = table_->unknown;
-    if (unreported) leave_out_zeros(reader_, chunks(), *table_);
-    if (recorded && !by_holes) {
-      add_records(reader_, *told, *table_);
-      report_.unknown.emplace_back(
-          "what tasks have written that went on without the journal: that is told by the holes");
-    }
-  }
-  pointer_.maxblocks = report_.ntasks == 0 ? 0 : static_cast<int32_t>(table_->blocks());
-  end_ = pointer_.varheader = must_fit(
-      layout::end_of_rounds(report_.ntasks, header().fsblksize, pointer_.maxblocks, chunks().layout.skip),
-      "the multifile");
-}
 
 // Returns the chunks, which are read at the first call: a caller that only checks a journal does not need
 // them.
@@ -257,7 +120,7 @@ void UnclosedFile::write_table(File& target) {
     const auto size_of = [&](size_t t, int64_t block) { return slice.bytes(t, block); };
     write_block_table(writer, pointer_, slice.first, slice.counts, size_of, 0);
     add_to(hash, slice);
-    report_.data_bytes += bytes_of(slice);
+    report_.data_bytes += slice.total();
   });
   written_ = hash.value();
   whole_ = with_boundary_blocks(store_, file_, &boundary_blocks_);  // may have grown since the open
@@ -280,7 +143,8 @@ void UnclosedFile::complete(File& target, bool copies, WorkProgress& progress) {
   if (writes_table()) write_table(target);
   if (copies) {
     // The file may have grown since the open if a living job is writing to it, so its size is read again.
-    const int64_t bytes = std::min(end_, file_->status().size);
+    const int64_t bytes =
+        std::min(writes_table() ? pointer_.varheader : reader_.file_size(), file_->status().size);
     progress.begin(bytes);
     RangeCopier copier(target, progress);
     copier.add(*file_, 0, 0, bytes);
@@ -329,7 +193,7 @@ void UnclosedFile::finish(File& target, WorkProgress& progress) {
   }
   const int64_t mapping = write_mapping(writer);
   if (mapping > 0) target.sync();
-  if (!has_trailer_) write_trailer(target, mapping, progress);
+  if (!has_trailer()) write_trailer(target, mapping, progress);
   target.sync();
   check_result(target, mapping);
   mark_guessed(target);

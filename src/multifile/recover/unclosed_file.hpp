@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,6 +32,7 @@ struct BlockSlice {
     return std::span(sizes).subspan(static_cast<size_t>(number) * counts.size(), counts.size());
   }
   int64_t& bytes(size_t task, int64_t block) { return round(block)[task]; }
+  int64_t total() const { return std::accumulate(sizes.begin(), sizes.end(), int64_t{0}); }  // bytes
 };
 
 class UnclosedFile {
@@ -58,12 +60,14 @@ class UnclosedFile {
   const format::Header& header() const { return reader_.header(); }
   format::Pointer pointer_when_complete() const { return {pointer_.maxblocks, pointer_.varheader}; }
   bool writes_table() const { return !is_complete() && report_.source != RepairSource::table; }
+  bool has_trailer();  // true if a valid trailer from the earlier close exists
 
   // --- State of the file.
-  void find_source(const std::string& path, const RepairRequest& request);
-  bool overrun_chunks(BlockSlice& slice);
+  void find_source(const RepairRequest& request);
+  void use_holes(const RepairRequest& request, const std::optional<format::Pointer>& told);
+  void use_stored_table(const format::Pointer& found, const std::optional<format::Pointer>& recorded);
   void leave_out_overruns();
-  void use_holes(bool unreported, bool by_holes, const std::optional<format::Pointer>& told);
+  void report_loss(bool is_accepted);
   const Chunks& chunks();
   void for_each_found(const VisitSlice& visit);
   void leave_out_cut_frames(BlockSlice& slice);
@@ -88,8 +92,6 @@ class UnclosedFile {
   std::optional<Chunks> chunks_;
   std::optional<HoleTable> table_;
   const format::Identity identity_;  // identity for an extension header that the repair adds
-  bool has_trailer_ = false;         // a valid trailer from the earlier close exists
-  int64_t end_ = 0;                  // end of the part that a copy needs
   uint64_t written_ = 0;             // hash of the block table that was written
   int64_t missing_ = 0;              // bytes that were recorded but are not in the file
   RepairedFile report_;
