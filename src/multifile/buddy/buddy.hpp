@@ -23,11 +23,11 @@ namespace sheaf::multifile {
 std::string buddy_name(const std::string& base, int level);
 
 // Writes copies 0 to levels-1 of every file of the closed set `base`. Collective over `all`, the tasks of the
-// set. `local` contains the tasks of the physical file `path`, whose number is `facts.filenumber`. The first
-// task of each group reads the file of its group, sends the data to another group, and stores the data that
-// it receives. Throws on all tasks alike. The first tasks need O(tasks of a file) memory.
-void write_buddies(Store& store, Comm& all, Comm& local, const FileFacts& facts, const std::string& path,
-                   const std::string& base, int levels);
+// set. The first task of each group passes `number` and `path` of the physical file of its group; other tasks
+// pass -1. It reads the file, sends the data to another group, and stores the data that it receives. Throws
+// on all tasks alike. The first tasks need O(tasks of a file) memory.
+void write_buddies(Store& store, Comm& all, int32_t number, const std::string& path, const std::string& base,
+                   int levels);
 
 namespace buddy {
 

@@ -28,17 +28,7 @@ class Restorer {
     std::vector<int64_t> needers(static_cast<size_t>(nfiles_));
     if (lacks) needers[static_cast<size_t>(needed)] = all_.rank() + 1;
     all_.all_max(needers);
-    // First only the tasks that read for others check whether they can access a missing file. The other tasks
-    // check only if a file was not found; this is rare if all tasks see the same directory.
-    std::vector<int64_t> offers(needers.size());  // by file: 1 + a task that can access it; 0: none known
-    const auto is_offered = [](int64_t needer, int64_t offer) { return needer == 0 || offer > 0; };
-    for (const bool asked : {needed >= 0, true}) {
-      if (std::ranges::equal(needers, offers, is_offered)) break;
-      for (size_t f = 0; f < needers.size(); ++f)
-        if (asked && needers[f] > 0 && offers[f] == 0 && sees(static_cast<int64_t>(f)))
-          offers[f] = all_.rank() + 1;
-      all_.all_max(offers);
-    }
+    const std::vector<int64_t> offers = find_offers(needers, needed >= 0);
     for (int64_t file = 0; file < nfiles_; ++file) {
       const auto at = static_cast<size_t>(file);
       if (needers[at] > 0 && offers[at] > 0)
@@ -59,6 +49,21 @@ class Restorer {
   }
   bool sees(int64_t file) {
     return !attempt([&] { open(file)->close(); });
+  }
+
+  // Returns for each file 1 + a task that can access it; 0 if no task needs it or none can. Collective.
+  std::vector<int64_t> find_offers(const std::vector<int64_t>& needers, bool reads) {
+    std::vector<int64_t> offers(needers.size());
+    const auto is_offered = [](int64_t needer, int64_t offer) { return needer == 0 || offer > 0; };
+    // First only the tasks that read for others check whether they can access a missing file. The other tasks
+    // check only if a file was not found; this is rare if all tasks see the same directory.
+    for (const bool asked : {reads, true}) {
+      if (std::ranges::equal(needers, offers, is_offered)) break;
+      for (size_t f = 0; asked && f < needers.size(); ++f)
+        if (!is_offered(needers[f], offers[f]) && sees(static_cast<int64_t>(f))) offers[f] = all_.rank() + 1;
+      all_.all_max(offers);
+    }
+    return offers;
   }
 
   // Copies a file from task `from` to task `to`, which writes it under a temporary name until it is complete.

@@ -126,56 +126,73 @@ std::shared_ptr<File> create_copy(Store& store, const std::string& name, const s
   }
 }
 
-// Sends this group's file to the group that stores copy `level`, and stores a copy for a different group.
-// Collective over the first tasks of the groups.
-void copy(Store& store, Comm& roots, File& file, Table& own, std::span<const int64_t> group_sizes,
-          const std::string& base, int level) {
-  const int groups = roots.size();
-  const int shift = (level + 1) % groups;
-  const int to = (roots.rank() - shift + groups) % groups;
-  const int from = (roots.rank() + shift) % groups;
-  Table table = swap_tables(roots, own, to, from);
-  std::shared_ptr<File> target;  // null: this copy is not made
-  agree(roots, attempt([&] {
-          target = create_copy(store, format::physical_name(buddy_name(base, level), from), file.path());
-          if (target) empty(store, *target);
-        }));
-  const format::Header& own_header = own.facts.header;
-  const format::Header& header = table.facts.header;
-  const auto sent = pieces_of(own, layout::data_start(own_header.ntasks, own_header.fsblksize));
-  const auto stored =
-      pieces_of(table, layout::data_start(int64_t{own_header.ntasks} + header.ntasks, header.fsblksize));
-  int64_t steps = std::ssize(sent);
-  roots.all_max(std::span(&steps, 1));
-  agree(roots, buddy::move_pieces(roots, steps, {&file, to, sent}, {target.get(), from, stored}));
-  agree(roots, attempt([&] {
-          if (!target) return;
-          add_dummies(table, own, level, group_sizes);
-          buddy::write_table(*target, table);
-          target->close();
-        }));
-}
+// Sends copies of the file of this group to other groups, and stores copies for other groups. Used by the
+// first tasks of the groups.
+class BuddyWriter {
+ public:
+  // Reads the metadata of the file `path`. Collective over `roots`.
+  BuddyWriter(Store& store, Comm& roots, const std::string& path, std::string base)
+      : store_(store),
+        roots_(roots),
+        base_(std::move(base)),
+        group_sizes_(static_cast<size_t>(roots.size())) {
+    const auto unread = attempt([&] {
+      file_ = store.open(path, Access::read);
+      MetadataReader reader(*file_);
+      own_ = buddy::read_table(reader);
+    });
+    group_sizes_[static_cast<size_t>(roots.rank())] = own_.facts.header.ntasks;
+    roots.all_sum(group_sizes_);
+    agree(roots, unread);
+  }
+
+  // Makes copy `level` of every file. Collective over the roots.
+  void copy(int level) {
+    const int groups = roots_.size();
+    const int shift = (level + 1) % groups;
+    const int to = (roots_.rank() - shift + groups) % groups;
+    const int from = (roots_.rank() + shift) % groups;
+    Table table = swap_tables(roots_, own_, to, from);
+    std::shared_ptr<File> target;  // null: this copy is not made
+    agree(roots_, attempt([&] {
+            target =
+                create_copy(store_, format::physical_name(buddy_name(base_, level), from), file_->path());
+            if (target) empty(store_, *target);
+          }));
+    const format::Header& own_header = own_.facts.header;
+    const format::Header& header = table.facts.header;
+    const auto sent = pieces_of(own_, layout::data_start(own_header.ntasks, own_header.fsblksize));
+    const auto stored =
+        pieces_of(table, layout::data_start(int64_t{own_header.ntasks} + header.ntasks, header.fsblksize));
+    int64_t steps = std::ssize(sent);
+    roots_.all_max(std::span(&steps, 1));
+    agree(roots_, buddy::move_pieces(roots_, steps, {file_.get(), to, sent}, {target.get(), from, stored}));
+    agree(roots_, attempt([&] {
+            if (!target) return;
+            add_dummies(table, own_, level, group_sizes_);
+            buddy::write_table(*target, table);
+            target->close();
+          }));
+  }
+
+ private:
+  Store& store_;
+  Comm& roots_;
+  const std::string base_;
+  std::shared_ptr<File> file_;
+  Table own_;                         // of file_
+  std::vector<int64_t> group_sizes_;  // tasks of each group
+};
 
 }  // namespace
 
-void write_buddies(Store& store, Comm& all, Comm& local, const FileFacts& facts, const std::string& path,
-                   const std::string& base, int levels) {
-  const std::unique_ptr<Comm> roots = all.split(local.rank() == 0 ? 0 : -1, facts.filenumber);
+void write_buddies(Store& store, Comm& all, int32_t number, const std::string& path, const std::string& base,
+                   int levels) {
+  const std::unique_ptr<Comm> roots = all.split(number < 0 ? -1 : 0, number);
   agree(all, attempt([&] {
           if (!roots) return;
-          std::shared_ptr<File> file;
-          Table own;
-          const auto unread = attempt([&] {
-            file = store.open(path, Access::read);
-            MetadataReader reader(*file);
-            own = buddy::read_table(reader);
-          });
-          std::vector<int64_t> group_sizes(static_cast<size_t>(roots->size()));
-          group_sizes[static_cast<size_t>(roots->rank())] = own.facts.header.ntasks;
-          roots->all_sum(group_sizes);
-          agree(*roots, unread);
-          for (int level = 0; level < levels; ++level)
-            copy(store, *roots, *file, own, group_sizes, base, level);
+          BuddyWriter writer(store, *roots, path, base);
+          for (int level = 0; level < levels; ++level) writer.copy(level);
         }));
 }
 

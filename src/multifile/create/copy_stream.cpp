@@ -127,7 +127,8 @@ int64_t RangeCopier::add_stream(const PhysicalFile& file, const TaskRow& row, in
 }
 
 int64_t copy_stream(const PhysicalFile& file, const TaskRow& row, File& target, int64_t to,
-                    WorkProgress& progress, uint32_t piece, std::vector<uint32_t>* sums) {
+                    WorkProgress& progress, const StreamSums& wanted) {
+  const auto& [piece, sums] = wanted;
   SHEAF_ASSERT(piece <= (512 << 10) && (piece == 0 || sums));
   ReadStream stream;
   stream.load(file.file, row.geometry, row.sizes, {}, row.sums);

@@ -32,13 +32,18 @@ void for_each_extent(const layout::ChunkGeometry& geometry, const BlockSizes& si
   if (end > begin) visit(begin, end - begin);
 }
 
+// Checksums to compute of a stream: one per `piece` bytes, at most 512 KiB; the last one may cover fewer
+// bytes.
+struct StreamSums {
+  uint32_t piece = 0;                     // 0: none
+  std::vector<uint32_t>* sums = nullptr;  // they are appended
+};
+
 // Copies the stream of a task of `file` to offset `to` of `target`, which must read as zero from there on.
 // Verifies the stream's checksums, if any, in the same pass; throws `damaged` on a mismatch. Does not write
-// extents of zeros. If `piece` > 0, appends to `sums` one checksum per `piece` bytes of the stream; the last
-// one may cover fewer bytes. `piece` must be at most 512 KiB. Returns the number of bytes copied. Holds at
-// most 512 KiB per thread.
+// extents of zeros. Computes `wanted`. Returns the number of bytes copied. Holds at most 512 KiB per thread.
 int64_t copy_stream(const PhysicalFile& file, const TaskRow& row, File& target, int64_t to,
-                    WorkProgress& progress, uint32_t piece = 0, std::vector<uint32_t>* sums = nullptr);
+                    WorkProgress& progress, const StreamSums& wanted = {});
 
 // Writes `bytes` at offset `to`, except runs of 16 KiB or more of zeros. `target` must read as zero there.
 SHEAF_EXPORT void write_data(File& target, std::span<const std::byte> bytes, int64_t to);

@@ -55,6 +55,18 @@ format::Header header_of_result(const Multifile& m, const DefragRequest& request
   return h;
 }
 
+// Throws unless the frames of compressed files can be copied unchanged.
+void require_whole_frames(const Multifile& m) {
+  for (const PhysicalFile& f : m.files)
+    if (f.header.compressed != m.compressed())
+      throw file_error(Code::unsupported, f.path(),
+                       "is compressed or not, unlike other files of the set: use --decompress");
+  if (m.compressed() && !m.closed())
+    throw file_error(
+        Code::unclosed, m.path,
+        "was not closed, and may end in a part of a frame: use --decompress, or `sheaf repair` first");
+}
+
 // Returns the extension header of the result, if it needs one. The result has checksums if any input file has
 // checksums. Frames are copied unchanged, so the codec stays the same.
 std::optional<format::Extension> extension_of_result(const Multifile& m, const format::Header& header,
@@ -62,14 +74,7 @@ std::optional<format::Extension> extension_of_result(const Multifile& m, const f
   const bool checked = std::ranges::any_of(
       m.files, [](const PhysicalFile& f) { return f.extension && f.extension->checksums(); });
   const bool compressed = m.compressed();
-  for (const PhysicalFile& f : m.files)
-    if (f.header.compressed != compressed)
-      throw file_error(Code::unsupported, f.path(),
-                       "is compressed or not, unlike other files of the set: use --decompress");
-  if (compressed && !m.closed())
-    throw file_error(
-        Code::unclosed, m.path,
-        "was not closed, and may end in a part of a frame: use --decompress, or `sheaf repair` first");
+  require_whole_frames(m);
   const bool guessed = m.files.front().header.guessed;
   // The identity distinguishes the files of a set from those of another set.
   const bool needs_none = !checked && !guessed && header.nfiles == 1;
@@ -115,7 +120,7 @@ void copy_streams(const Multifile& m, int64_t first, File& file, PackedFile& pac
                  const auto i = static_cast<size_t>(t);
                  const TaskRow& row = rows.at(first + t);
                  if (piece > 0) {
-                   copy_stream(m.file_of(row), row, file, layout.starts[i], shared, piece, &packed.sums[i]);
+                   copy_stream(m.file_of(row), row, file, layout.starts[i], shared, {piece, &packed.sums[i]});
                  } else {
                    copier.add_stream(m.file_of(row), row, layout.starts[i]);
                  }

@@ -102,7 +102,8 @@ void Writer::finish(Closing& closing) {
     if (f.boundary_blocks) f.boundary_blocks->remove();
   if (collecting_ && collecting_->buddies > 0) {
     comm_->barrier();  // each file must be complete before other tasks read it
-    write_buddies(*store_, *comm_, local(), facts_, path(), path_, collecting_->buddies);
+    write_buddies(*store_, *comm_, local().rank() == 0 ? facts_.filenumber : -1, path(), path_,
+                  collecting_->buddies);
   }
   if (lead.overran) look_for_losses(closing);
 }
