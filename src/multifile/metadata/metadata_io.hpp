@@ -174,7 +174,17 @@ class MetadataReader {
   // Calls visit(first, sizes) for the chunk sizes of all tasks, `at_once` at a time. Returns their sum.
   // Throws damaged if the first round would end beyond 2^63 bytes.
   template <class Visit>
-  int64_t visit_chunk_sizes(int64_t at_once, Visit&& visit);
+  int64_t visit_chunk_sizes(int64_t at_once, Visit&& visit) {
+    const int64_t begin = layout::data_start(header_.ntasks, header_.fsblksize);
+    std::optional<int64_t> end = begin;
+    layout::for_each_slice(0, header_.ntasks, at_once, [&](int64_t first, std::span<int64_t> sizes) {
+      read_chunk_sizes(first, sizes);
+      visit(first, std::span<const int64_t>(sizes));
+      for (const int64_t size : sizes) end = end ? checked_add(*end, size) : end;
+    });
+    if (!end) damaged("the chunk sizes add up to more than 2^63 bytes");
+    return *end - begin;
+  }
   // Throws unless `p` points to the end of the chunks: data_start + maxblocks * skip.
   void check_pointer(const format::Pointer& p, int64_t skip) const {
     if (layout::end_of_rounds(header_.ntasks, header_.fsblksize, p.maxblocks, skip) != p.varheader)
@@ -211,19 +221,6 @@ class MetadataReader {
   std::optional<std::vector<layout::CutBlock>> overruns_;  // none: not searched yet
   UnclosedMetadata unclosed_;
 };
-
-template <class Visit>
-int64_t MetadataReader::visit_chunk_sizes(int64_t at_once, Visit&& visit) {
-  const int64_t begin = layout::data_start(header_.ntasks, header_.fsblksize);
-  std::optional<int64_t> end = begin;
-  layout::for_each_slice(0, header_.ntasks, at_once, [&](int64_t first, std::span<int64_t> sizes) {
-    read_chunk_sizes(first, sizes);
-    visit(first, std::span<const int64_t>(sizes));
-    for (const int64_t size : sizes) end = end ? checked_add(*end, size) : end;
-  });
-  if (!end) damaged("the chunk sizes add up to more than 2^63 bytes");
-  return *end - begin;
-}
 
 // Returns true if two files of a set certainly come from different opens. Returns false if either has no
 // identity.

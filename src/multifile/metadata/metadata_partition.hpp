@@ -68,6 +68,14 @@ struct FileSums {
   int64_t largest = 0;
 };
 
+// Returns the concatenated records that a metadata task received.
+template <class Record>
+std::vector<Record> records_of(const Gathered& collected) {
+  std::vector<Record> records(collected.bytes.size() / sizeof(Record));
+  if (!records.empty()) std::memcpy(records.data(), collected.bytes.data(), collected.bytes.size());
+  return records;
+}
+
 class MetadataPartition {
  public:
   // Partitions a table of rows anywhere. Local, but all tasks of `comm`, which must outlive the object, must
@@ -134,7 +142,19 @@ class MetadataPartition {
   // unless that is set already; missing answers are zeros.
   template <class Answer, class Record, class Act>
   std::vector<Answer> answer(const Gathered& collected, size_t mine, std::optional<Error>& problem,
-                             Act&& act);
+                             Act&& act) {
+    Gathered answers;
+    attempt(problem, [&] {
+      const std::vector<Answer> found = act(records_of<Record>(collected));
+      const auto bytes = std::as_bytes(std::span(found));
+      answers = {{bytes.begin(), bytes.end()}, collected.sizes};
+      for (int64_t& size : answers.sizes) size = size / int64_t{sizeof(Record)} * int64_t{sizeof(Answer)};
+    });
+    const std::vector<std::byte> bytes = answer(std::move(answers));
+    std::vector<Answer> own(mine);
+    if (!bytes.empty()) std::memcpy(own.data(), bytes.data(), std::min(bytes.size(), mine * sizeof(Answer)));
+    return own;
+  }
   // Performs collect() and answer() in one call.
   template <class Answer, class Record, class Act>
   std::vector<Answer> ask(std::span<const Record> records, std::optional<Error>& problem, Act&& act) {
@@ -182,30 +202,6 @@ class MetadataPartition {
   int64_t first_ = 0;
   int64_t count_ = 0;
 };
-
-// Returns the concatenated records that a metadata task received.
-template <class Record>
-std::vector<Record> records_of(const Gathered& collected) {
-  std::vector<Record> records(collected.bytes.size() / sizeof(Record));
-  if (!records.empty()) std::memcpy(records.data(), collected.bytes.data(), collected.bytes.size());
-  return records;
-}
-
-template <class Answer, class Record, class Act>
-std::vector<Answer> MetadataPartition::answer(const Gathered& collected, size_t mine,
-                                              std::optional<Error>& problem, Act&& act) {
-  Gathered answers;
-  attempt(problem, [&] {
-    const std::vector<Answer> found = act(records_of<Record>(collected));
-    const auto bytes = std::as_bytes(std::span(found));
-    answers = {{bytes.begin(), bytes.end()}, collected.sizes};
-    for (int64_t& size : answers.sizes) size = size / int64_t{sizeof(Record)} * int64_t{sizeof(Answer)};
-  });
-  const std::vector<std::byte> bytes = answer(std::move(answers));
-  std::vector<Answer> own(mine);
-  if (!bytes.empty()) std::memcpy(own.data(), bytes.data(), std::min(bytes.size(), mine * sizeof(Answer)));
-  return own;
-}
 
 // A process's number of tasks in a physical file.
 struct FileShare {

@@ -35,8 +35,7 @@ PhysicalFile load_physical_file(Store& store, const std::string& path, Checking 
 
 void Multifile::read_places(int64_t first, std::span<layout::Placement> places) const {
   if (!is_set()) {
-    for (size_t i = 0; i < places.size(); ++i)
-      places[i] = {0, static_cast<int32_t>(first + static_cast<int64_t>(i))};
+    for (layout::Placement& place : places) place = {0, static_cast<int32_t>(first++)};
   } else if (mapping.empty()) {
     files.front().table->read_mapping(first, places);
   } else {
@@ -68,14 +67,15 @@ int64_t Multifile::data_bytes() const {
 
 namespace {
 
-PhysicalFile plain_view(PhysicalFile given, const std::function<int64_t(int32_t local_rank)>& task_of) {
+// `numbers` are the numbers of its tasks in the multifile.
+PhysicalFile plain_view(PhysicalFile given, std::span<const int64_t> numbers) {
   if (!given.header.compressed || given.plain) return given;
   const auto stored = std::make_shared<const PhysicalFile>(std::move(given));
   std::vector<StoredTask> tasks;
   FileRows rows(*stored);
-  for (int32_t t = 0; t < stored->header.ntasks; ++t) {
-    const TaskRow& row = rows.at(t);
-    tasks.push_back({task_of(t), row.geometry, !stored->pointer.complete(), row.sums});
+  for (const int64_t number : numbers) {
+    const TaskRow& row = rows.at(std::ssize(tasks));
+    tasks.push_back({number, row.geometry, !stored->pointer.complete(), row.sums});
   }
   PhysicalFile view = *stored;
   view.file = view.plain =
@@ -97,13 +97,15 @@ void check_set(const Multifile& m) {
   int64_t largest = 0;
   for (const PhysicalFile& f : m.files) largest = std::max(largest, f.table->largest_task());
   for_each_place(m, [&](int64_t first, std::span<const layout::Placement> places) {
-    for (size_t i = 0; i < places.size(); ++i)
-      if (const PhysicalFile& f = m.files[static_cast<size_t>(places[i].file)];
-          places[i].local_rank >= f.header.ntasks)
+    for (const layout::Placement& at : places) {
+      const PhysicalFile& f = m.files[static_cast<size_t>(at.file)];
+      if (at.local_rank >= f.header.ntasks)
         throw file_error(Code::damaged, m.path,
-                         "the mapping sends task " + std::to_string(first + static_cast<int64_t>(i)) +
-                             " to task " + std::to_string(places[i].local_rank) + " of '" + f.path() +
-                             "', which has only " + std::to_string(f.header.ntasks));
+                         "the mapping sends task " + std::to_string(first) + " to task " +
+                             std::to_string(at.local_rank) + " of '" + f.path() + "', which has only " +
+                             std::to_string(f.header.ntasks));
+      ++first;
+    }
   });
   if (checked_mul(largest, m.ntasks())) return;
   int64_t sum = 0;
@@ -129,17 +131,14 @@ void load_stream(ReadStream& stream, const Multifile& m, int64_t task, const Tas
 
 Multifile plain_view(Multifile multifile) {
   if (!multifile.compressed()) return multifile;
-  std::vector<std::vector<int64_t>> tasks(multifile.files.size());  // task numbers, by local rank
-  for (size_t f = 0; f < tasks.size(); ++f)
-    tasks[f].assign(static_cast<size_t>(multifile.files[f].header.ntasks), -1);
+  std::vector<std::vector<int64_t>> tasks;  // task numbers of each file, by local rank
+  for (const PhysicalFile& f : multifile.files) tasks.emplace_back(static_cast<size_t>(f.header.ntasks), -1);
   for_each_place(multifile, [&](int64_t first, std::span<const layout::Placement> places) {
     for (const layout::Placement at : places)
       tasks[static_cast<size_t>(at.file)][static_cast<size_t>(at.local_rank)] = first++;
   });
-  for (size_t f = 0; f < tasks.size(); ++f)
-    multifile.files[f] = plain_view(std::move(multifile.files[f]), [&](int32_t local_rank) {
-      return tasks[f][static_cast<size_t>(local_rank)];
-    });
+  for (auto numbers = tasks.begin(); PhysicalFile & f : multifile.files)
+    f = plain_view(std::move(f), *numbers++);
   return multifile;
 }
 

@@ -51,11 +51,15 @@ class SHEAF_EXPORT TaskRows {
   TaskRow row_;
 };
 
-// Calls visit(task, row) for all tasks of a multifile, in order.
+// Calls visit(task, row) for tasks [first, end) of a multifile, in order.
+template <class Visit>
+void for_each_row(const Multifile& multifile, int64_t first, int64_t end, Visit visit) {
+  TaskRows rows(multifile);
+  for (int64_t task = first; task < end; ++task) visit(task, rows.at(task));
+}
 template <class Visit>
 void for_each_row(const Multifile& multifile, Visit visit) {
-  TaskRows rows(multifile);
-  for (int64_t task = 0; task < multifile.ntasks(); ++task) visit(task, rows.at(task));
+  for_each_row(multifile, 0, multifile.ntasks(), visit);
 }
 
 }  // namespace sheaf::multifile

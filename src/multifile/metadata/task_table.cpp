@@ -47,9 +47,18 @@ bool TaskTable::check_blocks() {
   data_bytes_ = largest_task_ = 0;
   bool overruns = false;
   std::shared_ptr<const RowSlice> slice;
-  for (int64_t task = 0; task < ntasks(); task = slice->end()) {
-    slice = slice_with(task, slice.get(), rows_at_once);
-    overruns |= check_blocks(slice);
+  TaskRow row;
+  for (int64_t task = 0; task < ntasks(); ++task) {
+    if (!slice || task == slice->end()) slice = slice_with(task, slice.get(), rows_at_once);
+    fill(row, slice, task);
+    int64_t total = 0;
+    for_each_used(row.sizes, [&](int64_t block, int64_t bytes) {
+      tables_->reader->check_block(tables_->pointer, row.geometry, task, block, bytes);
+      total += bytes;
+      overruns |= bytes > row.geometry.size;
+    });
+    data_bytes_ += total;
+    largest_task_ = std::max(largest_task_, total);
   }
   return overruns;
 }
@@ -79,23 +88,6 @@ void TaskTable::sum_chunks() {
   };
   skip_ = reader.visit_chunk_sizes(std::min(starts_step_, rows_at_once), visit);
   reader.check_pointer(tables_->pointer, skip_);
-}
-
-bool TaskTable::check_blocks(const std::shared_ptr<const RowSlice>& slice) {
-  TaskRow row;
-  bool overruns = false;
-  for (int64_t task = slice->first; task < slice->end(); ++task) {
-    fill(row, slice, task);
-    int64_t total = 0;
-    for_each_used(row.sizes, [&](int64_t block, int64_t bytes) {
-      tables_->reader->check_block(tables_->pointer, row.geometry, task, block, bytes);
-      total += bytes;
-      overruns |= bytes > row.geometry.size;
-    });
-    data_bytes_ += total;
-    largest_task_ = std::max(largest_task_, total);
-  }
-  return overruns;
 }
 
 std::shared_ptr<const RowSlice> TaskTable::slice_with(int64_t task, const RowSlice* before,

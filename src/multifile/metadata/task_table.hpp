@@ -83,7 +83,6 @@ class SHEAF_EXPORT TaskTable {
   void sum_chunks();
   void hold_rows(int64_t max_held);
   bool check_blocks();
-  bool check_blocks(const std::shared_ptr<const RowSlice>& slice);
   // Reads a slice from task `first` on. Chunk 0 of this task is at offset `start`. `sum` is the number of
   // checksums before the task, ignored if the task begins a group.
   std::shared_ptr<const RowSlice> read_slice(

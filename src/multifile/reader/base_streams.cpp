@@ -7,8 +7,7 @@ namespace sheaf::multifile {
 
 BaseStreams::BaseStreams(Multifile multifile, TaskNames names)
     : multifile_(plain_view(std::move(multifile))), names_(std::move(names)) {
-  TaskRows rows(multifile_);
-  for (int64_t task = 0; task < multifile_.ntasks(); ++task) sizes_.push_back(rows.at(task).sizes.total());
+  for_each_row(multifile_, [&](int64_t, const TaskRow& row) { sizes_.push_back(row.sizes.total()); });
 }
 
 size_t BaseStreams::read(int64_t task, std::span<std::byte> data, int64_t offset) const {

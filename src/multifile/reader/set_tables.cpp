@@ -185,8 +185,7 @@ SegmentSums SetTables::read_segment(Segment& s, const SetLead& lead, File& file,
   const size_t before = table.sizes.size();
   table.read(reader, p, s);
   SegmentSums sums;
-  for (size_t t = before; t < table.sizes.size(); ++t)
-    sums.sum = checked_add(sums.sum, table.sizes[t]).value_or(INT64_MAX);
+  for (const int64_t size : std::span(table.sizes).subspan(before)) sums.sum = saturated_add(sums.sum, size);
   return sums;
 }
 

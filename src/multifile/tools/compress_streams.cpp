@@ -17,9 +17,8 @@ void compress_streams(const Multifile& m, int64_t first, const codec::Compressio
   stored.bind(target, tools::compressed_buffer);
   CompressedWriter frames(stored, codec::with_threads(how, 1), target->path());
   std::vector<std::byte> buffer(static_cast<size_t>(std::min(tools::read_to_compress, m.data_bytes() + 1)));
-  TaskRows rows(m);
-  for (int64_t t = 0; t < packed.header.ntasks; ++t) {
-    const TaskRow& row = rows.at(first + t);
+  for_each_row(m, first, first + packed.header.ntasks, [&](int64_t task, const TaskRow& row) {
+    const int64_t t = task - first;
     ReadStream plain;
     plain.load(m.file_of(row).file, row.geometry, row.sizes, {}, row.sums);
     // The size of a compressed stream is known only after its last byte has been compressed. So the chunk has
@@ -39,7 +38,7 @@ void compress_streams(const Multifile& m, int64_t first, const codec::Compressio
     packed.sums.push_back(piece > 0 ? blocks.take_sums(*target, chunk) : std::vector<uint32_t>{});
     const auto end = checked_add(start, layout::aligned_chunk(blocks.total(), packed.header.fsblksize));
     start = must_fit(end, "the multifile");
-  }
+  });
 }
 
 }  // namespace sheaf::multifile

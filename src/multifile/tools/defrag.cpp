@@ -99,12 +99,11 @@ std::optional<format::Extension> extension_of_result(const Multifile& m, const f
 // concurrently.
 void copy_streams(const Multifile& m, int64_t first, File& file, PackedFile& packed, WorkProgress& progress) {
   const int64_t ntasks = packed.header.ntasks;
-  TaskRows all(m);
   int64_t bytes = 0;
-  for (int64_t t = 0; t < ntasks; ++t) {
-    packed.lengths.push_back(all.at(first + t).sizes.total());
+  for_each_row(m, first, first + ntasks, [&](int64_t, const TaskRow& row) {
+    packed.lengths.push_back(row.sizes.total());
     bytes = saturated_add(bytes, packed.lengths.back());
-  }
+  });
   packed.sums.resize(packed.lengths.size());
   const uint32_t piece = packed.piece();
   const layout::FileLayout layout = packed_layout(packed.lengths, packed.header);
@@ -115,16 +114,15 @@ void copy_streams(const Multifile& m, int64_t first, File& file, PackedFile& pac
   on_threads((ntasks + share - 1) / share, progress, [&](int64_t i) { return i * share; },
              [&](int64_t, int64_t begin, WorkProgress& shared) {
                RangeCopier copier(file, shared);
-               TaskRows rows(m);
-               for (int64_t t = begin; t < std::min(begin + share, ntasks); ++t) {
-                 const auto i = static_cast<size_t>(t);
-                 const TaskRow& row = rows.at(first + t);
+               const int64_t end = std::min(begin + share, ntasks);
+               for_each_row(m, first + begin, first + end, [&](int64_t t, const TaskRow& row) {
+                 const auto i = static_cast<size_t>(t - first);
                  if (piece > 0) {
                    copy_stream(m.file_of(row), row, file, layout.starts[i], shared, {piece, &packed.sums[i]});
                  } else {
                    copier.add_stream(m.file_of(row), row, layout.starts[i]);
                  }
-               }
+               });
                copier.finish();
              });
 }
@@ -133,9 +131,8 @@ void copy_streams(const Multifile& m, int64_t first, File& file, PackedFile& pac
 void make_file(const Multifile& m, int64_t first, const DefragRequest& request, PackedFile& packed,
                const std::shared_ptr<File>& file, WorkProgress& progress) {
   MetadataWriter(*file, packed.header).write_header(packed.extension);
-  TaskRows rows(m);
-  for (int64_t t = 0; t < packed.header.ntasks; ++t)
-    packed.globalranks.push_back(rows.at(first + t).globalrank);
+  for_each_row(m, first, first + packed.header.ntasks,
+               [&](int64_t, const TaskRow& row) { packed.globalranks.push_back(row.globalrank); });
   if (request.compression.on())
     compress_streams(m, first, request.compression, file, packed, progress);
   else
