@@ -43,8 +43,8 @@ class Restorer {
   std::shared_ptr<File> open(int64_t file) {
     auto found = copies_.open(name(file), Access::read);
     const format::Header h = MetadataReader(*found).header();
-    const bool belongs = h.filenumber == file && (nfiles_ == 1 || h.nfiles == nfiles_);
-    if (!belongs) throw file_error(Code::damaged, found->path(), "does not belong to its set");
+    if (h.filenumber != file || (nfiles_ != 1 && h.nfiles != nfiles_))
+      throw file_error(Code::damaged, found->path(), "does not belong to its set");
     return found;
   }
   bool sees(int64_t file) {
@@ -70,12 +70,11 @@ class Restorer {
   // A failure leaves no file. Collective.
   void move(int64_t file, int from, int to) {
     OutputSet output(store_, OutputSet::Existing::replaced);
-    const bool sends = all_.rank() == from;
     const bool stores = all_.rank() == to;
     std::shared_ptr<File> source, target;
     int64_t size = 0;
     auto problem = attempt([&] {
-      if (sends) {
+      if (all_.rank() == from) {
         source = open(file);
         size = source->status().size;
       }

@@ -151,8 +151,8 @@ BuddyStore::BuddyCopy BuddyStore::open_copy(const std::string& path) {
   for (int level = 0; level < levels_; ++level) {
     std::shared_ptr<File> view;
     if (attempt([&] {
-          const std::string name = buddy_name(base_, level) + path.substr(base_.size());
-          view = std::make_shared<BuddyView>(inner().open(name, Access::read), path);
+          view = std::make_shared<BuddyView>(
+              inner().open(buddy_name(base_, level) + path.substr(base_.size()), Access::read), path);
         }))
       continue;
     if (!is_earlier(*view, path)) return {view, found.earlier};

@@ -26,31 +26,32 @@ std::optional<Error> buddy::move_pieces(Comm& comm, int64_t steps, const PeerExt
                                         const PeerExtents& to) {
   std::vector<std::byte> out[2], in[2];
   std::optional<Error> unread;
-  const auto prepare = [&](int64_t k) {
-    StepMessages step;
-    if (k < std::ssize(from.pieces)) {
-      const Extent& piece = from.pieces[static_cast<size_t>(k)];
-      auto& memory = out[k % 2];
-      memory.resize(static_cast<size_t>(piece.length));
-      attempt(unread, [&] {
-        if (from.file->read_at(memory, piece.offset) < memory.size())
-          throw file_error(Code::damaged, from.file->path(), "has become shorter while it was copied");
+  const auto unwritten = in_rounds(
+      comm, steps,
+      [&](int64_t k) {
+        StepMessages step;
+        if (k < std::ssize(from.pieces)) {
+          const Extent& piece = from.pieces[static_cast<size_t>(k)];
+          auto& memory = out[k % 2];
+          memory.resize(static_cast<size_t>(piece.length));
+          attempt(unread, [&] {
+            if (from.file->read_at(memory, piece.offset) < memory.size())
+              throw file_error(Code::damaged, from.file->path(), "has become shorter while it was copied");
+          });
+          if (is_zero(memory)) memory.clear();
+          step.outgoing.push_back({from.peer, memory});
+        }
+        if (k < std::ssize(to.pieces)) {
+          in[k % 2].resize(static_cast<size_t>(to.pieces[static_cast<size_t>(k)].length));
+          step.incoming.push_back({to.peer, in[k % 2]});
+        }
+        return step;
+      },
+      [&](int64_t k, const std::vector<int64_t>& received) {
+        if (to.file && !received.empty() && received[0] > 0)
+          to.file->write_at(std::span(in[k % 2]).first(static_cast<size_t>(received[0])),
+                            to.pieces[static_cast<size_t>(k)].offset);
       });
-      if (is_zero(memory)) memory.clear();
-      step.outgoing.push_back({from.peer, memory});
-    }
-    if (k < std::ssize(to.pieces)) {
-      in[k % 2].resize(static_cast<size_t>(to.pieces[static_cast<size_t>(k)].length));
-      step.incoming.push_back({to.peer, in[k % 2]});
-    }
-    return step;
-  };
-  const auto use = [&](int64_t k, const std::vector<int64_t>& received) {
-    if (to.file && !received.empty() && received[0] > 0)
-      to.file->write_at(std::span(in[k % 2]).first(static_cast<size_t>(received[0])),
-                        to.pieces[static_cast<size_t>(k)].offset);
-  };
-  const auto unwritten = in_rounds(comm, steps, prepare, use);
   return unread ? unread : unwritten;
 }
 

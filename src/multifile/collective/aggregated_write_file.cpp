@@ -90,18 +90,14 @@ void AggregatedWriteFile::write_at(std::span<const std::byte> data, int64_t offs
   const int64_t bytes = std::ssize(data);
   if (capacity_ == 0) return real().write_at(data, offset);
   const bool fits = bytes <= capacity_ - held_.weight() - int64_t{sizeof(Extent)};
-  const bool holds = everything_ || (!alone_ && bytes < direct_ && (unbounded_ || fits));
-  if (!holds) {
-    try {
-      write_held();
-      real().write_at(data, offset);
-    } catch (...) {
-      alone_ = true;
-      throw;
-    }
-    return;
+  if (everything_ || (!alone_ && bytes < direct_ && (unbounded_ || fits))) return held_.append(data, offset);
+  try {
+    write_held();
+    real().write_at(data, offset);
+  } catch (...) {
+    alone_ = true;
+    throw;
   }
-  held_.append(data, offset);
 }
 
 void AggregatedWriteFile::write_pieces(std::span<const Piece<const std::byte>> pieces) {

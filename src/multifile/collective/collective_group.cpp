@@ -206,8 +206,7 @@ NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectiveP
 
 std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, const Comm& local,
                                       const CollectiveMeans& means) {
-  const bool alone = means.meeting || local.grain() <= local.size();
-  return alone ? plan_of(mode, writes, local.size()) : std::nullopt;
+  return means.meeting || local.grain() <= local.size() ? plan_of(mode, writes, local.size()) : std::nullopt;
 }
 
 CollectiveGroup make_reading_groups(Comm& file, const CollectivePlan& plan, const Spread& spread) {
@@ -219,11 +218,12 @@ CollectiveGroup make_reading_groups(Comm& file, const CollectivePlan& plan, cons
   }
   tasks = std::clamp<int64_t>(tasks, 1, file.size());
   const int64_t number = file.rank() / tasks;
-  const layout::GroupPlace place{.first = number * tasks,
-                                 .size = std::min(tasks, file.size() - number * tasks),
-                                 .number = number,
-                                 .count = (file.size() + tasks - 1) / tasks};
-  return CollectiveGroup(file, place, spread);
+  return CollectiveGroup(file,
+                         {.first = number * tasks,
+                          .size = std::min(tasks, file.size() - number * tasks),
+                          .number = number,
+                          .count = (file.size() + tasks - 1) / tasks},
+                         spread);
 }
 
 }  // namespace sheaf::multifile

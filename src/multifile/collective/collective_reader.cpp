@@ -108,8 +108,7 @@ CollectiveReader::RoundRequest CollectiveReader::next_request(int64_t left) cons
     int64_t to = std::min(size, from + room);
     if (offset < checked) {
       if (to < checked) to = std::min(checked, std::max(from + piece, to / piece * piece));
-      const int64_t pieces = (std::min(to, checked) - from + piece - 1) / piece;
-      sums.push_back({stream_.sums_at(b, from), 4 * pieces});
+      sums.push_back({stream_.sums_at(b, from), 4 * ((std::min(to, checked) - from + piece - 1) / piece)});
     }
     request.extents.push_back({stream_.geometry().offset(b) + from, to - from});
     request.ahead += to - offset;
@@ -138,8 +137,8 @@ bool CollectiveReader::round(RoundRequest& request, std::optional<Error> mine) {
     throw Error(Code::io, "'" + fetched_.path() + "': a task could not take part in a collective read");
   }
   if (facts.load.bytes > 0) {  // the collectors read for all members
-    File& file = group().is_collector() ? fetched_.real() : fetched_;
-    agree(file_, transfer_.read(file, {request.extents, request.memory}, facts.load));
+    agree(file_, transfer_.read(group().is_collector() ? fetched_.real() : fetched_,
+                                {request.extents, request.memory}, facts.load));
   }
   fetched_.take(request.extents, std::move(request.memory));
   return facts.lacks;

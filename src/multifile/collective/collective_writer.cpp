@@ -120,13 +120,13 @@ void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::
   if (facts.failed) refuse(mine);
   std::optional<WriteStream::Mark> before;
   if (is_collector()) before = stream_.mark();
-  // Data of a member that fit into one chunk are not split.
-  const auto append = [this](std::span<const std::byte> bytes, int64_t piece) {
-    if (piece > 0 && piece <= stream_.geometry().size) stream_.ensure_free_space(piece);
-    stream_.write_filling({}, bytes);
-  };
   try {
-    agree(file_, transfer_.merge(data, facts.load.each, append));
+    agree(file_,
+          transfer_.merge(data, facts.load.each, [this](std::span<const std::byte> bytes, int64_t piece) {
+            // Data of a member that fit into one chunk are not split.
+            if (piece > 0 && piece <= stream_.geometry().size) stream_.ensure_free_space(piece);
+            stream_.write_filling({}, bytes);
+          }));
   } catch (...) {
     if (before) stream_.return_to(*before);
     throw;

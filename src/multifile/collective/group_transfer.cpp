@@ -52,10 +52,11 @@ class SteppedTransfer {
                               static_cast<size_t>(largest.extents) * sizeof(Extent))) {
     const auto* next = reinterpret_cast<const Extent*>(extents_.bytes.data());
     for (const int64_t bytes : extents_.sizes) {
-      Member& member = members_.emplace_back();
-      member.extents = {next, static_cast<size_t>(bytes) / sizeof(Extent)};
+      GroupMember member{static_cast<int>(members_.size()),
+                         {next, static_cast<size_t>(bytes) / sizeof(Extent)}};
       for (const Extent& extent : member.extents) member.bytes += extent.length;
       next += member.extents.size();
+      members_.push_back(member);
     }
   }
 
@@ -63,14 +64,15 @@ class SteppedTransfer {
   // extents sends and receives nothing.
   std::optional<Error> run(File& file, int64_t most) {
     if (!writes) at_file([&] { exchange::revalidate_reads(file); });
-    const auto prepare = [&](int64_t step) {
-      if (!writes) at_file([&] { move_pieces(file, step); });
-      return group_.is_collector() ? messages_of_collector(step) : messages_of_member(step);
-    };
-    const auto use = [&](int64_t step, const std::vector<int64_t>&) {
-      if (writes && group_.is_collector()) move_pieces(file, step);
-    };
-    const auto failed = in_rounds(group_.file(), (most + at_once_ - 1) / at_once_, prepare, use);
+    const auto failed = in_rounds(
+        group_.file(), (most + at_once_ - 1) / at_once_,
+        [&](int64_t step) {
+          if (!writes) at_file([&] { move_pieces(file, step); });
+          return group_.is_collector() ? messages_of_collector(step) : messages_of_member(step);
+        },
+        [&](int64_t step, const std::vector<int64_t>&) {
+          if (writes && group_.is_collector()) move_pieces(file, step);
+        });
     if (!problem_) problem_ = failed;
     if (writes) at_file([&] { exchange::publish_writes(file); });
     return problem_;
@@ -78,8 +80,9 @@ class SteppedTransfer {
 
  private:
   static constexpr bool writes = std::is_const_v<Byte>;
-  struct Member {
-    std::span<const Extent> extents;
+  struct GroupMember {
+    int number = 0;
+    std::span<const Extent> extents = {};
     int64_t bytes = 0;  // of all extents
   };
 
@@ -89,19 +92,17 @@ class SteppedTransfer {
   }
   std::span<Byte> own(int64_t step) const { return part(mine_.memory, step * at_once_, at_once_); }
   // Returns the collector's memory for the bytes of a member in a step.
-  std::span<std::byte> memory_of(size_t member, int64_t step) const {
-    const int64_t bytes = std::clamp<int64_t>(members_[member].bytes - step * at_once_, 0, at_once_);
-    return part(room(memory_, step, group_.size() * at_once_), static_cast<int64_t>(member) * at_once_,
-                bytes);
+  std::span<std::byte> memory_of(const GroupMember& member, int64_t step) const {
+    return part(room(memory_, step, group_.size() * at_once_), member.number * at_once_,
+                std::clamp<int64_t>(member.bytes - step * at_once_, 0, at_once_));
   }
-  bool is_own(size_t member) const { return static_cast<int>(member) == group_.rank(); }
+  bool is_own(const GroupMember& member) const { return member.number == group_.rank(); }
 
   // Writes or reads the bytes of all members in a step.
   void move_pieces(File& file, int64_t step) const {
     std::vector<Piece<Byte>> pieces;
-    for (size_t member = 0; member < members_.size(); ++member)
-      exchange::add_pieces(pieces,
-                           {members_[member].extents, is_own(member) ? own(step) : memory_of(member, step)},
+    for (const GroupMember& member : members_)
+      exchange::add_pieces(pieces, {member.extents, is_own(member) ? own(step) : memory_of(member, step)},
                            step * at_once_);
     transfer_pieces(file, std::move(pieces));
   }
@@ -121,10 +122,10 @@ class SteppedTransfer {
 
   StepMessages messages_of_collector(int64_t step) const {
     StepMessages messages;
-    for (size_t member = 0; member < members_.size(); ++member) {
+    for (const GroupMember& member : members_) {
       const auto bytes = memory_of(member, step);
       if (is_own(member) || bytes.empty()) continue;
-      const int task = group_.task(static_cast<int>(member));
+      const int task = group_.task(member.number);
       if (writes) {
         messages.incoming.push_back({task, bytes});
       } else {  // data that could not be read are not sent
@@ -139,7 +140,7 @@ class SteppedTransfer {
   const Placed<Byte> mine_;
   const int64_t at_once_;  // bytes of each member in a step
   const Gathered extents_;
-  std::vector<Member> members_;  // at the collector
+  std::vector<GroupMember> members_;  // at the collector
   std::optional<Error> problem_;
 };
 
@@ -147,8 +148,8 @@ class SteppedTransfer {
 
 // Allocates at least 2 bytes per member, because two steps of at least one byte each are in flight.
 void GroupTransfer::reserve(int64_t each) {
-  const int64_t bytes = group_.size() * std::max<int64_t>(each, 2);
-  if (group_.is_collector() && !mover_) memory_ = line_memory(static_cast<size_t>(bytes));
+  if (group_.is_collector() && !mover_)
+    memory_ = line_memory(static_cast<size_t>(group_.size() * std::max<int64_t>(each, 2)));
 }
 
 // Lets the program's mover transfer the bytes. First the collector accesses its own extents; then each step
@@ -221,30 +222,32 @@ std::optional<Error> GroupTransfer::merge(std::span<const std::byte> mine, int64
       if (from < to) use(static_cast<int>(m), from, to);
     }
   };
-  const auto prepare = [&](int64_t step) {
-    StepMessages messages;
-    const auto [from, to] = range(step, begin, size);
-    if (from < to && !group_.is_collector())
-      messages.outgoing.push_back({group_.task(group_.collector()), part(mine, from, to - from)});
-    each_part(step, [&](int member, int64_t first, int64_t last) {
-      const int64_t at = begins[static_cast<size_t>(member)] + first - step * window;
-      if (member != group_.rank())
-        messages.incoming.push_back(
-            {group_.task(member), part(room(memory_, step, window), at, last - first)});
-    });
-    return messages;
+  // Returns the memory for bytes [first, last) of a member in a window.
+  const auto in_window = [&](int64_t step, int member, int64_t first, int64_t last) {
+    return part(room(memory_, step, window), begins[static_cast<size_t>(member)] + first - step * window,
+                last - first);
   };
-  const auto use = [&](int64_t step, const std::vector<int64_t>&) {
-    each_part(step, [&](int member, int64_t first, int64_t last) {
-      const auto m = static_cast<size_t>(member);
-      const std::span<const std::byte> bytes =
-          member == group_.rank()
-              ? part(mine, first, last - first)
-              : part(room(memory_, step, window), begins[m] + first - step * window, last - first);
-      append(bytes, first == 0 ? sizes[m] : 0);
-    });
-  };
-  return in_rounds(group_.file(), windows, prepare, use);
+  return in_rounds(
+      group_.file(), windows,
+      [&](int64_t step) {
+        StepMessages messages;
+        const auto [from, to] = range(step, begin, size);
+        if (from < to && !group_.is_collector())
+          messages.outgoing.push_back({group_.task(group_.collector()), part(mine, from, to - from)});
+        each_part(step, [&](int member, int64_t first, int64_t last) {
+          if (member != group_.rank())
+            messages.incoming.push_back({group_.task(member), in_window(step, member, first, last)});
+        });
+        return messages;
+      },
+      [&](int64_t step, const std::vector<int64_t>&) {
+        each_part(step, [&](int member, int64_t first, int64_t last) {
+          const std::span<const std::byte> bytes = member == group_.rank()
+                                                       ? part(mine, first, last - first)
+                                                       : in_window(step, member, first, last);
+          append(bytes, first == 0 ? sizes[static_cast<size_t>(member)] : 0);
+        });
+      });
 }
 
 }  // namespace sheaf::multifile

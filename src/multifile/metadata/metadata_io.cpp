@@ -68,10 +68,9 @@ std::optional<Pointer> MetadataReader::read_stored_pointer() {
   const bool present = file_.read_at(bytes, header_.pointer_offset()) == bytes.size();
   const Pointer p = format::decode_pointer(bytes, header_.metadata_order);
   if (!present || p.varheader == 0 || (format::is_marked(p) && extension())) return std::nullopt;
-  const int64_t begin = layout::data_start(header_.ntasks, header_.fsblksize);
   // Without tasks, no other value in the file limits the number of blocks.
-  const int32_t most = header_.ntasks > 0 ? INT32_MAX : 1;
-  if (p.maxblocks < (header_.ntasks > 0) || p.maxblocks > most || p.varheader < begin)
+  if (p.maxblocks < (header_.ntasks > 0) || p.maxblocks > (header_.ntasks > 0 ? INT32_MAX : 1) ||
+      p.varheader < layout::data_start(header_.ntasks, header_.fsblksize))
     damaged("impossible block table: " + std::to_string(p.maxblocks) + " blocks, table at offset " +
             std::to_string(p.varheader));
   const auto end = checked_mul_add(8 * int64_t{header_.ntasks}, 1 + int64_t{p.maxblocks}, p.varheader);
@@ -124,11 +123,10 @@ FileChecks* MetadataReader::checks(const format::Pointer& p) {
 
 void MetadataReader::read_chunk_sizes(int64_t first, std::span<int64_t> values) {
   read_stored_chunk_sizes(first, values);
-  for (size_t i = 0; i < values.size(); ++i) {
-    int64_t& size = values[i];
+  for (int64_t& size : values) {
     if (size < 0)
       damaged("chunk size " + std::to_string(size) + " of task " +
-              std::to_string(first + static_cast<int64_t>(i)));
+              std::to_string(first + (&size - values.data())));
     // Formats before 4 store the requested sizes.
     if (header_.version <= 3) {
       const auto aligned = align_up(size, header_.fsblksize);
@@ -141,10 +139,10 @@ void MetadataReader::read_chunk_sizes(int64_t first, std::span<int64_t> values) 
 void MetadataReader::read_block_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values) {
   if (!p.complete()) return unclosed_.read_block_counts(p, first, values);
   read_numbers(p.varheader + 8 * first, values, "block counts");
-  for (size_t i = 0; i < values.size(); ++i)
-    if (values[i] < 1 || values[i] > p.maxblocks)
-      damaged("task " + std::to_string(first + static_cast<int64_t>(i)) + " claims " +
-              std::to_string(values[i]) + " blocks of at most " + std::to_string(p.maxblocks));
+  for (const int64_t& count : values)
+    if (count < 1 || count > p.maxblocks)
+      damaged("task " + std::to_string(first + (&count - values.data())) + " claims " +
+              std::to_string(count) + " blocks of at most " + std::to_string(p.maxblocks));
 }
 
 void MetadataReader::read_block_sizes(const format::Pointer& p, int64_t round, int64_t first,
@@ -167,9 +165,9 @@ void MetadataReader::read_stored_block_sizes(const format::Pointer& p, int64_t r
 int64_t MetadataReader::empty_rounds(const format::Pointer& p, int64_t round, int64_t task) {
   if (!p.complete()) return 0;
   const int64_t at = block_sizes_offset(header_, p, round) + 8 * task;
-  const int64_t distance = 8 * int64_t{header_.ntasks};
   const int64_t hole = std::min(file_.next(Space::data, at), file_size()) - at;
-  return hole < 8 ? 0 : std::min<int64_t>((hole - 8) / distance + 1, p.maxblocks - round);
+  return hole < 8 ? 0
+                  : std::min<int64_t>((hole - 8) / (8 * int64_t{header_.ntasks}) + 1, p.maxblocks - round);
 }
 
 int64_t MetadataReader::read_mapping_size(const format::Pointer& p) {

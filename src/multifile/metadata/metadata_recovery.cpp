@@ -124,13 +124,14 @@ std::optional<Pointer> UnclosedMetadata::find_unmarked_table(int64_t skip) {
   for (int64_t blocks = most; blocks >= std::max<int64_t>(1, most - 1) && blocks <= INT32_MAX; --blocks) {
     const Pointer p{static_cast<int32_t>(blocks), begin + blocks * skip};
     int64_t largest = 0;
-    const bool sound = unless_damaged([&] {
-      layout::for_each_slice(0, n, recovered_at_once, [&](int64_t first, std::span<int64_t> counts) {
-        reader_.read_block_counts(p, first, counts);
-        largest = std::max(largest, std::ranges::max(counts));
-      });
-    });
-    if (sound && largest == blocks) return Pointer{p.maxblocks, p.varheader, TableSource::unmarked};
+    if (unless_damaged([&] {
+          layout::for_each_slice(0, n, recovered_at_once, [&](int64_t first, std::span<int64_t> counts) {
+            reader_.read_block_counts(p, first, counts);
+            largest = std::max(largest, std::ranges::max(counts));
+          });
+        }) &&
+        largest == blocks)
+      return Pointer{p.maxblocks, p.varheader, TableSource::unmarked};
   }
   return std::nullopt;
 }
@@ -200,15 +201,14 @@ void UnclosedMetadata::for_each_rank(const std::function<void(layout::Placement,
       member.damaged("is file " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) +
                      ", not file " + std::to_string(k) + " of " + std::to_string(nfiles));
     if (other && checking_ == Checking::on) require_same_open(extension, member);
-    const auto visit_ranks = [&](int64_t first, std::span<int64_t> ranks) {
+    layout::for_each_slice(0, h.ntasks, recovered_at_once, [&](int64_t first, std::span<int64_t> ranks) {
       member.read_globalranks(first, ranks);
       layout::Placement place{k, static_cast<int32_t>(first)};
       for (const int64_t rank : ranks) {
         if (in_order || rank >= 0) visit(place, in_order ? number++ : rank);
         ++place.local_rank;
       }
-    };
-    layout::for_each_slice(0, h.ntasks, recovered_at_once, visit_ranks);
+    });
   }
 }
 

@@ -12,8 +12,8 @@ using namespace metadata_constants;
 const TaskRow& FileRows::at(int64_t local_rank) {
   const TaskTable& table = *file_->table;
   if (!slice_ || local_rank < slice_->first || local_rank >= slice_->end()) {
-    const bool follows = slice_ && local_rank == slice_->end();
-    tasks_at_once_ = follows ? std::min(2 * tasks_at_once_, largest_slice) : first_slice;
+    tasks_at_once_ =
+        slice_ && local_rank == slice_->end() ? std::min(2 * tasks_at_once_, largest_slice) : first_slice;
     slice_ = table.slice_with(local_rank, slice_.get(), tasks_at_once_);
   }
   table.fill(row_, slice_, local_rank);

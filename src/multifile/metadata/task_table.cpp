@@ -13,9 +13,9 @@ using format::group_tasks;
 using namespace metadata_constants;
 
 int64_t RowSlice::bytes() const {
-  const size_t numbers = globalranks.size() + chunks.size() + counts.size() + stored_chunks.size() +
-                         starts.size() + sums.size() + sizes.size() + sizes_at.size();
-  return static_cast<int64_t>(sizeof *this + 8 * numbers);
+  return static_cast<int64_t>(sizeof *this +
+                              8 * (globalranks.size() + chunks.size() + counts.size() + stored_chunks.size() +
+                                   starts.size() + sums.size() + sizes.size() + sizes_at.size()));
 }
 
 TaskTable::TaskTable(std::unique_ptr<MetadataReader> reader, const format::Pointer& pointer, int64_t max_held)
@@ -79,14 +79,14 @@ void TaskTable::sum_chunks() {
   while (ntasks() / starts_step_ > max_starts) starts_step_ *= 2;
   int64_t at = layout::data_start(ntasks(), header().fsblksize);
   starts_.push_back(at);
-  const auto visit = [&](int64_t first, std::span<const int64_t> sizes) {
-    if (first > 0 && first % starts_step_ == 0) starts_.push_back(at);
-    for (const int64_t size : sizes) {
-      at = checked_add(at, size).value_or(INT64_MAX);
-      largest_chunk_ = std::max(largest_chunk_, size);
-    }
-  };
-  skip_ = reader.visit_chunk_sizes(std::min(starts_step_, rows_at_once), visit);
+  skip_ = reader.visit_chunk_sizes(std::min(starts_step_, rows_at_once),
+                                   [&](int64_t first, std::span<const int64_t> sizes) {
+                                     if (first > 0 && first % starts_step_ == 0) starts_.push_back(at);
+                                     for (const int64_t size : sizes) {
+                                       at = saturated_add(at, size);
+                                       largest_chunk_ = std::max(largest_chunk_, size);
+                                     }
+                                   });
   reader.check_pointer(tables_->pointer, skip_);
 }
 
@@ -98,9 +98,9 @@ std::shared_ptr<const RowSlice> TaskTable::slice_with(int64_t task, const RowSli
   if (before && before->end() > task) before = nullptr;
   std::shared_ptr<const RowSlice> slice;
   for (; !before || before->end() <= task; before = slice.get()) {
-    const bool goes_on = before && before->end() >= group;
-    slice = goes_on ? read_slice(before->end(), before->next_start, before->next_sum, max_tasks)
-                    : read_slice(group, start_of(group), 0, max_tasks);
+    slice = before && before->end() >= group
+                ? read_slice(before->end(), before->next_start, before->next_sum, max_tasks)
+                : read_slice(group, start_of(group), 0, max_tasks);
   }
   return slice;
 }
@@ -108,11 +108,11 @@ std::shared_ptr<const RowSlice> TaskTable::slice_with(int64_t task, const RowSli
 int64_t TaskTable::start_of(int64_t task) const {
   const int64_t begin = task / starts_step_;
   int64_t start = starts_[static_cast<size_t>(begin)];
-  const auto add = [&](int64_t first, std::span<int64_t> sizes) {
-    tables_->locked()->read_chunk_sizes(first, sizes);
-    start = std::accumulate(sizes.begin(), sizes.end(), start);
-  };
-  layout::for_each_slice(begin * starts_step_, task, rows_at_once, add);
+  layout::for_each_slice(begin * starts_step_, task, rows_at_once,
+                         [&](int64_t first, std::span<int64_t> sizes) {
+                           tables_->locked()->read_chunk_sizes(first, sizes);
+                           start = std::accumulate(sizes.begin(), sizes.end(), start);
+                         });
   return start;
 }
 

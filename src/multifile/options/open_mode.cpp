@@ -77,11 +77,10 @@ std::string possible_compressions() {
 void set_compression(OpenMode& m, const ModeWord& word) {
   codec::Compression& c = m.compression;
   const size_t colon = word.value.find(':');
-  const std::string_view name = word.value.substr(0, colon);
   c.codec = format::Codec::none;
   c.level = 0;
   if (word.value == "none") return;
-  const codec::Method* const method = codec::find(name);
+  const codec::Method* const method = codec::find(word.value.substr(0, colon));
   if (!method) bad_value(word.word, possible_compressions());
   int64_t level = method->has_levels() ? codec::default_level : 0;
   if (colon != std::string_view::npos) {

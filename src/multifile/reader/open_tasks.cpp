@@ -29,12 +29,11 @@ OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request,
     choose_tasks(comm, request);
     find_places(comm, lead, first);
     first.reset();
-    const std::vector<FileShare> share = count_files(comm, lead);
     PartitionRows own_tables;
     PartitionRows& tables = appends ? *appends : own_tables;
     tables.segments.clear();
     tables.appends = appends != nullptr;
-    find_rows(comm, share, slicing, tables);
+    find_rows(comm, count_files(comm, lead), slicing, tables);
     read_rows(comm, lead, tables);
   };
   generation->open_multifile(comm, [&] {
@@ -51,8 +50,7 @@ OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request,
 OpenTasks::OpenTasks(const FileFacts& facts, int64_t ntasks, int64_t task, int64_t file_tasks,
                      Readable stored)
     : facts_(facts), ntasks_(ntasks) {
-  const layout::Placement place{stored.filenumber, stored.sums.local_rank};
-  own.tasks.push_back({task, place, 0, file_tasks, 0, stored.geometry});
+  own.tasks.push_back({task, {stored.filenumber, stored.sums.local_rank}, 0, file_tasks, 0, stored.geometry});
   own.index();
   stored_.push_back(std::move(stored));
 }
@@ -108,7 +106,7 @@ void OpenTasks::find_places(Comm& comm, const SetLead& lead, const std::shared_p
   std::optional<Error> problem;
   const auto places = tables_->find_places(numbers, lead, wanted, lead_file, problem);
   agree(comm, problem);
-  for (size_t k = 0; k < places.size(); ++k) own.tasks[own.by_number[k]].place = places[k];
+  for (auto place = places.begin(); const size_t i : own.by_number) own.tasks[i].place = *place++;
   own.index();
 }
 

@@ -82,8 +82,7 @@ Readable Reader::find(int64_t task) {
 }
 
 void Reader::load(Readable found, int64_t task) {
-  const ReadPosition position = position_of(task);
-  stream_.load(std::move(found.file), found.geometry, found.sizes, position, found.sums);
+  stream_.load(std::move(found.file), found.geometry, found.sizes, position_of(task), found.sums);
   current_ = {task, found.filenumber, found.globalrank, std::move(found.held)};
 }
 

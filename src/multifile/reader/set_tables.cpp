@@ -37,8 +37,8 @@ Gathered answer_rows(const Gathered& asked, const MetadataPartition& slices,
   const size_t count = slices.by_rank() ? table.sizes.size() : asked.bytes.size() / sizeof(TaskRequest);
   const auto row_of = [&](size_t k) {
     if (slices.by_rank()) return k;
-    const auto row = load<int64_t>(&asked.bytes[k * sizeof(TaskRequest)], native_order);
-    return static_cast<size_t>(row - slices.first());
+    return static_cast<size_t>(load<int64_t>(&asked.bytes[k * sizeof(TaskRequest)], native_order) -
+                               slices.first());
   };
   size_t bytes = count * sizeof(RowAnswer);
   for (size_t k = 0; k < count; ++k) bytes += 8 * static_cast<size_t>(table.counts[row_of(k)]);
@@ -111,9 +111,14 @@ SetLead SetTables::read_lead(Comm& comm, std::shared_ptr<File>& file) const {
     MetadataReader reader = reader_of(*file);
     const format::Pointer pointer = reader.read_pointer();
     const format::Header& h = reader.header();
-    const auto identity = read_identity(*file);
-    const int64_t tasks = h.leads_set() ? reader.read_mapping_size(pointer) : h.ntasks;
-    lead = {h, pointer, tasks, {}, identity, {}, true, !pointer.complete()};
+    lead = {h,
+            pointer,
+            h.leads_set() ? reader.read_mapping_size(pointer) : h.ntasks,
+            {},
+            read_identity(*file),
+            {},
+            true,
+            !pointer.complete()};
     if (checking_ == Checking::on) lead.extension = reader.extension();
     attempt([&] { lead.watched = FileIdentity::of(h, pointer, reader.extension()); });
   });

@@ -58,8 +58,7 @@ static void find_guessed_ends(File& file, const Chunks& chunks, HoleTable& table
     for (size_t t = 0; t < round.size(); ++t) {
       if (round[t] == 0) continue;
       std::byte last{};
-      const int64_t end = chunks.layout.starts[t] + number * chunks.layout.skip + round[t];
-      file.read_at({&last, 1}, end - 1);
+      file.read_at({&last, 1}, chunks.layout.starts[t] + number * chunks.layout.skip + round[t] - 1);
       if (last != std::byte{}) continue;
       if (table.guessed_ends++ == 0)
         first = "chunk " + std::to_string(number) + " of local task " + std::to_string(t);
@@ -171,8 +170,8 @@ std::optional<format::Pointer> find_table(MetadataReader& reader, const Chunks& 
     const auto wrong = attempt([&] {
       for_each_size(reader, p, [&](int64_t round, size_t t, int64_t count, int64_t size) {
         most = std::max(most, count);
-        const bool unused = round >= count;
-        if (unused ? size != 0 && size != -1 : size < 0 || size > chunks.sizes[t]) reader.damaged("no table");
+        if (round >= count ? size != 0 && size != -1 : size < 0 || size > chunks.sizes[t])
+          reader.damaged("no table");
       });
     });
     if (!wrong && most == blocks) return p;

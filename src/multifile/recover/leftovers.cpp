@@ -81,8 +81,9 @@ struct OwnershipOfLeftover {
   OwnershipOfLeftover(Store& store, const Leftover& leftover, bool writes) {
     const LeaseView found = look_at_lease(store, leftover.path);
     const bool is_of_leftover = found.lease && found.lease->id == number_of(leftover);
-    const OwnershipRequest request{.reopens = false, .advice = "wait until that has ended"};
-    if (writes || is_of_leftover) of_name = Ownership::take(store, leftover.path, request);
+    if (writes || is_of_leftover)
+      of_name =
+          Ownership::take(store, leftover.path, {.reopens = false, .advice = "wait until that has ended"});
     if (look_at_lease(store, leftover.temporary).lease)
       of_temporary = Ownership::take(store, leftover.temporary, {.steals = true, .reopens = false});
   }

@@ -117,8 +117,9 @@ void UnclosedFile::write_table(File& target) {
   report_.data_bytes = 0;
   format::Hash hash;
   for_each_found([&](BlockSlice& slice) {
-    const auto size_of = [&](size_t t, int64_t block) { return slice.bytes(t, block); };
-    write_block_table(writer, pointer_, slice.first, slice.counts, size_of, 0);
+    write_block_table(
+        writer, pointer_, slice.first, slice.counts,
+        [&](size_t t, int64_t block) { return slice.bytes(t, block); }, 0);
     add_to(hash, slice);
     report_.data_bytes += slice.total();
   });
@@ -164,8 +165,8 @@ void UnclosedFile::complete(File& target, bool copies, WorkProgress& progress) {
 void UnclosedFile::mark_guessed(File& target) {
   if (!report_.guessed) return;
   std::array<std::byte, format::fixed_size> fixed{};
-  const bool is_whole = target.read_at(fixed, 0) == fixed.size();
-  if (!is_whole || header().version < 5 || !format::has_room_for_extension(fixed)) {
+  if (target.read_at(fixed, 0) < fixed.size() || header().version < 5 ||
+      !format::has_room_for_extension(fixed)) {
     report_.unknown.emplace_back(
         "to later readers, that this was not known: the file can have no extension header to say so");
     return;
@@ -223,8 +224,8 @@ void UnclosedFile::write_trailer(File& target, int64_t mapping, WorkProgress& pr
   if (!extension || !extension->checksums()) return;
   const format::Header& h = header();
   const Pointer complete = pointer_when_complete();
-  const int64_t all = count_sums(target, h, complete, extension->piece);
-  const format::Trailer plan = plan_trailer(h, complete, extension->identity, all, mapping);
+  const format::Trailer plan = plan_trailer(h, complete, extension->identity,
+                                            count_sums(target, h, complete, extension->piece), mapping);
   const int64_t at_once = pieces_at_once * extension->piece;
   std::vector<uint32_t> sums;
   TrailerWriter(target, h, plan, extension->piece).write_all(mapping, {}, [&](TrailerWriter& writer) {

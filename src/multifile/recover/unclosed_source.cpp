@@ -43,8 +43,7 @@ bool has_overruns(BlockSlice& slice, MetadataReader& reader) {
   std::vector<int64_t> chunks(slice.counts.size());
   reader.read_chunk_sizes(slice.first, chunks);
   for (int64_t k = 0; k < slice.rounds; ++k)
-    for (size_t t = 0; t < chunks.size(); ++t)
-      if (slice.bytes(t, k) > chunks[t]) return true;
+    if (!std::ranges::equal(slice.round(k), chunks, std::ranges::less_equal())) return true;
   return false;
 }
 

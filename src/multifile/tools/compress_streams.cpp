@@ -36,8 +36,8 @@ void compress_streams(const Multifile& m, int64_t first, const codec::Compressio
     TaskBlocks blocks = stored.park();
     packed.lengths.push_back(blocks.total());
     packed.sums.push_back(piece > 0 ? blocks.take_sums(*target, chunk) : std::vector<uint32_t>{});
-    const auto end = checked_add(start, layout::aligned_chunk(blocks.total(), packed.header.fsblksize));
-    start = must_fit(end, "the multifile");
+    start = must_fit(checked_add(start, layout::aligned_chunk(blocks.total(), packed.header.fsblksize)),
+                     "the multifile");
   });
 }
 

@@ -170,9 +170,9 @@ void make_set(Store& store, const Multifile& m, const DefragRequest& request, co
 }  // namespace
 
 void defrag(Store& store, const Multifile& given, const DefragRequest& request, WorkProgress& progress) {
-  const bool wants_plain = request.plain || request.compression.on();
-  const std::optional<Multifile> plain =
-      wants_plain && given.compressed() ? std::optional(plain_view(given)) : std::nullopt;
+  const std::optional<Multifile> plain = (request.plain || request.compression.on()) && given.compressed()
+                                             ? std::optional(plain_view(given))
+                                             : std::nullopt;
   const Multifile& m = plain ? *plain : given;
   const format::Header header = header_of_result(m, request);
   OutputSet outputs(store, request.replace ? OutputSet::Existing::replaced : OutputSet::Existing::refused);
@@ -189,11 +189,13 @@ void defrag(Store& store, const Multifile& given, const DefragRequest& request, 
     if (!names.empty())
       throw file_error(Code::unsupported, m.path,
                        "names its tasks, which only a multifile of one physical file can do");
-    const auto check = [&] {
-      require_unchanged(given);
-      check_names();
-    };
-    return make_set(store, m, request, packed, check, progress);
+    return make_set(
+        store, m, request, packed,
+        [&] {
+          require_unchanged(given);
+          check_names();
+        },
+        progress);
   }
   const auto file = outputs.add(request.output, m.files.front().path());
   progress.begin_output(0, request.output);
