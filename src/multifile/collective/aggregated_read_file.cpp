@@ -18,25 +18,19 @@ void AggregatedReadFile::take(std::vector<Extent> extents, std::vector<std::byte
   bytes_ = std::move(bytes);
 }
 
-File& AggregatedReadFile::real() {
-  if (!file_) {
-    file_ = store_.open(path_, Access::read);
-    prepare();
-  }
-  return *file_;
-}
+std::shared_ptr<File> AggregatedReadFile::open() { return prepared(store_.open(path_, Access::read)); }
 
 FileStatus AggregatedReadFile::status() { return file_ ? file_->status() : store_.status(path_); }
 
 void AggregatedReadFile::know(bool unclosed, const FileIdentity& identity) {
   unclosed_ = unclosed;
   identity_ = identity;
-  if (file_) prepare();
+  if (file_) file_ = prepared(std::move(file_));
 }
 
-void AggregatedReadFile::prepare() {
-  if (unclosed_) file_ = with_boundary_blocks(store_, std::move(file_));
-  file_ = watched(std::move(file_), identity_);
+std::shared_ptr<File> AggregatedReadFile::prepared(std::shared_ptr<File> file) const {
+  if (unclosed_) file = with_boundary_blocks(store_, std::move(file));
+  return watched(std::move(file), identity_);
 }
 
 size_t AggregatedReadFile::read_at(std::span<std::byte> data, int64_t offset) {

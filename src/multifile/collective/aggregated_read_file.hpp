@@ -22,7 +22,6 @@ class AggregatedReadFile final : public LazyFile {
   // Replaces the bytes from which reads are served. `bytes` contains the contents of `extents`, concatenated.
   void take(std::vector<Extent> extents, std::vector<std::byte> bytes);
 
-  File& real() override;
   // Stores what the open has found out about the file. Must be called before the first read. If `unclosed` is
   // true, reads include the boundary blocks that hosts may keep beside the file
   // (multifile/metadata/boundary_blocks_reader). Reads by the task itself throw `foreign` once the file no
@@ -35,7 +34,8 @@ class AggregatedReadFile final : public LazyFile {
   void sync() override { real().sync(); }
 
  private:
-  void prepare();
+  std::shared_ptr<File> open() override;
+  std::shared_ptr<File> prepared(std::shared_ptr<File> file) const;
   size_t read_alone(std::span<std::byte> data, int64_t offset);
 
   std::mutex mutex_;

@@ -28,14 +28,13 @@ void AggregatedWriteFile::hold(int64_t capacity, int64_t direct) {
 void AggregatedWriteFile::begin_unbounded(bool everything) {
   before_ = held_.extents().size();
   held_.begin_part();
-  unbounded_ = true;
   everything_ = everything || only_collector_writes_;
 }
 
 size_t AggregatedWriteFile::bound_again() {
-  SHEAF_ASSERT(!unbounded_ || held_.extents().size() >= before_);
+  SHEAF_ASSERT(!before_ || held_.extents().size() >= *before_);
   everything_ = only_collector_writes_;
-  return std::exchange(unbounded_, false) ? held_.extents().size() - before_ : 0;
+  return held_.extents().size() - std::exchange(before_, std::nullopt).value_or(held_.extents().size());
 }
 
 void AggregatedWriteFile::ship() {
@@ -68,7 +67,7 @@ void AggregatedWriteFile::write_held() {
                          "that, or close");
   write(real(), held_);
   held_.clear();
-  before_ = 0;
+  if (before_) before_ = 0;
 }
 
 void AggregatedWriteFile::write_unconfirmed() {
@@ -77,20 +76,17 @@ void AggregatedWriteFile::write_unconfirmed() {
   write_held();
 }
 
-File& AggregatedWriteFile::real() {
-  if (!file_) {
-    auto opened = open_with_retries(store_, path_, Access::write);
-    require_number(*opened, number_);
-    file_ = throttled(boundary_file(std::move(opened), boundary_blocks_), slots_);
-  }
-  return *file_;
+std::shared_ptr<File> AggregatedWriteFile::open() {
+  auto opened = open_with_retries(store_, path_, Access::write);
+  require_number(*opened, number_);
+  return throttled(boundary_file(std::move(opened), boundary_blocks_), slots_);
 }
 
 void AggregatedWriteFile::write_at(std::span<const std::byte> data, int64_t offset) {
   const int64_t bytes = std::ssize(data);
   if (capacity_ == 0) return real().write_at(data, offset);
   const bool fits = bytes <= capacity_ - held_.weight() - int64_t{sizeof(Extent)};
-  if (everything_ || (!alone_ && bytes < direct_ && (unbounded_ || fits))) return held_.append(data, offset);
+  if (everything_ || (!alone_ && bytes < direct_ && (before_ || fits))) return held_.append(data, offset);
   try {
     write_held();
     real().write_at(data, offset);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "multifile/collective/lazy_file.hpp"
@@ -56,8 +57,6 @@ class AggregatedWriteFile final : public LazyFile {
   void write_held();
   void write_unconfirmed();
 
-  File& real() override;
-
   void write_at(std::span<const std::byte> data, int64_t offset) override;
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override;
   size_t read_at(std::span<std::byte> data, int64_t offset) override { return real().read_at(data, offset); }
@@ -66,6 +65,8 @@ class AggregatedWriteFile final : public LazyFile {
   void close() override;
 
  private:
+  std::shared_ptr<File> open() override;
+
   std::shared_ptr<WriteSlots> slots_;
   std::shared_ptr<BoundaryBlocks> boundary_blocks_;
   const uint64_t number_;
@@ -73,10 +74,9 @@ class AggregatedWriteFile final : public LazyFile {
   PendingExtents shipped_;
   int64_t capacity_ = 0;
   int64_t direct_ = 0;
-  bool unbounded_ = false;
   bool everything_ = false;
   bool only_collector_writes_ = false;
-  size_t before_ = 0;   // number of extents held before begin_unbounded()
+  std::optional<size_t> before_;  // number of extents held before begin_unbounded(); none: bounded
   bool alone_ = false;  // a direct write failed; later writes are direct too, so that their order is kept
 };
 

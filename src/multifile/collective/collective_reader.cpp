@@ -29,16 +29,15 @@ struct CollectiveReader::RoundRequest {
   bool lacks = false;             // needs a further round to fill its request
 };
 
-CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan,
-                                   ReadStream& stream, AggregatedReadFile& fetched,
-                                   const CollectiveMeans& means)
-    : file_(file),
+CollectiveReader::CollectiveReader(Comm& file, const CollectiveGroup& group, const CollectivePlan& plan,
+                                   ReadStream& stream, AggregatedReadFile& fetched, CollectiveMeans means)
+    : means_(std::move(means)),
+      file_(file),
       stream_(stream),
       fetched_(fetched),
       capacity_(step_bytes(group.size())),
       automatic_(plan.is_automatic()),
-      takes_part_(means.takes_part),
-      transfer_(group, means.mover.get()) {
+      transfer_(group, means_.mover.get()) {
   transfer_.reserve(capacity_);
 }
 
@@ -76,7 +75,7 @@ void CollectiveReader::read(std::span<std::byte> out, const std::optional<Error>
 // thrown on all tasks.
 std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out,
                                                       std::optional<Error> problem) {
-  if ((!takes_part_ || (automatic_ && std::ssize(out) >= direct_read)) && !problem) {
+  if ((!means_.takes_part || (automatic_ && std::ssize(out) >= direct_read)) && !problem) {
     problem = attempt([&] { stream_.read(out); });
     out = {};
   }
@@ -98,7 +97,7 @@ CollectiveReader::RoundRequest CollectiveReader::next_request(int64_t left) cons
   RoundRequest request;
   std::vector<Extent> sums;
   const int64_t for_sums = stream_.piece() > 0 && capacity_ > stream_.piece() ? int64_t{4 * max_extents} : 0;
-  int64_t room = takes_part_ ? capacity_ - for_sums : 0;
+  int64_t room = means_.takes_part ? capacity_ - for_sums : 0;
   int64_t offset = stream_.position();
   for (int64_t b = stream_.block(); b < stream_.sizes().count && room > 0; ++b, offset = 0) {
     const int64_t size = stream_.sizes()[b], checked = stream_.checked_size(b), piece = stream_.piece();
@@ -132,10 +131,7 @@ bool CollectiveReader::round(RoundRequest& request, std::optional<Error> mine) {
       request.lacks};
   reduce(file_, facts);
   plan_next(facts.request);
-  if (facts.failed) {
-    agree(file_, mine);
-    throw Error(Code::io, "'" + fetched_.path() + "': a task could not take part in a collective read");
-  }
+  if (facts.failed) refuse_round(file_, mine, fetched_.path(), "read");
   if (facts.load.bytes > 0) {  // the collectors read for all members
     agree(file_, transfer_.read(group().is_collector() ? fetched_.real() : fetched_,
                                 {request.extents, request.memory}, facts.load));

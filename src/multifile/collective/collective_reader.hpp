@@ -22,10 +22,10 @@ namespace sheaf::multifile {
 class CollectiveReader {
  public:
   // Allocates the memory for messages; throws if that fails. Local. `file` contains the tasks of the physical
-  // file, and `stream` reads from `fetched`. `file`, `stream`, `fetched` and the objects that `means` refers
-  // to must outlive this object.
-  CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan, ReadStream& stream,
-                   AggregatedReadFile& fetched, const CollectiveMeans& means = {});
+  // file, and may be that of `means`. `stream` reads from `fetched`. `file`, `stream` and `fetched` must
+  // outlive this object.
+  CollectiveReader(Comm& file, const CollectiveGroup& group, const CollectivePlan& plan, ReadStream& stream,
+                   AggregatedReadFile& fetched, CollectiveMeans means);
 
   // Fills `out` from the stream, which must have that many bytes. Collective over the tasks of the physical
   // file; lengths may differ and be 0. `mine` is an error that this task has found before the call, if any.
@@ -43,12 +43,12 @@ class CollectiveReader {
   bool round(RoundRequest& request, std::optional<Error> mine);
   void plan_next(int64_t largest);
 
+  const CollectiveMeans means_;
   Comm& file_;
   ReadStream& stream_;
   AggregatedReadFile& fetched_;
   const int64_t capacity_;  // bytes per task and round
   const bool automatic_;
-  const bool takes_part_;
   int64_t calls_left_ = 0;
   int64_t largest_ = 0;  // largest request of this task since the last round, in bytes
   GroupTransfer transfer_;

@@ -117,7 +117,7 @@ void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::
   GroupTransfer::RoundFacts facts{mine.has_value(), largest_, {.each = capacity_ * group().size()}};
   reduce(file_, facts);
   plan_next(facts.request);
-  if (facts.failed) refuse(mine);
+  if (facts.failed) refuse_round(file_, mine, collected_->path(), "write");
   std::optional<WriteStream::Mark> before;
   if (is_collector()) before = stream_.mark();
   try {
@@ -131,12 +131,6 @@ void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::
     if (before) stream_.return_to(*before);
     throw;
   }
-}
-
-// Throws on all tasks because a task cannot take part in a round. Collective over the file.
-void CollectiveWriter::refuse(const std::optional<Error>& mine) {
-  agree(file_, mine);
-  throw Error(Code::io, "'" + collected_->path() + "': a task could not take part in a collective write");
 }
 
 // Writes the held bytes from this task itself if they are large requests, because sending those to a
@@ -169,7 +163,7 @@ void CollectiveWriter::round(RoundKind kind, std::optional<Error> mine) {
   if (facts.failed) {
     collected_->take_back();
     if (journal()) journal()->return_underway();
-    refuse(mine);
+    refuse_round(file_, mine, collected_->path(), "write");
   }
   if (journal()) journal()->arrived();
   if (kind == RoundKind::write_behind) {

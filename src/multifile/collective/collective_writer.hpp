@@ -68,7 +68,6 @@ class CollectiveWriter {
   std::optional<Error> prepare_round();
   std::optional<Error> write_large_ones();
   std::optional<Error> write_collected(const PendingExtents& held, const GroupTransfer::Load& largest);
-  [[noreturn]] void refuse(const std::optional<Error>& mine);
   JournalWriter* journal() { return plan_.merge ? nullptr : stream_.make_journal(); }
   void record_chunks(int64_t most);
   void plan_next(int64_t largest);

@@ -146,6 +146,11 @@ class SteppedTransfer {
 
 }  // namespace
 
+void refuse_round(Comm& file, const std::optional<Error>& mine, const std::string& path, const char* call) {
+  agree(file, mine);
+  throw Error(Code::io, "'" + path + "': a task could not take part in a collective " + call);
+}
+
 // Allocates at least 2 bytes per member, because two steps of at least one byte each are in flight.
 void GroupTransfer::reserve(int64_t each) {
   if (group_.is_collector() && !mover_)

@@ -23,6 +23,11 @@
 
 namespace sheaf::multifile {
 
+// Throws on all tasks because a task cannot take part in a collective `call` on the file `path`. `mine` is
+// the reason on that task. Collective over `file`.
+[[noreturn]] void refuse_round(Comm& file, const std::optional<Error>& mine, const std::string& path,
+                               const char* call);
+
 class GroupTransfer {
  public:
   // Copies `group`. Its communicator group.file() must outlive the object. `mover` transfers the bytes and

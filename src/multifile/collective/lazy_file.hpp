@@ -27,7 +27,11 @@ class LazyFile : public File {
   LazyFile(Store& store, std::string path, std::shared_ptr<File> opened)
       : store_(store), path_(std::move(path)), file_(std::move(opened)) {}
 
-  virtual File& real() = 0;  // the open file; opened if necessary
+  // Returns the open file. Opens it if necessary.
+  File& real() {
+    if (!file_) file_ = open();
+    return *file_;
+  }
 
   void resize(int64_t size) override { real().resize(size); }
   int64_t next(Space space, int64_t offset) override { return real().next(space, offset); }
@@ -38,6 +42,8 @@ class LazyFile : public File {
   }
 
  protected:
+  virtual std::shared_ptr<File> open() = 0;
+
   Store& store_;
   const std::string path_;
   std::shared_ptr<File> file_;

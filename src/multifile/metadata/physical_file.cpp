@@ -9,8 +9,6 @@
 
 namespace sheaf::multifile {
 
-TaskRow PhysicalFile::row(int64_t local_rank) const { return FileRows(*this).at(local_rank); }
-
 namespace {
 
 // Loads the metadata of an open file. `store` opens the files beside it.

@@ -33,8 +33,6 @@ struct SHEAF_EXPORT PhysicalFile {
 
   const std::string& path() const { return file->path(); }
   int64_t skip() const { return plain && header.ntasks > 0 ? plain->geometry(0).skip : table->skip(); }
-  // Returns the row of one task. For many tasks, FileRows is more efficient.
-  TaskRow row(int64_t local_rank) const;
 };
 
 // Loads and validates all metadata. Throws what MetadataReader throws.

@@ -81,7 +81,7 @@ class SHEAF_EXPORT Reader {
   Comm* comm() { return comm_.get(); }                 // all processes; null: one process alone
   Comm& local() { return local_ ? *local_ : *comm_; }  // tasks of this physical file, one per process
   // Returns null if the tasks read independently.
-  CollectiveReader* collective() { return collecting_ ? collecting_->reader.get() : nullptr; }
+  CollectiveReader* collective() { return collecting_.get(); }
 
   // Closes the multifile. Collective over the processes. Throws on every process alike; the object is closed
   // in any case.
@@ -122,11 +122,7 @@ class SHEAF_EXPORT Reader {
   };
   std::unique_ptr<Left> left_;
   Left& left();  // allocated at the first call
-  struct CollectiveReadState {
-    CollectiveMeans means;
-    std::unique_ptr<CollectiveReader> reader;
-  };
-  std::unique_ptr<CollectiveReadState> collecting_;
+  std::unique_ptr<CollectiveReader> collecting_;
 };
 
 }  // namespace sheaf::multifile

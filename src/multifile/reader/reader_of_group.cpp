@@ -187,14 +187,11 @@ void Reader::begin_collective(const CollectivePlan& plan, CollectiveMeans means)
   stream_.set_max_buffer(0);
   Comm& meeting = means.meeting ? *means.meeting : local();
   const FileFacts own = facts();
-  CollectiveGroup group = make_reading_groups(
+  const CollectiveGroup group = make_reading_groups(
       meeting, plan, means.mover ? Spread{} : Spread{find_nodes(*comm_), own.filenumber, own.nfiles});
   agree(*comm_, attempt([&] {
-    collecting_ = std::make_unique<CollectiveReadState>();
-    collecting_->means = std::move(means);
-    collecting_->reader = std::make_unique<CollectiveReader>(meeting, std::move(group), plan, stream_,
-                                                             static_cast<AggregatedReadFile&>(stream_.file()),
-                                                             collecting_->means);
+    collecting_ = std::make_unique<CollectiveReader>(
+        meeting, group, plan, stream_, static_cast<AggregatedReadFile&>(stream_.file()), std::move(means));
   }));
 }
 

@@ -83,6 +83,39 @@ std::vector<Readable> rows_of(std::span<const std::byte> answers, size_t count) 
   return rows;
 }
 
+// Truncates blocks of the segment to the bytes that certainly belong to their task. An append refuses files
+// with such blocks.
+void cut_overruns(const Segment& s, MetadataReader& reader, const format::Pointer& p, TableSlice& table) {
+  for (const auto& block : reader.find_overruns(p)) {
+    const int64_t task = block.entry % s.file_tasks - s.first;
+    if (task >= 0 && task < s.count)
+      table.set_block(s.row + static_cast<size_t>(task), block.entry / s.file_tasks, block.own);
+  }
+}
+
+// Computes the chunk offsets of segment `number` of the table, and validates its blocks.
+void place_segment(Segment& s, const FileSums& sums, size_t number, File& file, TableSlice& table,
+                   bool appends) {
+  MetadataReader checker(file, table.headers[number]);
+  const format::Pointer& p = table.pointers[number];
+  const auto end = checked_add(layout::data_start(s.file_tasks, s.fsblksize), sums.sum);
+  if (!end) checker.damaged("the chunk sizes add up to more than 2^63 bytes");
+  s.skip = sums.sum;
+  checker.check_pointer(p, s.skip);
+  int64_t start = *end - s.skip + sums.before;
+  bool overruns = false;
+  for (int64_t k = 0; k < s.count; ++k) {
+    const size_t row = table.starts.size();
+    table.starts.push_back(start);
+    for (int64_t b = 0; b < table.counts[row]; ++b) {
+      checker.check_block(p, {start, s.skip, table.sizes[row]}, s.first + k, b, table.block(row, b));
+      overruns |= table.block(row, b) > table.sizes[row];
+    }
+    start += table.sizes[row];
+  }
+  if (overruns && !appends) cut_overruns(s, checker, p, table);
+}
+
 }  // namespace
 
 FileFacts SetLead::facts() const {
@@ -192,40 +225,6 @@ SegmentSums SetTables::read_segment(Segment& s, const SetLead& lead, File& file,
   SegmentSums sums;
   for (const int64_t size : std::span(table.sizes).subspan(before)) sums.sum = saturated_add(sums.sum, size);
   return sums;
-}
-
-// Computes the chunk offsets of segment `number` of the table, and validates its blocks.
-void SetTables::place_segment(Segment& s, const FileSums& sums, size_t number, File& file, TableSlice& table,
-                              bool appends) const {
-  MetadataReader checker(file, table.headers[number]);
-  const format::Pointer& p = table.pointers[number];
-  const auto end = checked_add(layout::data_start(s.file_tasks, s.fsblksize), sums.sum);
-  if (!end) checker.damaged("the chunk sizes add up to more than 2^63 bytes");
-  s.skip = sums.sum;
-  checker.check_pointer(p, s.skip);
-  int64_t start = *end - s.skip + sums.before;
-  bool overruns = false;
-  for (int64_t k = 0; k < s.count; ++k) {
-    const size_t row = table.starts.size();
-    table.starts.push_back(start);
-    for (int64_t b = 0; b < table.counts[row]; ++b) {
-      checker.check_block(p, {start, s.skip, table.sizes[row]}, s.first + k, b, table.block(row, b));
-      overruns |= table.block(row, b) > table.sizes[row];
-    }
-    start += table.sizes[row];
-  }
-  if (overruns && !appends) cut_overruns(s, checker, p, table);
-}
-
-// Truncates blocks of the segment to the bytes that certainly belong to their task. An append refuses files
-// with such blocks.
-void SetTables::cut_overruns(const Segment& s, MetadataReader& reader, const format::Pointer& p,
-                             TableSlice& table) const {
-  for (const auto& block : reader.find_overruns(p)) {
-    const int64_t task = block.entry % s.file_tasks - s.first;
-    if (task >= 0 && task < s.count)
-      table.set_block(s.row + static_cast<size_t>(task), block.entry / s.file_tasks, block.own);
-  }
 }
 
 std::vector<Readable> SetTables::read_rows(Comm& comm, SetLead& lead, PartitionRows& tables,

@@ -104,10 +104,6 @@ class SetTables {
   MetadataReader reader_of(File& file) const;
   SegmentSums read_segment(Segment& segment, const SetLead& lead, File& file, TableSlice& table,
                            bool appends) const;
-  void place_segment(Segment& segment, const FileSums& sums, size_t number, File& file, TableSlice& table,
-                     bool appends) const;
-  void cut_overruns(const Segment& segment, MetadataReader& reader, const format::Pointer& pointer,
-                    TableSlice& table) const;
 
   std::shared_ptr<Store> store_;
   std::string path_;
