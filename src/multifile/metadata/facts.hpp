@@ -32,11 +32,12 @@ struct FileFacts {
   ByteOrder metadata_order = native_order;
 };
 
-inline FileFacts facts_of(const format::HeaderFields& h) {
+inline FileFacts facts_of(const format::HeaderFields& h, bool unclosed) {
   return {.nfiles = h.nfiles,
           .filenumber = h.filenumber,
           .fsblksize = h.fsblksize,
           .keyval = h.keyval() == format::KeyvalMode::inline_,
+          .unclosed = unclosed,
           .compressed = h.compressed,
           .guessed = h.guessed,
           .userdata_order = h.userdata_order,

@@ -156,8 +156,7 @@ Multifile load_generation(Store& store, GenerationStore& files, const std::strin
   files.expect(read_identity(*m.files.front().file));
 
   const TaskTable& lead = *m.files.front().table;
-  m.set_tasks = lead.read_mapping_size();
-  lead.check_mapping(m.set_tasks);
+  m.set_tasks = lead.check_mapping();
   if (m.set_tasks == 0) throw file_error(Code::damaged, path, "a set of several files with an empty mapping");
   if (const int64_t bytes = m.set_tasks * static_cast<int64_t>(sizeof(layout::Placement));
       bytes <= max_held / 2) {

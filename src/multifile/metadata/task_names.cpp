@@ -32,8 +32,8 @@ TaskNames read_task_names(const Multifile& multifile) {
   const auto taken = read_section(*file.file, *checks, taken_section);
   if (taken.size() % sizeof(format::Identity) != 0)
     throw file_error(Code::damaged, file.path(), "its list of containers is cut off");
-  for (auto at = taken.begin(); at != taken.end(); at += sizeof(format::Identity))
-    std::copy_n(at, sizeof(format::Identity), found.taken.emplace_back().begin());
+  found.taken.resize(taken.size() / sizeof(format::Identity));
+  std::ranges::copy(taken, std::as_writable_bytes(std::span(found.taken)).begin());
   return found;
 }
 

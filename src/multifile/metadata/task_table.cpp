@@ -230,17 +230,15 @@ void TaskTable::read_stored_sizes(int64_t round, int64_t first, std::span<int64_
   tables_->locked()->read_stored_block_sizes(tables_->pointer, round, first, sizes);
 }
 
-int64_t TaskTable::read_mapping_size() const {
-  return tables_->locked()->read_mapping_size(tables_->pointer);
-}
-
 void TaskTable::read_mapping(int64_t first, std::span<layout::Placement> entries) const {
   tables_->locked()->read_mapping(tables_->pointer, first, entries);
 }
 
-void TaskTable::check_mapping(int64_t entries) const {
+int64_t TaskTable::check_mapping() const {
   const auto reader = tables_->locked();
+  const int64_t entries = reader->read_mapping_size(tables_->pointer);
   if (FileChecks* const checks = reader->checks(tables_->pointer)) checks->check_mapping(0, entries, entries);
+  return entries;
 }
 
 void TaskTable::check_sums() const {

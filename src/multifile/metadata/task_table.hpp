@@ -69,10 +69,10 @@ class SHEAF_EXPORT TaskTable {
 
   // Reads block sizes of one round as stored, including those of unused rounds.
   void read_stored_sizes(int64_t round, int64_t first, std::span<int64_t> sizes) const;
-  // Read the number of entries of the mapping in file 0 of a set, and entries, which they validate.
-  int64_t read_mapping_size() const;
+  // Returns the number of entries of the mapping in file 0 of a set. Verifies its checksums, if any.
+  int64_t check_mapping() const;
+  // Reads entries of the mapping and validates them.
   void read_mapping(int64_t first, std::span<layout::Placement> entries) const;
-  void check_mapping(int64_t entries) const;  // verifies its checksums, if any
   // Verifies the checksums of the data checksums. Throws damaged.
   void check_sums() const;
 

@@ -100,12 +100,9 @@ void OpenTasks::choose_tasks(Comm& comm, const MappedReadRequest& request) {
 void OpenTasks::find_places(Comm& comm, const SetLead& lead, const std::shared_ptr<File>& lead_file) {
   own.index();
   if (!lead.header.leads_set()) return;
-  MetadataPartition numbers(comm, ntasks_);
   std::vector<TaskRequest> wanted;
   for (const size_t i : own.by_number) wanted.push_back({own.tasks[i].task});
-  std::optional<Error> problem;
-  const auto places = tables_->find_places(numbers, lead, wanted, lead_file, problem);
-  agree(comm, problem);
+  const auto places = tables_->find_places(comm, MetadataPartition(comm, ntasks_), lead, wanted, lead_file);
   for (auto place = places.begin(); const size_t i : own.by_number) own.tasks[i].place = *place++;
   own.index();
 }

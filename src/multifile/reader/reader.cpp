@@ -110,8 +110,7 @@ ReadPosition Reader::position_of(int64_t task) {
 FileFacts Reader::facts() const {
   if (!whole_) return current_.task < 0 ? tasks_->facts() : tasks_->file_facts(index_of(current_.task));
   const PhysicalFile& first = multifile().files.front();
-  FileFacts facts = facts_of(first.header);
-  facts.unclosed = !multifile().closed();
+  FileFacts facts = facts_of(first.header, !multifile().closed());
   facts.compressed = first.plain != nullptr;
   return facts;
 }
@@ -185,8 +184,7 @@ std::shared_ptr<OpenTasks> open_one_task(Store& store, GenerationStore& generati
   MetadataReader& reader = *tables->reader;
   const format::Header& h = reader.header();
   const format::Pointer p = tables->pointer = reader.read_pointer();
-  FileFacts facts = facts_of(h);
-  facts.unclosed = !p.complete();
+  const FileFacts facts = facts_of(h, !p.complete());
   stored.filenumber = h.filenumber;
   stored.fsblksize = h.fsblksize;
   stored.geometry = read_geometry(reader, p, local_rank);

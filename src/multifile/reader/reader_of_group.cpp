@@ -109,9 +109,7 @@ class GroupOpen {
     const int32_t nfiles = lead_.header.nfiles;
     // If files are restored from buddy copies, possibly only rank 0 can open file 0.
     MetadataPartition numbers(r_.comm, r_.levels > 0 ? Slicing::whole : Slicing::groups);
-    std::optional<Error> problem;
-    place_ = tables_->find_places(numbers, lead_, std::span(&own_task, 1), file_, problem)[0];
-    agree(r_.comm, problem);
+    place_ = tables_->find_places(r_.comm, std::move(numbers), lead_, std::span(&own_task, 1), file_)[0];
     // With as many files as tasks, every task is alone in its file.
     auto local = nfiles == r_.comm.size() ? self_comm() : r_.comm.split(place_.file, place_.local_rank);
     if (r_.levels > 0)

@@ -118,12 +118,6 @@ void place_segment(Segment& s, const FileSums& sums, size_t number, File& file, 
 
 }  // namespace
 
-FileFacts SetLead::facts() const {
-  FileFacts facts = facts_of(header);
-  facts.unclosed = unclosed;
-  return facts;
-}
-
 std::shared_ptr<File> SetTables::open(int32_t number) const {
   return open_with_retries(*store_, name(number), Access::read);
 }
@@ -160,11 +154,11 @@ SetLead SetTables::read_lead(Comm& comm, std::shared_ptr<File>& file) const {
   return lead;
 }
 
-std::vector<Placement> SetTables::find_places(MetadataPartition& numbers, const SetLead& lead,
+std::vector<Placement> SetTables::find_places(Comm& comm, MetadataPartition numbers, const SetLead& lead,
                                               std::span<const TaskRequest> wanted,
-                                              const std::shared_ptr<File>& lead_file,
-                                              std::optional<Error>& problem) const {
-  return numbers.ask<Placement>(wanted, problem, [&](const std::vector<TaskRequest>& asked) {
+                                              const std::shared_ptr<File>& lead_file) const {
+  std::optional<Error> problem;
+  auto places = numbers.ask<Placement>(wanted, problem, [&](const std::vector<TaskRequest>& asked) {
     std::vector<Placement> entries(static_cast<size_t>(numbers.count())), found;
     if (entries.empty()) return found;
     const auto file = lead_file ? lead_file : open(0);
@@ -175,6 +169,8 @@ std::vector<Placement> SetTables::find_places(MetadataPartition& numbers, const 
     for (const TaskRequest& r : asked) found.push_back(entries[static_cast<size_t>(r.row - numbers.first())]);
     return found;
   });
+  agree(comm, problem);
+  return places;
 }
 
 std::vector<Placement> SetTables::read_mapping() const {

@@ -30,7 +30,7 @@ struct SetLead {
   bool is_read = false;                        // false: process 0 has failed
   bool unclosed = false;                       // file 0 or, after read_rows(), any file was never closed
 
-  FileFacts facts() const;
+  FileFacts facts() const { return facts_of(header, unclosed); }
   FileIdentity identity_of(int32_t number) const {
     return number == 0 ? watched : FileIdentity{.identity = watched.identity};
   }
@@ -77,13 +77,12 @@ class SetTables {
   // Reads the head of the first file at process 0 and broadcasts it. Process 0 keeps the file open in `file`.
   // Collective over `comm`. Throws on every process alike.
   SetLead read_lead(Comm& comm, std::shared_ptr<File>& file) const;
-  // Returns the places of the tasks in `wanted`, which must be ascending. Collective over the processes of
-  // `numbers`, a partition of the task numbers. `lead_file` is the file that read_lead() has stored, or null.
-  // A metadata task stores its error in `problem`, so that an agreement must follow.
-  std::vector<layout::Placement> find_places(MetadataPartition& numbers, const SetLead& lead,
+  // Returns the places of the tasks in `wanted`, which must be ascending. Collective over `comm`, of which
+  // `numbers` is a partition of the task numbers. `lead_file` is the file that read_lead() has stored, or
+  // null. Throws on every process alike.
+  std::vector<layout::Placement> find_places(Comm& comm, MetadataPartition numbers, const SetLead& lead,
                                              std::span<const TaskRequest> wanted,
-                                             const std::shared_ptr<File>& lead_file,
-                                             std::optional<Error>& problem) const;
+                                             const std::shared_ptr<File>& lead_file) const;
   // Reads the places of all tasks. Local.
   std::vector<layout::Placement> read_mapping() const;
 

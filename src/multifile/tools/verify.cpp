@@ -191,10 +191,8 @@ void check_mapping(const std::vector<std::optional<PhysicalFile>>& files, const 
 void check_set(Store& store, const std::string& path, std::vector<std::optional<PhysicalFile>>& files,
                VerifyReport& report, Multifile& multifile, int64_t max_held) {
   const format::Header lead = files.front()->header;
-  const TaskTable& table = *files.front()->table;
   guarded(report.files.front(), [&] {
-    multifile.set_tasks = table.read_mapping_size();
-    table.check_mapping(multifile.set_tasks);
+    multifile.set_tasks = files.front()->table->check_mapping();
     if (multifile.set_tasks == 0)
       add_finding(report.files.front(), "a set of several files with an empty mapping");
     for_each_place(multifile, [](int64_t, std::span<const layout::Placement>) {});  // throws if incomplete
