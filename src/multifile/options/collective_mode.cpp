@@ -71,16 +71,13 @@ std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, i
   const bool asked = mode.buddies > 0 || (writes && (mode.wanted || mode.renumber));
   if (mode.forced == Forced::off ? !(writes && mode.buddies > 0) : mode.forced == Forced::none && !asked)
     return std::nullopt;
-  CollectivePlan plan{.merge = writes && mode.merge && mode.buddies == 0,
+  CollectivePlan plan{.tasks_per_collector = mode.collectors > 0
+                                                 ? (ntasks + mode.collectors - 1) / mode.collectors
+                                             : mode.forced == Forced::on ? mode.forced_tasks
+                                                                         : mode.tasks,
+                      .merge = writes && mode.merge && mode.buddies == 0,
                       .equal = writes && mode.renumber,
                       .may_collect = mode.may_collect};
-  if (mode.collectors > 0) {
-    plan.tasks_per_collector = (ntasks + mode.collectors - 1) / mode.collectors;
-  } else if (mode.forced == Forced::on) {
-    plan.tasks_per_collector = mode.forced_tasks;
-  } else {
-    plan.tasks_per_collector = mode.tasks;
-  }
   if (mode.buddies > 0 && plan.tasks_per_collector == 0) plan.tasks_per_collector = ntasks;
   plan.tasks_per_collector = std::min(plan.tasks_per_collector, ntasks);
   return plan;

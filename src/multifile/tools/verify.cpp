@@ -104,14 +104,10 @@ void look_for_journal_damage(Store& store, const PhysicalFile& f, FileReport& re
 
 // Describes the source of the contents of an unclosed file.
 const char* knowledge_of(format::TableSource source) {
-  switch (source) {
-    case format::TableSource::journal:
-      return "its journal tells what is there";
-    case format::TableSource::none:
-      return "there is no journal, since no task had flushed anything or completed a chunk";
-    default:
-      return "its tables are complete, but nothing points to them";
-  }
+  return source == format::TableSource::journal ? "its journal tells what is there"
+         : source == format::TableSource::none
+             ? "there is no journal, since no task had flushed anything or completed a chunk"
+             : "its tables are complete, but nothing points to them";
 }
 
 void check_file(Store& store, const PhysicalFile& f, FileReport& report) {
