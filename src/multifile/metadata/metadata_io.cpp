@@ -320,7 +320,8 @@ std::vector<int64_t> read_blocks_of_task(MetadataReader& reader, const format::P
   int64_t count = 0;
   reader.read_block_counts(p, local_rank, std::span(&count, 1));
   std::vector<int64_t> sizes(static_cast<size_t>(count));
-  for (int64_t round = 0; int64_t & size : sizes) {
+  int64_t round = 0;
+  for (int64_t& size : sizes) {
     reader.read_block_sizes(p, round, local_rank, std::span(&size, 1));
     reader.check_block(p, g, local_rank, round++, size);
   }

@@ -64,7 +64,7 @@ class UnclosedMetadata {
   UnclosedMetadata(const UnclosedMetadata&) = delete;
 
   // Accepts tasks with damaged journal records; their valid records count. Call before
-  // MetadataReader::read_pointer(), like the following calls after it.
+  // MetadataReader::read_pointer(). The following three calls are valid after it.
   void accept_lost_records() { lost_records_ = LostRecords::accepted; }
   // Returns true if the pointer could not be recovered because the journal of the file is lost.
   bool journal_lost() const { return journal_lost_; }

@@ -135,8 +135,8 @@ Multifile plain_view(Multifile multifile) {
     for (const layout::Placement at : places)
       tasks[static_cast<size_t>(at.file)][static_cast<size_t>(at.local_rank)] = first++;
   });
-  for (auto numbers = tasks.begin(); PhysicalFile & f : multifile.files)
-    f = plain_view(std::move(f), *numbers++);
+  auto numbers = tasks.begin();
+  for (PhysicalFile& f : multifile.files) f = plain_view(std::move(f), *numbers++);
   return multifile;
 }
 
