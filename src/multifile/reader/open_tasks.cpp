@@ -14,31 +14,28 @@ OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request,
                      PartitionRows* appends, Slicing slicing) {
   const auto generation = std::make_shared<GenerationStore>(store, request.path);
   tables_ = std::make_unique<SetTables>(generation, request.path, request.name_of, mode.checking());
-  const auto open = [&] {
-    if (appends && generation->record()) {
-      agree_with(comm, comm.rank() == 0 ? attempt([&] { finish_commit(store, request.path); }) : std::nullopt,
-                 0);
-      generation->forget_record();
-    }
-    std::shared_ptr<File> first;
-    SetLead lead = tables_->read_lead(comm, first);
-    generation->expect(lead.identity);
-    facts_ = lead.facts();
-    ntasks_ = lead.ntasks;
-    own = {};
-    choose_tasks(comm, request);
-    find_places(comm, lead, first);
-    first.reset();
-    PartitionRows own_tables;
-    PartitionRows& tables = appends ? *appends : own_tables;
-    tables.segments.clear();
-    tables.appends = appends != nullptr;
-    find_rows(comm, count_files(comm, lead), slicing, tables);
-    read_rows(comm, lead, tables);
-  };
   generation->open_multifile(comm, [&] {
     try {
-      open();
+      if (appends && generation->record()) {
+        agree_with(comm,
+                   comm.rank() == 0 ? attempt([&] { finish_commit(store, request.path); }) : std::nullopt, 0);
+        generation->forget_record();
+      }
+      std::shared_ptr<File> first;
+      SetLead lead = tables_->read_lead(comm, first);
+      generation->expect(lead.identity);
+      facts_ = lead.facts();
+      ntasks_ = lead.ntasks;
+      own = {};
+      choose_tasks(comm, request);
+      find_places(comm, lead, first);
+      first.reset();
+      PartitionRows own_tables;
+      PartitionRows& tables = appends ? *appends : own_tables;
+      tables.segments.clear();
+      tables.appends = appends != nullptr;
+      find_rows(comm, count_files(comm, lead), slicing, tables);
+      read_rows(comm, lead, tables);
     } catch (...) {
       own = {};  // closes the files, so that a store that shares open files does not return them again
       no_task.reset();
