@@ -80,7 +80,6 @@ class BuddyStore final : public ForwardingStore {
     bool earlier = false;        // a copy of an earlier set of that name exists
   };
   BuddyCopy open_copy(const std::string& path);
-  bool is_earlier(File& copy, const std::string& path);
 
   std::string base_;
   int levels_;

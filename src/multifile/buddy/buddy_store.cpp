@@ -127,16 +127,15 @@ bool differ(File& copy, File& file) {
   return other;
 }
 
-}  // namespace
-
-// Compares `copy` with the first other file of the set that can be read. Returns false if none can be read.
-bool BuddyStore::is_earlier(File& copy, const std::string& path) {
+// Compares `copy` of the file `path` with the first other file of the set `base` that can be read. Returns
+// false if none can be read.
+bool is_earlier(Store& store, const std::string& base, File& copy, const std::string& path) {
   const int32_t nfiles = std::min(MetadataReader(copy).header().nfiles, buddy::others_tried);
   for (int32_t k = 0; k < nfiles; ++k) {
-    const std::string name = format::physical_name(base_, k);
+    const std::string name = format::physical_name(base, k);
     std::shared_ptr<File> other;
     if (name == path || attempt([&] {
-          other = inner().open(name, Access::read);
+          other = store.open(name, Access::read);
           MetadataReader(*other).extension();
         }))
       continue;
@@ -144,6 +143,8 @@ bool BuddyStore::is_earlier(File& copy, const std::string& path) {
   }
   return false;
 }
+
+}  // namespace
 
 BuddyStore::BuddyCopy BuddyStore::open_copy(const std::string& path) {
   BuddyCopy found;
@@ -155,7 +156,7 @@ BuddyStore::BuddyCopy BuddyStore::open_copy(const std::string& path) {
               inner().open(buddy_name(base_, level) + path.substr(base_.size()), Access::read), path);
         }))
       continue;
-    if (!is_earlier(*view, path)) return {view, found.earlier};
+    if (!is_earlier(inner(), base_, *view, path)) return {view, found.earlier};
     found.earlier = true;
   }
   return found;

@@ -6,7 +6,6 @@
 
 #include "multifile/collective/constants.hpp"
 #include "multifile/metadata/boundary_blocks_reader.hpp"
-#include "storage/store.hpp"
 
 namespace sheaf::multifile {
 
@@ -19,8 +18,6 @@ void AggregatedReadFile::take(std::vector<Extent> extents, std::vector<std::byte
 }
 
 std::shared_ptr<File> AggregatedReadFile::open() { return prepared(store_.open(path_, Access::read)); }
-
-FileStatus AggregatedReadFile::status() { return file_ ? file_->status() : store_.status(path_); }
 
 void AggregatedReadFile::know(bool unclosed, const FileIdentity& identity) {
   unclosed_ = unclosed;

@@ -12,6 +12,7 @@
 #include "multifile/collective/lazy_file.hpp"
 #include "multifile/collective/pending_extents.hpp"
 #include "multifile/metadata/metadata_io.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf::multifile {
 
@@ -30,7 +31,7 @@ class AggregatedReadFile final : public LazyFile {
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   void write_at(std::span<const std::byte> data, int64_t offset) override { real().write_at(data, offset); }
-  FileStatus status() override;
+  FileStatus status() override { return file_ ? file_->status() : store_.status(path_); }
   void sync() override { real().sync(); }
 
  private:

@@ -19,12 +19,6 @@ AggregatedWriteFile::AggregatedWriteFile(Store& store, std::string path, std::sh
   if (file_) file_ = throttled(boundary_file(std::move(file_), boundary_blocks_), slots_);
 }
 
-void AggregatedWriteFile::hold(int64_t capacity, int64_t direct) {
-  SHEAF_ASSERT(capacity >= 0 && direct >= 0);
-  capacity_ = capacity;
-  direct_ = direct;
-}
-
 void AggregatedWriteFile::begin_unbounded(bool everything) {
   before_ = held_.extents().size();
   held_.begin_part();
@@ -35,16 +29,6 @@ size_t AggregatedWriteFile::bound_again() {
   SHEAF_ASSERT(!before_ || held_.extents().size() >= *before_);
   everything_ = only_collector_writes_;
   return held_.extents().size() - std::exchange(before_, std::nullopt).value_or(held_.extents().size());
-}
-
-void AggregatedWriteFile::ship() {
-  std::swap(shipped_, held_);
-  held_.clear();
-}
-
-void AggregatedWriteFile::take_back() {
-  shipped_.append(held_);
-  std::swap(shipped_, held_);
 }
 
 namespace {

@@ -10,7 +10,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "base/assert.hpp"
 #include "multifile/collective/lazy_file.hpp"
 #include "multifile/collective/pending_extents.hpp"
 #include "multifile/metadata/boundary_blocks.hpp"
@@ -33,7 +35,11 @@ class AggregatedWriteFile final : public LazyFile {
 
   // Holds writes of less than `direct` bytes from now on, as long as the held bytes and extents take at most
   // `capacity` bytes of memory. The task itself writes other requests. A `capacity` of 0 disables holding.
-  void hold(int64_t capacity, int64_t direct);
+  void hold(int64_t capacity, int64_t direct) {
+    SHEAF_ASSERT(capacity >= 0 && direct >= 0);
+    capacity_ = capacity;
+    direct_ = direct;
+  }
   // Suspends the memory limit until bound_again(), for bytes that the current collective call sends. If
   // `everything` is true, the task holds even requests of `direct` bytes or more until then.
   void begin_unbounded(bool everything = false);
@@ -48,9 +54,15 @@ class AggregatedWriteFile final : public LazyFile {
   // Returns true if this task has written all its bytes itself and none are held or shipped.
   bool has_all() const { return file_ && held_.empty() && shipped_.empty(); }
   // Marks the held bytes as shipped. Drops the bytes shipped earlier, which must be in the file.
-  void ship();
+  void ship() {
+    std::swap(shipped_, held_);
+    held_.clear();
+  }
   // Moves the shipped bytes back, in front of the held bytes.
-  void take_back();
+  void take_back() {
+    shipped_.append(held_);
+    std::swap(shipped_, held_);
+  }
 
   // write_held() writes the held bytes to the file. write_unconfirmed() also writes the shipped bytes, which
   // the collector has not confirmed. If a call throws, the object still holds all bytes.

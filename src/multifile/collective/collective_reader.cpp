@@ -26,7 +26,6 @@ struct CollectiveReader::RoundRequest {
   std::vector<Extent> extents;
   std::vector<std::byte> memory;  // receives the bytes; allocated before any task sends
   int64_t ahead = 0;              // bytes of the stream from its position on that the round provides
-  bool lacks = false;             // needs a further round to fill its request
 };
 
 CollectiveReader::CollectiveReader(Comm& file, const CollectiveGroup& group, const CollectivePlan& plan,
@@ -81,8 +80,8 @@ std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out,
   }
   for (;;) {
     RoundRequest request;
-    if (!problem) problem = attempt([&] { request = next_request(std::ssize(out)); });
-    const bool more = round(request, problem);
+    if (!problem) problem = attempt([&] { request = next_request(); });
+    const bool more = round(request, std::ssize(out), problem);
     const auto n = std::min(out.size(), static_cast<size_t>(request.ahead));
     if (!problem) problem = attempt([&] { stream_.read(out.first(n)); });
     out = out.subspan(n);
@@ -91,9 +90,9 @@ std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out,
 }
 
 // Returns the extents to request in the next round. They cover the stream from its position on, up to the
-// capacity of a round: first the `left` bytes of the request, then data likely to be read next. Data with
+// capacity of a round: first the bytes of the request, then data likely to be read next. Data with
 // checksums are requested in whole pieces, together with the checksums.
-CollectiveReader::RoundRequest CollectiveReader::next_request(int64_t left) const {
+CollectiveReader::RoundRequest CollectiveReader::next_request() const {
   RoundRequest request;
   std::vector<Extent> sums;
   const int64_t for_sums = stream_.piece() > 0 && capacity_ > stream_.piece() ? int64_t{4 * max_extents} : 0;
@@ -118,17 +117,16 @@ CollectiveReader::RoundRequest CollectiveReader::next_request(int64_t left) cons
   int64_t bytes = 0;
   for (const Extent& extent : request.extents) bytes += extent.length;
   request.memory.resize(static_cast<size_t>(bytes));
-  request.lacks = left > request.ahead;
   return request;
 }
 
 // Fetches the bytes that this task and the others request. Returns true if some task needs a further round
 // for this call.
-bool CollectiveReader::round(RoundRequest& request, std::optional<Error> mine) {
+bool CollectiveReader::round(RoundRequest& request, int64_t left, std::optional<Error> mine) {
   if (!mine && group().is_collector()) mine = attempt([&] { fetched_.real(); });
   ReadRoundFacts facts{
       {mine.has_value(), largest_, {std::ssize(request.memory), std::ssize(request.extents), capacity_}},
-      request.lacks};
+      left > request.ahead};
   reduce(file_, facts);
   plan_next(facts.request);
   if (facts.failed) refuse_round(file_, mine, fetched_.path(), "read");

@@ -39,8 +39,8 @@ class CollectiveReader {
   struct RoundRequest;
 
   std::optional<Error> read_in_rounds(std::span<std::byte> out, std::optional<Error> problem);
-  RoundRequest next_request(int64_t left) const;
-  bool round(RoundRequest& request, std::optional<Error> mine);
+  RoundRequest next_request() const;
+  bool round(RoundRequest& request, int64_t left, std::optional<Error> mine);
   void plan_next(int64_t largest);
 
   const CollectiveMeans means_;

@@ -144,6 +144,36 @@ class SteppedTransfer {
   std::optional<Error> problem_;
 };
 
+// Lets the program's mover transfer the bytes. First the collector accesses its own extents; then each step
+// transfers one extent of every member. All steps are made even after a failure, so that no member waits
+// forever.
+template <class Byte>
+std::optional<Error> move_by_program(const CollectiveGroup& group, Mover& mover, File& file,
+                                     const Placed<Byte>& mine, int64_t steps) {
+  constexpr bool writes = std::is_const_v<Byte>;
+  std::vector<Piece<Byte>> pieces;
+  std::optional<Error> problem = attempt([&] { exchange::add_pieces(pieces, mine); });
+  if (group.is_collector()) {
+    if (!problem) problem = attempt([&] { transfer_pieces(file, std::move(pieces)); });
+    pieces.clear();
+  }
+  if (group.size() == 1) return problem;
+  for (int64_t step = 0; step < steps; ++step) {
+    const auto piece = step < std::ssize(pieces) ? pieces[static_cast<size_t>(step)] : Piece<Byte>{};
+    attempt(problem, [&] {
+      if constexpr (writes) {
+        mover.gather(piece.memory, piece.offset, group.tasks(),
+                     [&](std::span<Byte> data, int64_t offset) { file.write_at(data, offset); });
+      } else {
+        mover.scatter(piece.memory, piece.offset, group.tasks(), [&](std::span<Byte> data, int64_t offset) {
+          exchange::read_pieces(file, {{offset, data}}, 0);
+        });
+      }
+    });
+  }
+  return problem;
+}
+
 }  // namespace
 
 void refuse_round(Comm& file, const std::optional<Error>& mine, const std::string& path, const char* call) {
@@ -157,40 +187,9 @@ void GroupTransfer::reserve(int64_t each) {
     memory_ = line_memory(static_cast<size_t>(group_.size() * std::max<int64_t>(each, 2)));
 }
 
-// Lets the program's mover transfer the bytes. First the collector accesses its own extents; then each step
-// transfers one extent of every member. All steps are made even after a failure, so that no member waits
-// forever.
-template <class Byte>
-std::optional<Error> GroupTransfer::move_by_program(File& file, const Placed<Byte>& mine,
-                                                    int64_t steps) const {
-  constexpr bool writes = std::is_const_v<Byte>;
-  std::vector<Piece<Byte>> pieces;
-  std::optional<Error> problem = attempt([&] { exchange::add_pieces(pieces, mine); });
-  if (group_.is_collector()) {
-    if (!problem) problem = attempt([&] { transfer_pieces(file, std::move(pieces)); });
-    pieces.clear();
-  }
-  if (group_.size() == 1) return problem;
-  for (int64_t step = 0; step < steps; ++step) {
-    const auto piece = step < std::ssize(pieces) ? pieces[static_cast<size_t>(step)] : Piece<Byte>{};
-    attempt(problem, [&] {
-      if constexpr (writes) {
-        mover_->gather(piece.memory, piece.offset, group_.tasks(),
-                       [&](std::span<Byte> data, int64_t offset) { file.write_at(data, offset); });
-      } else {
-        mover_->scatter(piece.memory, piece.offset, group_.tasks(),
-                        [&](std::span<Byte> data, int64_t offset) {
-                          exchange::read_pieces(file, {{offset, data}}, 0);
-                        });
-      }
-    });
-  }
-  return problem;
-}
-
 template <class Byte>
 std::optional<Error> GroupTransfer::move(File& file, const Placed<Byte>& mine, const Load& largest) {
-  if (mover_) return move_by_program(file, mine, largest.extents);
+  if (mover_) return move_by_program(group_, *mover_, file, mine, largest.extents);
   return SteppedTransfer<Byte>(group_, memory_, mine, largest).run(file, largest.bytes);
 }
 

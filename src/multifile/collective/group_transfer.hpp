@@ -78,8 +78,6 @@ class GroupTransfer {
 
  private:
   template <class Byte>
-  std::optional<Error> move_by_program(File& file, const exchange::Placed<Byte>& mine, int64_t steps) const;
-  template <class Byte>
   std::optional<Error> move(File& file, const exchange::Placed<Byte>& mine, const Load& largest);
 
   CollectiveGroup group_;

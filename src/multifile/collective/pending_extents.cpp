@@ -32,11 +32,4 @@ void PendingExtents::append(PendingExtents& other) {
   other.clear();
 }
 
-void PendingExtents::drop_last(size_t extents) {
-  for (; extents > 0 && !extents_.empty(); --extents) {
-    data_.resize(data_.size() - static_cast<size_t>(extents_.back().length));
-    extents_.pop_back();
-  }
-}
-
 }  // namespace sheaf::multifile

@@ -21,7 +21,12 @@ class PendingExtents {
   void append(PendingExtents& other);
   // Lets the next append begin a new extent.
   void begin_part() { continues_ = false; }
-  void drop_last(size_t extents);
+  void drop_last(size_t extents) {
+    for (; extents > 0 && !extents_.empty(); --extents) {
+      data_.resize(data_.size() - static_cast<size_t>(extents_.back().length));
+      extents_.pop_back();
+    }
+  }
 
   bool empty() const { return extents_.empty(); }
   int64_t bytes() const { return std::ssize(data_); }

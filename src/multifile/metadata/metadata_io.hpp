@@ -87,10 +87,7 @@ class UnclosedMetadata {
  private:
   bool open_journal();
   std::optional<format::Pointer> open_journal_unless_closed();
-  format::Pointer read_marks();
   [[noreturn]] void lose_journal();
-  void warn_of_damage() const;
-  std::string what_to_do() const;
   std::optional<format::Pointer> find_unmarked_table(int64_t skip);
   std::optional<format::Pointer> table_of(const format::Pointer& p);
   void for_each_rank(const std::function<void(layout::Placement, int64_t rank)>& visit);

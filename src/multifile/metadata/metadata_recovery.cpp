@@ -14,6 +14,36 @@ using format::Pointer;
 using format::TableSource;
 using metadata_constants::recovered_at_once;
 
+namespace {
+
+// Returns the pointer of a file that was not closed, which contains the marks of its journal.
+Pointer read_marks(const MetadataReader& reader) {
+  std::array<std::byte, format::pointer_size> bytes{};
+  reader.file().read_at(bytes, reader.header().pointer_offset());
+  return format::decode_pointer(bytes, reader.header().metadata_order);
+}
+
+// Returns advice for error messages. Advises a repair only if no program is writing the file.
+std::string what_to_do(Store* store, const std::string& path) {
+  const LeaseView view = store ? look_at_lease(*store, path) : LeaseView{};
+  if (view.holder == Holder::living) return view.job() + " is writing it";
+  return "`sheaf repair` recovers what can be told from the file alone";
+}
+
+void warn_of_damage(const JournalDamage& found, const std::string& path) {
+  if (!found) return;
+  const std::string what =
+      found.lost > 0
+          ? std::to_string(found.lost) + " record(s) are lost, the first one of local task " +
+                std::to_string(found.first_lost) + ": where the streams of these tasks end is not known"
+      : found.corrected > 0
+          ? std::to_string(found.corrected) + " record(s) had a wrong bit, which was corrected"
+          : "its header is destroyed";
+  add_warning("the journal of '" + path + "' is damaged: " + what);
+}
+
+}  // namespace
+
 // Returns false if the file cannot have a journal. If it can have one but has none, returns true and leaves
 // journal_ null.
 bool UnclosedMetadata::open_journal() {
@@ -29,23 +59,10 @@ bool UnclosedMetadata::is_pointer_torn() {
   return journal_ != nullptr;
 }
 
-Pointer UnclosedMetadata::read_marks() {
-  std::array<std::byte, format::pointer_size> bytes{};
-  reader_.file().read_at(bytes, reader_.header().pointer_offset());
-  return format::decode_pointer(bytes, reader_.header().metadata_order);
-}
-
 bool UnclosedMetadata::has_journal_gap() {
-  return format::has_journal_gap(read_marks()) ||
+  return format::has_journal_gap(read_marks(reader_)) ||
          (store_ &&
           store_->status(format::journal_gap_name(place_beside(*store_, reader_.file().path()))).exists);
-}
-
-// Returns advice for error messages. Advises a repair only if no program is writing the file.
-std::string UnclosedMetadata::what_to_do() const {
-  const LeaseView view = store_ ? look_at_lease(*store_, reader_.file().path()) : LeaseView{};
-  if (view.holder == Holder::living) return view.job() + " is writing it";
-  return "`sheaf repair` recovers what can be told from the file alone";
 }
 
 void UnclosedMetadata::lose_journal() {
@@ -55,20 +72,7 @@ void UnclosedMetadata::lose_journal() {
       "the multifile was never closed, and its journal '" + format::journal_name(reader_.file().path()) +
           "' is " + (journal_ ? "another one or destroyed" : "missing") +
           ", which tells what its tasks had written (was the file copied or moved without it?); " +
-          what_to_do());
-}
-
-void UnclosedMetadata::warn_of_damage() const {
-  const JournalDamage& found = journal_->damage();
-  if (!found) return;
-  const std::string what =
-      found.lost > 0
-          ? std::to_string(found.lost) + " record(s) are lost, the first one of local task " +
-                std::to_string(found.first_lost) + ": where the streams of these tasks end is not known"
-      : found.corrected > 0
-          ? std::to_string(found.corrected) + " record(s) had a wrong bit, which was corrected"
-          : "its header is destroyed";
-  add_warning("the journal of '" + reader_.file().path() + "' is damaged: " + what);
+          what_to_do(store_, reader_.file().path()));
 }
 
 // Opens the journal. Returns the pointer instead if the file was closed in the meantime: a close writes the
@@ -81,8 +85,8 @@ std::optional<Pointer> UnclosedMetadata::open_journal_unless_closed() {
   if (!possible)
     throw file_error(Code::unclosed, reader_.file().path(),
                      "the multifile was never closed: its block table is missing, and there is no journal (" +
-                         what_to_do() + ")");
-  if (!format::is_marked(read_marks())) return std::nullopt;
+                         what_to_do(store_, reader_.file().path()) + ")");
+  if (!format::is_marked(read_marks(reader_))) return std::nullopt;
   open_journal();  // repeated: a task may have created the journal since the first call
   if (journal_) return std::nullopt;
   const auto stored = reader_.read_stored_pointer();
@@ -99,9 +103,9 @@ Pointer UnclosedMetadata::recover_pointer() {
   const int64_t most = h.ntasks == 0 ? 0 : journal_ ? journal_->max_blocks() : 1;
   if (journal_) {
     if (!journal_->found_records() &&
-        (format::is_marked(read_marks()) || !journal_->damage().headers.empty()))
+        (format::is_marked(read_marks(reader_)) || !journal_->damage().headers.empty()))
       lose_journal();
-    warn_of_damage();
+    warn_of_damage(journal_->damage(), reader_.file().path());
   }
   const auto end = layout::end_of_rounds(h.ntasks, h.fsblksize, most, skip);
   if (!end || most > INT32_MAX)

@@ -116,6 +116,44 @@ int64_t TaskTable::start_of(int64_t task) const {
   return start;
 }
 
+namespace {
+
+// Reads the block sizes of the tasks of a slice that holds them.
+void read_sizes(SharedReader& tables, RowSlice& slice) {
+  const int64_t ntasks = tables.reader->header().ntasks;
+  std::vector<size_t> tasks;  // tasks not finished before the round
+  int64_t most = 0;
+  for (size_t i = 0; i < slice.counts.size(); ++i) {
+    if (slice.sizes_at[i] < 0) continue;
+    tasks.push_back(i);
+    most = std::max(most, slice.counts[i]);
+  }
+  const auto leave_out_finished = [&](int64_t round) {
+    std::erase_if(tasks, [&](size_t i) { return slice.counts[i] <= round; });
+  };
+  std::vector<int64_t> table;
+  for (int64_t round = 0; round < most;) {
+    leave_out_finished(round);
+    // Rounds of all tasks of the file are adjacent. Reading them together pays off if most tasks have them.
+    const bool together = std::ssize(slice.counts) == ntasks && 4 * tasks.size() > slice.counts.size();
+    const size_t begin = together ? 0 : tasks.front();
+    const size_t width = together ? slice.counts.size() : tasks.back() + 1 - begin;
+    const int64_t rounds = together ? std::clamp<int64_t>(row_sizes_at_once / ntasks, 1, most - round) : 1;
+    table.resize(width * static_cast<size_t>(rounds));
+    tables.locked()->read_block_sizes(tables.pointer, round, slice.first + static_cast<int64_t>(begin),
+                                      table);
+    for (auto row = table.begin(); row != table.end(); row += static_cast<std::ptrdiff_t>(width)) {
+      leave_out_finished(round);
+      for (const size_t i : tasks)
+        slice.sizes[static_cast<size_t>(slice.sizes_at[i] + round)] =
+            row[static_cast<std::ptrdiff_t>(i - begin)];
+      ++round;
+    }
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<const RowSlice> TaskTable::read_slice(int64_t first, int64_t start, int64_t sum,
                                                       int64_t max_tasks, int64_t sizes_at_once) const {
   const auto result = std::make_shared<RowSlice>();
@@ -146,41 +184,9 @@ std::shared_ptr<const RowSlice> TaskTable::read_slice(int64_t first, int64_t sta
     slice.starts.push_back(slice.next_start);
     slice.next_start += chunk;
   }
-  read_sizes(slice);
+  read_sizes(*tables_, slice);
   if (has_sums()) place_sums(slice, sum);
   return result;
-}
-
-void TaskTable::read_sizes(RowSlice& slice) const {
-  std::vector<size_t> tasks;  // tasks not finished before the round
-  int64_t most = 0;
-  for (size_t i = 0; i < slice.counts.size(); ++i) {
-    if (slice.sizes_at[i] < 0) continue;
-    tasks.push_back(i);
-    most = std::max(most, slice.counts[i]);
-  }
-  const auto leave_out_finished = [&](int64_t round) {
-    std::erase_if(tasks, [&](size_t i) { return slice.counts[i] <= round; });
-  };
-  std::vector<int64_t> table;
-  for (int64_t round = 0; round < most;) {
-    leave_out_finished(round);
-    // Rounds of all tasks of the file are adjacent. Reading them together pays off if most tasks have them.
-    const bool together = std::ssize(slice.counts) == ntasks() && 4 * tasks.size() > slice.counts.size();
-    const size_t begin = together ? 0 : tasks.front();
-    const size_t width = together ? slice.counts.size() : tasks.back() + 1 - begin;
-    const int64_t rounds = together ? std::clamp<int64_t>(row_sizes_at_once / ntasks(), 1, most - round) : 1;
-    table.resize(width * static_cast<size_t>(rounds));
-    tables_->locked()->read_block_sizes(tables_->pointer, round, slice.first + static_cast<int64_t>(begin),
-                                        table);
-    for (auto row = table.begin(); row != table.end(); row += static_cast<std::ptrdiff_t>(width)) {
-      leave_out_finished(round);
-      for (const size_t i : tasks)
-        slice.sizes[static_cast<size_t>(slice.sizes_at[i] + round)] =
-            row[static_cast<std::ptrdiff_t>(i - begin)];
-      ++round;
-    }
-  }
 }
 
 // Computes where the checksums of each task begin. The file stores them consecutively, task by task.

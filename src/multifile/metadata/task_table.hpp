@@ -88,7 +88,6 @@ class SHEAF_EXPORT TaskTable {
   std::shared_ptr<const RowSlice> read_slice(
       int64_t first, int64_t start, int64_t sum, int64_t max_tasks,
       int64_t sizes_at_once = metadata_constants::row_sizes_at_once) const;
-  void read_sizes(RowSlice& slice) const;
   void place_sums(RowSlice& slice, int64_t sum) const;
   int64_t start_of(int64_t task) const;
 

@@ -170,12 +170,4 @@ FileFacts OpenTasks::file_facts(size_t index) const {
   return facts;
 }
 
-int64_t OpenTasks::bytes_held() const {
-  return std::ssize(own.tasks) * static_cast<int64_t>(sizeof(OwnTask) + sizeof(Readable));
-}
-
-std::vector<layout::Placement> OpenTasks::read_mapping() const {
-  return tables_ ? tables_->read_mapping() : std::vector<layout::Placement>();
-}
-
 }  // namespace sheaf::multifile

@@ -53,9 +53,13 @@ class OpenTasks {
   const Readable& stored(size_t index) const { return stored_[index]; }
   // Returns the task as programs read it: the uncompressed bytes of a compressed file. Throws damaged.
   Readable readable(size_t index);
-  int64_t bytes_held() const;
+  int64_t bytes_held() const {
+    return std::ssize(own.tasks) * static_cast<int64_t>(sizeof(OwnTask) + sizeof(Readable));
+  }
   // Reads the places of all tasks. Local. Returns nothing if the caller had found the place of its task.
-  std::vector<layout::Placement> read_mapping() const;
+  std::vector<layout::Placement> read_mapping() const {
+    return tables_ ? tables_->read_mapping() : std::vector<layout::Placement>();
+  }
 
   LocalTasks own;
   std::shared_ptr<File> no_task;  // represents the file on a process without tasks

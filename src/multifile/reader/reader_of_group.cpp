@@ -73,8 +73,7 @@ class GroupOpen {
   // Opens the file and reads the row of this task.
   void read_row(Comm& local, bool collective) {
     const auto unopened = attempt([&] { open_file(local, collective); });
-    PartitionRows rows;
-    rows.rows = std::make_unique<MetadataPartition>(local, Slicing::groups);
+    PartitionRows rows{std::make_unique<MetadataPartition>(local, Slicing::groups), {}, nullptr};
     add_segment(rows.segments, *rows.rows, place_.file, local.size(), 0);
     const TaskRequest own_row{local.rank()};
     stored_ = std::move(tables_->read_rows(

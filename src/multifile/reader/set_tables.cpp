@@ -118,18 +118,6 @@ void place_segment(Segment& s, const FileSums& sums, size_t number, File& file, 
 
 }  // namespace
 
-std::shared_ptr<File> SetTables::open(int32_t number) const {
-  return open_with_retries(*store_, name(number), Access::read);
-}
-
-std::shared_ptr<File> SetTables::open_member(int32_t number) const {
-  return open_with_retries(*store_, name(number), Access::read, member_timeout);
-}
-
-MetadataReader SetTables::reader_of(File& file) const {
-  return MetadataReader(*store_, file, checking_, name_of_);
-}
-
 SetLead SetTables::read_lead(Comm& comm, std::shared_ptr<File>& file) const {
   SetLead lead;
   const auto unread = attempt([&] {

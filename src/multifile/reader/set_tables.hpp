@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "layout/placement.hpp"
+#include "multifile/generation/generation.hpp"
 #include "multifile/metadata/facts.hpp"
 #include "multifile/metadata/metadata_io.hpp"
 #include "multifile/metadata/metadata_partition.hpp"
 #include "multifile/reader/table_slice.hpp"
 #include "multifile/stream/read_stream.hpp"
 #include "storage/file.hpp"
+#include "storage/retries.hpp"
 
 namespace sheaf::multifile {
 
@@ -71,8 +73,12 @@ class SetTables {
   std::string name(int32_t number) const { return name_in_set(path_, number, name_of_); }
   // Open physical file `number`, and retry if it is not visible yet. open_member() is for a file that is
   // known only because another file of the set refers to it, and retries for a shorter time.
-  std::shared_ptr<File> open(int32_t number) const;
-  std::shared_ptr<File> open_member(int32_t number) const;
+  std::shared_ptr<File> open(int32_t number) const {
+    return open_with_retries(*store_, name(number), Access::read);
+  }
+  std::shared_ptr<File> open_member(int32_t number) const {
+    return open_with_retries(*store_, name(number), Access::read, member_timeout);
+  }
 
   // Reads the head of the first file at process 0 and broadcasts it. Process 0 keeps the file open in `file`.
   // Collective over `comm`. Throws on every process alike.
@@ -100,7 +106,7 @@ class SetTables {
                                   std::optional<Error> problem = std::nullopt) const;
 
  private:
-  MetadataReader reader_of(File& file) const;
+  MetadataReader reader_of(File& file) const { return MetadataReader(*store_, file, checking_, name_of_); }
   SegmentSums read_segment(Segment& segment, const SetLead& lead, File& file, TableSlice& table,
                            bool appends) const;
 

@@ -120,10 +120,7 @@ std::optional<RepairReport> report_if_complete(Store& store, const std::string& 
   std::optional<RepairReport> report;
   attempt([&] {
     if (may_have_neighbours(store, path) || may_have_neighbours(store, place_beside(store, path))) return;
-    {
-      const auto lead = store.open(path, Access::read);
-      if (!MetadataReader(*lead).read_pointer().complete()) return;
-    }
+    if (!MetadataReader(*store.open(path, Access::read)).read_pointer().complete()) return;
     request.dry_run = true;
     WorkProgress quiet;
     RepairReport found = repair(store, path, request, quiet);
