@@ -11,12 +11,6 @@ namespace sheaf::multifile {
 
 using namespace collective_constants;
 
-void AggregatedReadFile::take(std::vector<Extent> extents, std::vector<std::byte> bytes) {
-  const std::lock_guard lock(mutex_);
-  extents_ = std::move(extents);
-  bytes_ = std::move(bytes);
-}
-
 std::shared_ptr<File> AggregatedReadFile::open() { return prepared(store_.open(path_, Access::read)); }
 
 void AggregatedReadFile::know(bool unclosed, const FileIdentity& identity) {

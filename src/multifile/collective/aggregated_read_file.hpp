@@ -21,7 +21,11 @@ class AggregatedReadFile final : public LazyFile {
   using LazyFile::LazyFile;
 
   // Replaces the bytes from which reads are served. `bytes` contains the contents of `extents`, concatenated.
-  void take(std::vector<Extent> extents, std::vector<std::byte> bytes);
+  void take(std::vector<Extent> extents, std::vector<std::byte> bytes) {
+    const std::lock_guard lock(mutex_);
+    extents_ = std::move(extents);
+    bytes_ = std::move(bytes);
+  }
 
   // Stores what the open has found out about the file. Must be called before the first read. If `unclosed` is
   // true, reads include the boundary blocks that hosts may keep beside the file

@@ -9,10 +9,6 @@
 
 namespace sheaf::multifile {
 
-CollectiveGroup::CollectiveGroup(Comm& file, int collector) : file_(&file), collector_(collector) {
-  place_.size = file.size();
-}
-
 CollectiveGroup::CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread)
     : file_(&file), place_(place) {
   if (spread.nodes.count <= 1) return;

@@ -37,7 +37,9 @@ class CollectiveGroup {
   CollectiveGroup() = default;
   // Puts all tasks of `file`, which must outlive the object, into one group, whose collector is the member
   // `collector`. Local.
-  explicit CollectiveGroup(Comm& file, int collector = 0);
+  explicit CollectiveGroup(Comm& file, int collector = 0) : file_(&file), collector_(collector) {
+    place_.size = file.size();
+  }
   // Builds the group at `place` and chooses its collector by layout::choose_collector. Collective over the
   // file.
   CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread);

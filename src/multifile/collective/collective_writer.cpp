@@ -85,12 +85,6 @@ void CollectiveWriter::write_between(std::span<const std::byte> data) {
   if (failed) tell_all(*failed);
 }
 
-// Throws `problem` on this task now, and lets the next round throw it on the other tasks.
-void CollectiveWriter::tell_all(const Error& problem) {
-  if (!behind_) behind_ = problem;
-  throw problem;
-}
-
 void CollectiveWriter::write_now(std::span<const std::byte> data, const std::optional<Error>& mine) {
   std::optional<Error> problem = mine;
   std::optional<WriteStream::Mark> before;

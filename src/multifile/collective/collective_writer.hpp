@@ -61,7 +61,11 @@ class CollectiveWriter {
 
   bool is_collector() const { return group().is_collector(); }
   void write_between(std::span<const std::byte> data);
-  [[noreturn]] void tell_all(const Error& problem);
+  // Throws `problem` on this task now, and lets the next round throw it on the other tasks.
+  [[noreturn]] void tell_all(const Error& problem) {
+    if (!behind_) behind_ = problem;
+    throw problem;
+  }
   void write_now(std::span<const std::byte> data, const std::optional<Error>& mine);
   void write_merged(std::span<const std::byte> data, const std::optional<Error>& mine);
   void round(RoundKind kind, std::optional<Error> mine);

@@ -58,13 +58,6 @@ MetadataPartition::MetadataPartition(Comm& comm, Slicing slicing, int root)
   count_ = comm_->size();
 }
 
-void MetadataPartition::find_own() {
-  if (!is_metadata_writer()) return;
-  const auto n = static_cast<size_t>(number_);
-  first_ = begins_[n];
-  count_ = begins_[n + 1] - first_;
-}
-
 void MetadataPartition::align_to_file(int64_t first_row, int64_t tasks) {
   for (size_t l = 1; l + 1 < begins_.size(); ++l)
     if (int64_t& begin = begins_[l]; begin > first_row && begin < first_row + tasks)
@@ -77,12 +70,6 @@ int64_t MetadataPartition::largest() const {
   int64_t most = by_rank() ? comm_->size() : 0;
   for (size_t l = 0; l + 1 < begins_.size(); ++l) most = std::max(most, begins_[l + 1] - begins_[l]);
   return most;
-}
-
-int MetadataPartition::metadata_writer_of(int64_t row) const {
-  if (begins_.empty()) return 0;
-  return static_cast<int>(std::upper_bound(begins_.begin() + 1, begins_.end() - 1, row) - begins_.begin()) -
-         1;
 }
 
 std::vector<std::byte> MetadataPartition::answer(Gathered pieces) {

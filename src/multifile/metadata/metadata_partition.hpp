@@ -95,7 +95,11 @@ class MetadataPartition {
   bool is_metadata_writer() const { return number_ >= 0; }
   // Returns the number of metadata tasks that this process communicates with.
   int metadata_writers() const { return by_rank() ? 1 : static_cast<int>(std::ssize(begins_)) - 1; }
-  int metadata_writer_of(int64_t row) const;
+  int metadata_writer_of(int64_t row) const {
+    if (begins_.empty()) return 0;
+    return static_cast<int>(std::upper_bound(begins_.begin() + 1, begins_.end() - 1, row) - begins_.begin()) -
+           1;
+  }
   int64_t largest() const;                // rows in the largest slice of metadata_writers()
   int number() const { return number_; }  // index of this process among the metadata tasks, or -1
   bool by_rank() const { return rows_per_slice_ > 0; }
@@ -187,7 +191,12 @@ class MetadataPartition {
   int process_of(int metadata_writer) const {
     return static_cast<int>(root_ + int64_t{metadata_writer} * comm_->size() / metadata_writers());
   }
-  void find_own();
+  void find_own() {
+    if (!is_metadata_writer()) return;
+    const auto n = static_cast<size_t>(number_);
+    first_ = begins_[n];
+    count_ = begins_[n + 1] - first_;
+  }
   FileSums add_up_slices(SegmentSums mine, WantedSums totals);
 
   Comm& all_;

@@ -162,12 +162,4 @@ void OpenTasks::read_rows(Comm& comm, SetLead& lead, PartitionRows& tables) {
         }));
 }
 
-FileFacts OpenTasks::file_facts(size_t index) const {
-  FileFacts facts = facts_;
-  if (own.tasks.empty()) return facts;
-  if (is_set()) facts.filenumber = own.tasks[index].place.file;
-  facts.fsblksize = stored_[index].fsblksize;
-  return facts;
-}
-
 }  // namespace sheaf::multifile

@@ -48,7 +48,14 @@ class OpenTasks {
 
   int64_t ntasks() const { return ntasks_; }  // tasks of the whole multifile
   const FileFacts& facts() const { return facts_; }
-  FileFacts file_facts(size_t index) const;  // facts of the file of a local task
+  // Returns the facts of the file of a local task.
+  FileFacts file_facts(size_t index) const {
+    FileFacts facts = facts_;
+    if (own.tasks.empty()) return facts;
+    if (is_set()) facts.filenumber = own.tasks[index].place.file;
+    facts.fsblksize = stored_[index].fsblksize;
+    return facts;
+  }
   // Returns the task as it is stored.
   const Readable& stored(size_t index) const { return stored_[index]; }
   // Returns the task as programs read it: the uncompressed bytes of a compressed file. Throws damaged.

@@ -47,13 +47,6 @@ void add_to(format::Hash& hash, const BlockSlice& slice) {
 
 }  // namespace
 
-// Returns the chunks, which are read at the first call: a caller that only checks a journal does not need
-// them.
-const Chunks& UnclosedFile::chunks() {
-  if (!chunks_) chunks_ = read_chunks(reader_);
-  return *chunks_;
-}
-
 // Calls visit(slice) with the blocks that were found for all tasks. If a job is writing the file, a later
 // call may find more data, but never less.
 void UnclosedFile::for_each_found(const VisitSlice& visit) {

@@ -60,7 +60,11 @@ class UnclosedFile {
   const format::Header& header() const { return reader_.header(); }
   format::Pointer pointer_when_complete() const { return {pointer_.maxblocks, pointer_.varheader}; }
   bool writes_table() const { return !is_complete() && report_.source != RepairSource::table; }
-  bool has_trailer();  // true if a valid trailer from the earlier close exists
+  // Returns true if a valid trailer from the earlier close exists.
+  bool has_trailer() {
+    return report_.source == RepairSource::table &&
+           matches_trailer(*file_, header(), pointer_, reader_.extension());
+  }
 
   // --- State of the file.
   void find_source(const RepairRequest& request);
@@ -68,7 +72,12 @@ class UnclosedFile {
   void use_stored_table(const format::Pointer& found, const std::optional<format::Pointer>& recorded);
   void leave_out_overruns();
   void report_loss(bool is_accepted);
-  const Chunks& chunks();
+  // Returns the chunks, which are read at the first call: a caller that only checks a journal does not need
+  // them.
+  const Chunks& chunks() {
+    if (!chunks_) chunks_ = read_chunks(reader_);
+    return *chunks_;
+  }
   void for_each_found(const VisitSlice& visit);
   void leave_out_cut_frames(BlockSlice& slice);
   void for_each_block(BlockSlice& slice, const VisitBlock& visit);

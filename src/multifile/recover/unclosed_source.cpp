@@ -75,11 +75,6 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
   report_loss(request.accept_loss);
 }
 
-bool UnclosedFile::has_trailer() {
-  return report_.source == RepairSource::table &&
-         matches_trailer(reader_.file(), header(), pointer_, reader_.extension());
-}
-
 void UnclosedFile::find_source(const RepairRequest& request) {
   const auto unclosed = attempt([&] { pointer_ = reader_.read_pointer(); });
   if (unclosed && unclosed->code() != Code::unclosed) throw *unclosed;
