@@ -19,18 +19,6 @@ AggregatedWriteFile::AggregatedWriteFile(Store& store, std::string path, std::sh
   if (file_) file_ = throttled(boundary_file(std::move(file_), boundary_blocks_), slots_);
 }
 
-void AggregatedWriteFile::begin_unbounded(bool everything) {
-  before_ = held_.extents().size();
-  held_.begin_part();
-  everything_ = everything || only_collector_writes_;
-}
-
-size_t AggregatedWriteFile::bound_again() {
-  SHEAF_ASSERT(!before_ || held_.extents().size() >= *before_);
-  everything_ = only_collector_writes_;
-  return held_.extents().size() - std::exchange(before_, std::nullopt).value_or(held_.extents().size());
-}
-
 namespace {
 
 void write(File& file, const PendingExtents& held) {

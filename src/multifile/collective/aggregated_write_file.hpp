@@ -42,10 +42,19 @@ class AggregatedWriteFile final : public LazyFile {
   }
   // Suspends the memory limit until bound_again(), for bytes that the current collective call sends. If
   // `everything` is true, the task holds even requests of `direct` bytes or more until then.
-  void begin_unbounded(bool everything = false);
+  void begin_unbounded(bool everything = false) {
+    before_ = held_.extents().size();
+    held_.begin_part();
+    everything_ = everything || only_collector_writes_;
+  }
   // Restores the limit. Returns the number of extents added since begin_unbounded(); they are the last ones
   // of held().
-  size_t bound_again();
+  size_t bound_again() {
+    const size_t now = held_.extents().size();
+    SHEAF_ASSERT(!before_ || now >= *before_);
+    everything_ = only_collector_writes_;
+    return now - std::exchange(before_, std::nullopt).value_or(now);
+  }
 
   // held() returns the bytes that were not sent yet; shipped() returns the bytes that were sent to the
   // collector but not confirmed by it.

@@ -181,12 +181,6 @@ void refuse_round(Comm& file, const std::optional<Error>& mine, const std::strin
   throw Error(Code::io, "'" + path + "': a task could not take part in a collective " + call);
 }
 
-// Allocates at least 2 bytes per member, because two steps of at least one byte each are in flight.
-void GroupTransfer::reserve(int64_t each) {
-  if (group_.is_collector() && !mover_)
-    memory_ = line_memory(static_cast<size_t>(group_.size() * std::max<int64_t>(each, 2)));
-}
-
 template <class Byte>
 std::optional<Error> GroupTransfer::move(File& file, const Placed<Byte>& mine, const Load& largest) {
   if (mover_) return move_by_program(group_, *mover_, file, mine, largest.extents);

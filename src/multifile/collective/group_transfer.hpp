@@ -8,6 +8,7 @@
 // (multifile/collective/mover), which handles one extent of every member at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -59,7 +60,11 @@ class GroupTransfer {
 
   // Allocates the collector's memory for messages, `each` bytes per member. Local. Throws if the allocation
   // fails.
-  void reserve(int64_t each);
+  void reserve(int64_t each) {
+    // Two steps of at least one byte of each member are in flight.
+    if (group_.is_collector() && !mover_)
+      memory_ = line_memory(static_cast<size_t>(group_.size() * std::max<int64_t>(each, 2)));
+  }
 
   // The following calls are collective over the tasks of the file; bytes move only inside each group. They
   // never throw, and return the error of this task, if any.

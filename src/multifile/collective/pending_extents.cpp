@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/assert.hpp"
-
 namespace sheaf::multifile {
 
 void PendingExtents::append(std::span<const std::byte> data, int64_t offset) {
@@ -22,14 +20,6 @@ void PendingExtents::append(std::span<const std::byte> data, int64_t offset) {
   }
   extents_.back().length += std::ssize(data);
   continues_ = true;
-}
-
-void PendingExtents::append(PendingExtents& other) {
-  SHEAF_ASSERT(&other != this);
-  extents_.reserve(extents_.size() + other.extents_.size());
-  data_.insert(data_.end(), other.data_.begin(), other.data_.end());
-  extents_.insert(extents_.end(), other.extents_.begin(), other.extents_.end());
-  other.clear();
 }
 
 }  // namespace sheaf::multifile

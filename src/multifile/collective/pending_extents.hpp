@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/extent.hpp"
 #include "exchange/pieces/access_list.hpp"
 
@@ -18,7 +19,13 @@ class PendingExtents {
   // unless begin_part() was called after the last append.
   void append(std::span<const std::byte> data, int64_t offset);
   // Moves all contents of `other` to the end of this object.
-  void append(PendingExtents& other);
+  void append(PendingExtents& other) {
+    SHEAF_ASSERT(&other != this);
+    extents_.reserve(extents_.size() + other.extents_.size());
+    data_.insert(data_.end(), other.data_.begin(), other.data_.end());
+    extents_.insert(extents_.end(), other.extents_.begin(), other.extents_.end());
+    other.clear();
+  }
   // Lets the next append begin a new extent.
   void begin_part() { continues_ = false; }
   void drop_last(size_t extents) {

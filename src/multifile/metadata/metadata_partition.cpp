@@ -66,12 +66,6 @@ void MetadataPartition::align_to_file(int64_t first_row, int64_t tasks) {
   find_own();
 }
 
-int64_t MetadataPartition::largest() const {
-  int64_t most = by_rank() ? comm_->size() : 0;
-  for (size_t l = 0; l + 1 < begins_.size(); ++l) most = std::max(most, begins_[l + 1] - begins_[l]);
-  return most;
-}
-
 std::vector<std::byte> MetadataPartition::answer(Gathered pieces) {
   if (is_metadata_writer() && pieces.sizes.size() != static_cast<size_t>(comm_->size())) {
     pieces.bytes.clear();

@@ -100,7 +100,12 @@ class MetadataPartition {
     return static_cast<int>(std::upper_bound(begins_.begin() + 1, begins_.end() - 1, row) - begins_.begin()) -
            1;
   }
-  int64_t largest() const;                // rows in the largest slice of metadata_writers()
+  // Returns the number of rows in the largest slice of metadata_writers().
+  int64_t largest() const {
+    int64_t most = by_rank() ? comm_->size() : 0;
+    for (size_t l = 0; l + 1 < begins_.size(); ++l) most = std::max(most, begins_[l + 1] - begins_[l]);
+    return most;
+  }
   int number() const { return number_; }  // index of this process among the metadata tasks, or -1
   bool by_rank() const { return rows_per_slice_ > 0; }
   // For rows by rank: return the number of slices, and the rows of each except the last.

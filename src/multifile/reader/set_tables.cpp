@@ -220,27 +220,26 @@ std::vector<Readable> SetTables::read_rows(Comm& comm, SetLead& lead, PartitionR
   old = std::make_unique<TableSlice>();
   TableSlice& table = *old;
   std::vector<SegmentSums> sums(segments.size());
-  const auto step = [&](auto&& act) {
-    if (!problem) problem = attempt(act);
-  };
-  step([&] {
-    for (size_t s = 0; s < segments.size(); ++s)
-      sums[s] = read_segment(segments[s], lead, *open(segments[s].file), table, appends);
-  });
+  if (!problem)
+    problem = attempt([&] {
+      for (size_t s = 0; s < segments.size(); ++s)
+        sums[s] = read_segment(segments[s], lead, *open(segments[s].file), table, appends);
+    });
   const std::vector<FileSums> of_files = slices.add_up(segments, sums, MetadataPartition::WantedSums::sums);
   const Gathered asked = slices.by_rank() ? Gathered{} : slices.collect(wanted);
   Gathered answers;
   int64_t unclosed = lead.unclosed;
-  step([&] {
-    table.starts.reserve(table.sizes.size());
-    for (size_t s = 0; s < segments.size(); ++s)
-      place_segment(segments[s], of_files[s], s, *open(segments[s].file), table, appends);
-    answers = answer_rows(asked, slices, segments, table);
-    for (const Segment& s : segments)
-      if (appends && table.sums[s.row].piece > 0) table.keep_sums(*open(s.file), s);
-    for (const format::Pointer& p : table.pointers) unclosed |= !p.complete();
-    if (!appends) table = {};
-  });
+  if (!problem)
+    problem = attempt([&] {
+      table.starts.reserve(table.sizes.size());
+      for (size_t s = 0; s < segments.size(); ++s)
+        place_segment(segments[s], of_files[s], s, *open(segments[s].file), table, appends);
+      answers = answer_rows(asked, slices, segments, table);
+      for (const Segment& s : segments)
+        if (appends && table.sums[s.row].piece > 0) table.keep_sums(*open(s.file), s);
+      for (const format::Pointer& p : table.pointers) unclosed |= !p.complete();
+      if (!appends) table = {};
+    });
   const std::vector<std::byte> mine = slices.answer(std::move(answers));
   agree(comm, problem, std::span(&unclosed, 1));
   lead.unclosed = unclosed != 0;

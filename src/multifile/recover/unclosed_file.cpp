@@ -95,14 +95,6 @@ void UnclosedFile::leave_out_cut_frames(BlockSlice& slice) {
   }
 }
 
-void UnclosedFile::for_each_block(BlockSlice& slice, const VisitBlock& visit) {
-  for (size_t t = 0; t < slice.counts.size(); ++t) {
-    const size_t task = static_cast<size_t>(slice.first) + t;
-    for (int64_t b = 0; b < slice.counts[t]; ++b)
-      visit(chunks().layout.starts[task] + b * chunks().layout.skip, slice.bytes(t, b), task);
-  }
-}
-
 void UnclosedFile::write_table(File& target) {
   MetadataWriter writer(target, header());
   // Truncates the file after the last round: no task has recorded the bytes there.
@@ -127,10 +119,6 @@ void UnclosedFile::for_each_written(File& target, const VisitSlice& visit) {
     fill(slice, reader, pointer_when_complete());
     visit(slice);
   });
-}
-
-void UnclosedFile::for_each_written_block(File& target, const VisitBlock& visit) {
-  for_each_written(target, [&](BlockSlice& slice) { for_each_block(slice, visit); });
 }
 
 void UnclosedFile::complete(File& target, bool copies, WorkProgress& progress) {

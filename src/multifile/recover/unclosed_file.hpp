@@ -80,12 +80,20 @@ class UnclosedFile {
   }
   void for_each_found(const VisitSlice& visit);
   void leave_out_cut_frames(BlockSlice& slice);
-  void for_each_block(BlockSlice& slice, const VisitBlock& visit);
+  void for_each_block(BlockSlice& slice, const VisitBlock& visit) {
+    for (size_t t = 0; t < slice.counts.size(); ++t) {
+      const size_t task = static_cast<size_t>(slice.first) + t;
+      for (int64_t b = 0; b < slice.counts[t]; ++b)
+        visit(chunks().layout.starts[task] + b * chunks().layout.skip, slice.bytes(t, b), task);
+    }
+  }
 
   // --- Changes to the target.
   void write_table(File& target);
   void for_each_written(File& target, const VisitSlice& visit);
-  void for_each_written_block(File& target, const VisitBlock& visit);
+  void for_each_written_block(File& target, const VisitBlock& visit) {
+    for_each_written(target, [&](BlockSlice& slice) { for_each_block(slice, visit); });
+  }
   void finish(File& target, WorkProgress& progress);
   void mark_guessed(File& target);
   int64_t write_mapping(MetadataWriter& writer);
