@@ -11,12 +11,6 @@ std::span<const uint32_t> part_in_window(std::span<const uint32_t> sums, int64_t
   return sums.subspan(static_cast<size_t>(first), static_cast<size_t>(last - first));
 }
 
-Gathered SumRounds::next() {
-  if (done_ == rounds_)
-    throw Error(Code::mismatch, "there are more checksums than the tasks of the slice bring");
-  return gather_(done_++);
-}
-
 void SliceSums::add(int64_t count, std::span<const std::byte> here, int source) {
   SHEAF_ASSERT(count >= 0);
   const bool follows = count > 0 && here.empty();

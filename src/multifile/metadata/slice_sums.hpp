@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "comm/comm.hpp"
 
 namespace sheaf::multifile {
@@ -52,7 +53,11 @@ class SumRounds {
       : rounds_(rounds), gather_(std::move(gather)) {}
 
   // Returns the next window. Collective. Throws mismatch if no round is left.
-  Gathered next();
+  Gathered next() {
+    if (done_ == rounds_)
+      throw Error(Code::mismatch, "there are more checksums than the tasks of the slice bring");
+    return gather_(done_++);
+  }
   // Executes the remaining rounds and discards their checksums. Collective.
   void finish() {
     while (done_ < rounds_) gather_(done_++);

@@ -12,15 +12,11 @@ namespace sheaf::multifile {
 
 namespace {
 
-// Adds chunk * rounds to `sum` and saturates at INT64_MAX. The chunks of several files may exceed 2^63 bytes
-// in total, because every file counts with the largest number of rounds of any file.
-void grow(int64_t& sum, int64_t chunk, int64_t rounds) {
-  sum = checked_mul_add(chunk, rounds, sum).value_or(INT64_MAX);
-}
-
+// Adds a task. Sums saturate at INT64_MAX: the chunks of several files may exceed 2^63 bytes in total,
+// because every file counts with the largest number of rounds of any file.
 void add_task(Usage& u, const TaskRow& row, int64_t rounds, int64_t fsblksize) {
   const int64_t chunk = row.stored_chunk;
-  grow(u.chunk_bytes, chunk, row.sizes.count);
+  u.chunk_bytes = checked_mul_add(chunk, row.sizes.count, u.chunk_bytes).value_or(INT64_MAX);
   int64_t total = 0;
   int64_t used = 0;
   for_each_used(row.sizes, [&](int64_t, int64_t size) {
@@ -36,7 +32,7 @@ void add_task(Usage& u, const TaskRow& row, int64_t rounds, int64_t fsblksize) {
   const int64_t unused = row.sizes.count - used;
   if (chunk == 0) u.full_chunks += unused;
   const int64_t empty = rounds - row.sizes.count + (chunk == 0 ? 0 : unused);
-  grow(u.empty_bytes, chunk, empty);
+  u.empty_bytes = checked_mul_add(chunk, empty, u.empty_bytes).value_or(INT64_MAX);
   u.empty_chunks += empty;
 }
 
