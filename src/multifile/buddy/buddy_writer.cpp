@@ -62,8 +62,8 @@ std::vector<Extent> pieces_of(const Table& table, int64_t offset) {
   std::vector<Extent> found;
   const auto n = static_cast<size_t>(table.facts.header.ntasks);
   for (size_t i = 0; i < table.sizes.size(); ++i) {
-    const bool used = static_cast<int64_t>(i / n) < table.counts[i % n];
-    for (int64_t done = 0, all = used ? table.sizes[i] : 0; done < all;) {
+    const int64_t all = static_cast<int64_t>(i / n) < table.counts[i % n] ? table.sizes[i] : 0;
+    for (int64_t done = 0; done < all;) {
       const bool joins =
           !found.empty() && found.back().end() == offset + done && found.back().length < buddy::message_bytes;
       if (!joins) found.push_back({offset + done, 0});

@@ -11,14 +11,6 @@ namespace sheaf::multifile {
 
 using namespace collective_constants;
 
-std::shared_ptr<File> AggregatedReadFile::open() { return prepared(store_.open(path_, Access::read)); }
-
-void AggregatedReadFile::know(bool unclosed, const FileIdentity& identity) {
-  unclosed_ = unclosed;
-  identity_ = identity;
-  if (file_) file_ = prepared(std::move(file_));
-}
-
 std::shared_ptr<File> AggregatedReadFile::prepared(std::shared_ptr<File> file) const {
   if (unclosed_) file = with_boundary_blocks(store_, std::move(file));
   return watched(std::move(file), identity_);

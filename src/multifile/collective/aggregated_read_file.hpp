@@ -31,7 +31,11 @@ class AggregatedReadFile final : public LazyFile {
   // true, reads include the boundary blocks that hosts may keep beside the file
   // (multifile/metadata/boundary_blocks_reader). Reads by the task itself throw `foreign` once the file no
   // longer has `identity`.
-  void know(bool unclosed, const FileIdentity& identity);
+  void know(bool unclosed, const FileIdentity& identity) {
+    unclosed_ = unclosed;
+    identity_ = identity;
+    if (file_) file_ = prepared(std::move(file_));
+  }
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   void write_at(std::span<const std::byte> data, int64_t offset) override { real().write_at(data, offset); }
@@ -39,7 +43,7 @@ class AggregatedReadFile final : public LazyFile {
   void sync() override { real().sync(); }
 
  private:
-  std::shared_ptr<File> open() override;
+  std::shared_ptr<File> open() override { return prepared(store_.open(path_, Access::read)); }
   std::shared_ptr<File> prepared(std::shared_ptr<File> file) const;
   size_t read_alone(std::span<std::byte> data, int64_t offset);
 

@@ -162,14 +162,6 @@ void MetadataReader::read_stored_block_sizes(const format::Pointer& p, int64_t r
   read_numbers(block_sizes_offset(header_, p, round) + 8 * first, values, "block sizes");
 }
 
-int64_t MetadataReader::empty_rounds(const format::Pointer& p, int64_t round, int64_t task) {
-  if (!p.complete()) return 0;
-  const int64_t at = block_sizes_offset(header_, p, round) + 8 * task;
-  const int64_t hole = std::min(file_.next(Space::data, at), file_size()) - at;
-  return hole < 8 ? 0
-                  : std::min<int64_t>((hole - 8) / (8 * int64_t{header_.ntasks}) + 1, p.maxblocks - round);
-}
-
 int64_t MetadataReader::read_mapping_size(const format::Pointer& p) {
   if (!p.complete()) return unclosed_.read_mapping_size();
   std::array<std::byte, 4> bytes;
@@ -209,12 +201,6 @@ void MetadataReader::check_block(const format::Pointer& p, const layout::ChunkGe
   if (!entries || bytes > (INT64_MAX - p.varheader) / *entries)
     refuse(of_chunk + "; with such blocks the data may exceed 2^63 bytes");
   if (header_.keyval() == format::KeyvalMode::inline_) refuse(of_chunk + " in a key-value file");
-}
-
-// Returns true if blocks of the file may have to be truncated. If checksums are verified, returns
-// false, because the checksums show which bytes belong to the task.
-bool MetadataReader::may_overrun(const format::Pointer& p) {
-  return p.complete() && !(checking_ == Checking::on && extension() && extension()->checksums());
 }
 
 const std::vector<layout::CutBlock>& MetadataReader::find_overruns(const format::Pointer& p) {

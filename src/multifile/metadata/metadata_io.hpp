@@ -161,7 +161,13 @@ class MetadataReader {
   // Returns a number of rounds, from `round` on, in which the task's block is empty because its size lies in
   // a hole of the file. Queries the hole without reading sizes, so further rounds may be empty. Returns 0 if
   // the size may lie outside a hole.
-  int64_t empty_rounds(const format::Pointer& p, int64_t round, int64_t task);
+  int64_t empty_rounds(const format::Pointer& p, int64_t round, int64_t task) {
+    if (!p.complete()) return 0;
+    const int64_t at = block_sizes_offset(header_, p, round) + 8 * task;
+    const int64_t hole = std::min(file_.next(Space::data, at), file_size()) - at;
+    return hole < 8 ? 0
+                    : std::min<int64_t>((hole - 8) / (8 * int64_t{header_.ntasks}) + 1, p.maxblocks - round);
+  }
 
   // Read the size of the mapping, which is the number of tasks of the set, and its entries. Require
   // header().leads_set().
@@ -206,7 +212,11 @@ class MetadataReader {
     read_whole(file_, bytes, offset, what);
     if (header_.metadata_order != native_order) format::decode(bytes, header_.metadata_order, values);
   }
-  bool may_overrun(const format::Pointer& p);
+  // Returns true if blocks of the file may have to be truncated. If checksums are verified, returns false,
+  // because the checksums show which bytes belong to the task.
+  bool may_overrun(const format::Pointer& p) {
+    return p.complete() && !(checking_ == Checking::on && extension() && extension()->checksums());
+  }
 
   File& file_;
   int64_t file_size_ = -1;     // -1: not queried yet

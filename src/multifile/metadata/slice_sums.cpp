@@ -1,23 +1,6 @@
 #include "multifile/metadata/slice_sums.hpp"
 
-#include "base/assert.hpp"
-#include "base/error.hpp"
-
 namespace sheaf::multifile {
-
-std::span<const uint32_t> part_in_window(std::span<const uint32_t> sums, int64_t begin, int64_t round) {
-  const int64_t first = std::clamp<int64_t>(round * sums_of_window - begin, 0, std::ssize(sums));
-  const int64_t last = std::clamp<int64_t>((round + 1) * sums_of_window - begin, 0, std::ssize(sums));
-  return sums.subspan(static_cast<size_t>(first), static_cast<size_t>(last - first));
-}
-
-void SliceSums::add(int64_t count, std::span<const std::byte> here, int source) {
-  SHEAF_ASSERT(count >= 0);
-  const bool follows = count > 0 && here.empty();
-  static constexpr std::byte nothing{};
-  tasks_.push_back({follows ? nullptr : here.empty() ? &nothing : here.data(), count, source});
-  if (follows) in_rounds_ += count;
-}
 
 std::span<const std::byte> SliceSums::take_from_window(const TaskSums& task, int64_t most,
                                                        SumRounds& rounds) {

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 #include "comm/comm.hpp"
 
@@ -40,7 +41,12 @@ constexpr int64_t rounds_of(int64_t sums) { return (sums + sums_of_window - 1) /
 
 // Returns the checksums that a task sends in round `round`: the part of `sums` in that window. `begin` is the
 // index of its first checksum among those of the slice that are sent in rounds.
-std::span<const uint32_t> part_in_window(std::span<const uint32_t> sums, int64_t begin, int64_t round);
+inline std::span<const uint32_t> part_in_window(std::span<const uint32_t> sums, int64_t begin,
+                                                int64_t round) {
+  const int64_t first = std::clamp<int64_t>(round * sums_of_window - begin, 0, std::ssize(sums));
+  const int64_t last = std::clamp<int64_t>((round + 1) * sums_of_window - begin, 0, std::ssize(sums));
+  return sums.subspan(static_cast<size_t>(first), static_cast<size_t>(last - first));
+}
 
 // The rounds of a slice, for one of its tasks. All rounds take place even after a failure, so that no task
 // waits for a metadata writer that could not write.
@@ -77,7 +83,13 @@ class SliceSums {
 
   // Adds the next task, which has `count` checksums. They are in `here`, which must outlive the object. If
   // `here` is empty, process `source` of the slice sends them in rounds.
-  void add(int64_t count, std::span<const std::byte> here, int source);
+  void add(int64_t count, std::span<const std::byte> here, int source) {
+    SHEAF_ASSERT(count >= 0);
+    const bool follows = count > 0 && here.empty();
+    static constexpr std::byte nothing{};
+    tasks_.push_back({follows ? nullptr : here.empty() ? &nothing : here.data(), count, source});
+    if (follows) in_rounds_ += count;
+  }
 
   int64_t count(size_t task) const { return tasks_[task].count; }
   int64_t in_rounds() const { return in_rounds_; }  // number of checksums sent in rounds
