@@ -57,5 +57,28 @@ TEST(Repair, MarksWhatItHasGuessed) {
       }
 }
 
+// File 0 of the set has no identity, so the repair marks it with the one of file 1. AddressSanitizer finds
+// that the identity was read from a destroyed reader.
+TEST(Repair, TakesTheIdentityOfAnotherFileOfTheSet) {
+  MemoryStore store(4096, 4096);
+  Program p;
+  p.fsblksize = 4096;
+  p.nfiles = 2;
+  p.requests = {5000, 5000};
+  p.steps = std::vector(2, std::vector<Step>(4, {Step::write, 3000}));
+  write_in_parallel(store, "a", p, 0, "w,journal=off");
+  const std::string name = format::physical_name("a", 1);
+  const PhysicalFile f = load_physical_file(store, name);
+  ASSERT_TRUE(f.extension);
+  store.open("a", Access::write)
+      ->write_at(std::array<std::byte, format::extension_size>{}, format::extension_offset);
+  store.open(name, Access::write)->resize(f.pointer.varheader);
+  remove_pointer(store, name, f.header.ntasks);
+  EXPECT_TRUE(repair(store, "a", {}, quiet).files.front().guessed);
+  const PhysicalFile lead = load_physical_file(store, "a");
+  ASSERT_TRUE(lead.extension);
+  EXPECT_EQ(lead.extension->identity, f.extension->identity);
+}
+
 }  // namespace
 }  // namespace sheaf::test::repair_guess_test

@@ -28,7 +28,7 @@ namespace {
 format::Identity identity_of(Store& store, const std::string& path, int32_t nfiles) {
   for (int32_t k = 0; k < nfiles; ++k) {
     const auto file = store.open(format::physical_name(path, k), Access::read);
-    if (const auto& extension = MetadataReader(*file).extension()) return extension->identity;
+    if (const auto extension = MetadataReader(*file).extension()) return extension->identity;
   }
   return new_identity();
 }
