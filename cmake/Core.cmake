@@ -22,7 +22,7 @@ sheaf_unity(sheaf_sharedfile)
 
 # Code that moves bytes is compiled for speed, the rest for size.
 set(hot_path_sources ${core_sources})
-list(FILTER hot_path_sources INCLUDE REGEX "/base/(crc|hash|byte)|/format/codec/(shuffle|frame_queue)|/layout/(chunk_layout|type_map_visit)\\.cpp$|/exchange/(pieces|transfer)/|/multifile/keyval|/multifile/stream/(write|read)_stream|/api/sion/(transfer|handles/handle)\\.cpp$")
+list(FILTER hot_path_sources INCLUDE REGEX "/base/(crc|hash|byte)|/format/codec/(shuffle|frame_queue)|/layout/(chunk_layout|type_map_visit)\\.cpp$|/exchange/(pieces|transfer)/|/multifile/keyval|/multifile/stream/(write_stream|chunk_writer|read_stream|block_reader)|/api/sion/(transfer|handles/handle)\\.cpp$")
 list(REMOVE_ITEM core_sources ${hot_path_sources})
 add_library(sheaf_hot_path_objects OBJECT ${hot_path_sources})
 # The tools are separate, because the demo does not include them.

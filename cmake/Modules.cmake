@@ -5,8 +5,8 @@ set(SHEAF_SOURCE_MODULES base format layout storage comm exchange multifile mpii
 set(SHEAF_CORE_FOLDERS base base/os base/report format format/codec layout storage/system
   storage/filesystem storage storage/decorators storage/posix
   comm comm/threads exchange/pieces exchange/transfer
-  multifile/generation multifile/journal multifile/options multifile/stream multifile/metadata multifile/create multifile/buddy
-  multifile/collective multifile/reader multifile/writer multifile/keyval multifile/recover multifile/tools
+  multifile/generation multifile/journal multifile/options multifile/stream multifile/frames multifile/metadata multifile/create
+  multifile/buddy multifile/collective multifile/reader multifile/writer multifile/keyval multifile/recover multifile/tools
   sfio/service sfio sfio/session)
 set(SHEAF_STREAMS_FOLDERS streams/container/sums streams/container streams/verify streams/capture)
 set(SHEAF_MPI_FOLDERS comm/mpi)

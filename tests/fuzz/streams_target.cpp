@@ -10,7 +10,7 @@
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/span_file.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/stream/plain_file.hpp"
+#include "multifile/frames/plain_file.hpp"
 
 namespace sheaf::fuzz {
 

@@ -1,10 +1,10 @@
 // Compressed multifiles: the programs of uncompressed ones, files of killed writers, and damage.
 #include <gtest/gtest.h>
 
+#include "multifile/frames/plain_file.hpp"
 #include "multifile/keyval/keyval_index.hpp"
 #include "multifile/keyval/keyval_writer.hpp"
 #include "multifile/recover/repair.hpp"
-#include "multifile/stream/plain_file.hpp"
 #include "multifile/tools/defrag.hpp"
 #include "multifile/tools/split.hpp"
 #include "multifile/tools/verify.hpp"

@@ -12,10 +12,10 @@
 
 #include "base/export.hpp"
 #include "layout/slices.hpp"
+#include "multifile/frames/plain_file.hpp"
 #include "multifile/metadata/constants.hpp"
 #include "multifile/metadata/metadata_io.hpp"
 #include "multifile/metadata/task_table.hpp"
-#include "multifile/stream/plain_file.hpp"
 
 namespace sheaf::multifile {
 
@@ -97,7 +97,7 @@ SHEAF_EXPORT void load_stream(ReadStream& stream, const Multifile& multifile, in
 // the kernel need it, because they do not read through the File that checks this.
 void require_unchanged(const Multifile& multifile);
 
-// Returns the multifile as if it were not compressed (multifile/stream/plain_file). Chunk sizes, block sizes,
+// Returns the multifile as if it were not compressed (multifile/frames/plain_file). Chunk sizes, block sizes,
 // block counts and maxblocks are those of the uncompressed data; header and offset of the block table are
 // unchanged. Holds about 200 bytes per task, and the frame tables of all tasks. Throws damaged.
 Multifile plain_view(Multifile multifile);

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "comm/comm.hpp"
+#include "multifile/frames/plain_file.hpp"
 #include "multifile/metadata/facts.hpp"
 #include "multifile/metadata/metadata_io.hpp"
 #include "multifile/options/open_mode.hpp"
 #include "multifile/reader/local_tasks.hpp"
 #include "multifile/reader/set_tables.hpp"
-#include "multifile/stream/plain_file.hpp"
 #include "multifile/stream/read_stream.hpp"
 
 namespace sheaf::multifile {

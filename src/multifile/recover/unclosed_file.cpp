@@ -4,10 +4,10 @@
 
 #include "layout/slices.hpp"
 #include "multifile/create/copy_stream.hpp"
+#include "multifile/frames/plain_file.hpp"
 #include "multifile/metadata/boundary_blocks_reader.hpp"
 #include "multifile/recover/constants.hpp"
 #include "multifile/stream/file_checks.hpp"
-#include "multifile/stream/plain_file.hpp"
 
 namespace sheaf::multifile {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "layout/chunk_layout.hpp"
+#include "multifile/frames/compressed_writer.hpp"
 #include "multifile/metadata/task_rows.hpp"
-#include "multifile/stream/compressed_writer.hpp"
 #include "multifile/tools/constants.hpp"
 
 namespace sheaf::multifile {

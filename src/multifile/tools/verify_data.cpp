@@ -6,9 +6,9 @@
 #include "base/crc32c.hpp"
 #include "comm/agree.hpp"
 #include "multifile/create/work_threads.hpp"
+#include "multifile/frames/stored_frames.hpp"
 #include "multifile/metadata/task_rows.hpp"
 #include "multifile/stream/file_checks.hpp"
-#include "multifile/stream/stored_frames.hpp"
 #include "multifile/tools/constants.hpp"
 
 namespace sheaf::multifile {

@@ -1,4 +1,4 @@
-// multifile/stream/compressed_writer: stores a task's stream of uncompressed bytes as frames (docs/format.md,
+// multifile/frames/compressed_writer: stores a task's stream of uncompressed bytes as frames (docs/format.md,
 // section 14.4).
 //
 // Uses two WriteStreams. The program writes to the upper stream, which fills chunks as if nothing were

@@ -1,16 +1,16 @@
-#include "multifile/stream/compressed_writer.hpp"
+#include "multifile/frames/compressed_writer.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/assert.hpp"
-#include "multifile/stream/constants.hpp"
+#include "multifile/frames/constants.hpp"
 
 namespace sheaf::multifile {
 
 using format::PlainPlace;
 
-using namespace stream_constants;
+using namespace frame_constants;
 
 // The file that the uncompressed stream writes to. Its chunks have the offsets of the task's chunks, but no
 // bytes are written there.

@@ -1,4 +1,4 @@
-// multifile/stream/stored_frames: locates the frames of a stored stream (docs/format.md, section 14.4) by its
+// multifile/frames/stored_frames: locates the frames of a stored stream (docs/format.md, section 14.4) by its
 // index or from head to head. Sizes in bytes.
 #pragma once
 

@@ -1,12 +1,12 @@
-#include "multifile/stream/plain_file.hpp"
+#include "multifile/frames/plain_file.hpp"
 
 #include <algorithm>
 
-#include "multifile/stream/constants.hpp"
+#include "multifile/frames/constants.hpp"
 
 namespace sheaf::multifile {
 
-using namespace stream_constants;
+using namespace frame_constants;
 
 PlainFile::PlainFile(std::shared_ptr<File> file, std::vector<StoredTask> tasks, Load load)
     : file_(std::move(file)), load_(std::move(load)) {

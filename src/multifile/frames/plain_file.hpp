@@ -1,4 +1,4 @@
-// multifile/stream/plain_file: provides a File with the uncompressed bytes of tasks that are stored as frames
+// multifile/frames/plain_file: provides a File with the uncompressed bytes of tasks that are stored as frames
 // (docs/format.md, section 14.4), for readers and tools.
 //
 // Tasks have the chunks and blocks of their writers. Block b of task t is at geometry(t).offset(b), as in an
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "format/header.hpp"
-#include "multifile/stream/stored_frames.hpp"
+#include "multifile/frames/stored_frames.hpp"
 
 namespace sheaf::multifile {
 

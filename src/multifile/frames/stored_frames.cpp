@@ -1,10 +1,10 @@
-#include "multifile/stream/stored_frames.hpp"
+#include "multifile/frames/stored_frames.hpp"
 
 #include <algorithm>
 #include <array>
 
 #include "base/bytes.hpp"
-#include "multifile/stream/constants.hpp"
+#include "multifile/frames/constants.hpp"
 
 namespace sheaf::multifile {
 
@@ -13,7 +13,7 @@ using format::frame_head_size;
 
 namespace {
 
-using namespace stream_constants;
+using namespace frame_constants;
 
 std::string place_of(const ReadStream& stored, const StoredTask& task, int64_t offset) {
   return "task " + std::to_string(task.task) + " of '" + stored.file().path() + "': at offset " +
