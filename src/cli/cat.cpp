@@ -104,7 +104,7 @@ int64_t max_blocks(const Multifile& m) {
 
 // Verifies the checksums of all bytes to be written before the first one is written.
 void check(ReadStream& stream, const CatOptions& options) {
-  if (stream.piece() == 0) return;
+  if (stream.blocks().piece() == 0) return;
   LineBytes buffer(static_cast<size_t>(std::clamp<int64_t>(stream.sizes().total(), 1, 1 << 20)));
   const int64_t first = options.block.value_or(0);
   const int64_t last =
@@ -118,7 +118,7 @@ void check(ReadStream& stream, const CatOptions& options) {
 }
 
 void append_task(CatOutput& sink, ReadStream& stream, const CatOptions& options, int64_t task) {
-  File& source = stream.file();
+  File& source = stream.blocks().file();
   const layout::ChunkGeometry geometry = stream.geometry();
   const multifile::BlockSizes sizes = stream.sizes();
   check(stream, options);

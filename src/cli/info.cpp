@@ -73,7 +73,7 @@ void print_about() {
 int64_t plain_bytes(const Multifile& m) {
   int64_t sum = 0;
   multifile::ReadStream stored;
-  stored.set_max_buffer(4 << 10);
+  stored.buffer().set_max(4 << 10);
   multifile::for_each_row(m, [&](int64_t t, const multifile::TaskRow& row) {
     const PhysicalFile& f = m.file_of(row);
     if (!f.header.compressed) {

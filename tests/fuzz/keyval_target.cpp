@@ -40,7 +40,7 @@ struct WrittenStream {
   ByteOrder order = native_order;
 
   void open(ReadStream& stream) {
-    stream.set_max_buffer(buffer);
+    stream.buffer().set_max(buffer);
     stream.load(file, {0, chunk, chunk}, {sizes.data(), static_cast<int32_t>(sizes.size())}, {});
   }
 };

@@ -131,7 +131,7 @@ void fuzz_records(std::span<const std::byte> input) {
   constexpr int64_t buffers[] = {4 << 10, 0, 5, 40};
   static ReadStream streams[std::size(buffers)];
   static const bool once = [&] {
-    for (size_t i = 0; i < std::size(buffers); ++i) streams[i].set_max_buffer(buffers[i]);
+    for (size_t i = 0; i < std::size(buffers); ++i) streams[i].buffer().set_max(buffers[i]);
     return true;
   }();
   Recipe recipe(input);

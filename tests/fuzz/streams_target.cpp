@@ -87,7 +87,7 @@ void fuzz_streams(std::span<const std::byte> input) {
     require(file->frames(0).frames().size() * format::frame_head_size <= stream.size(),
             "no more frames than there is room for");
     ReadStream plain;
-    plain.set_max_buffer(64 << 10);
+    plain.buffer().set_max(64 << 10);
     plain.load(file, file->geometry(0), file->sizes_of(0), {});
     Bytes all(static_cast<size_t>(std::min(file->sizes_of(0).total(), max_read)));
     require(plain.read(all) == all.size(), "as many bytes as the blocks have");

@@ -103,7 +103,7 @@ void write_once(const AcceptedRun& r, Accepted& ledger, int64_t task, Writer& wr
   std::vector<std::byte> record(head.begin(), head.end());
   record.insert(record.end(), data.begin(), data.end());
   ledger.call(task, record, r.reaction, [&](std::span<const std::byte>) {
-    if (!writer.awaits_retry() && put_record(stream.window(), key, data.data(), data.size())) return;
+    if (!writer.awaits_retry() && put_record(stream.buffer().window(), key, data.data(), data.size())) return;
     writer.append(head, data, [&] { stream.write_filling(head, data); });
   });
 }

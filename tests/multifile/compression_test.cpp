@@ -381,7 +381,7 @@ TEST(Compression, ARangeDecompressesOnlyItsFrames) {
   const Multifile plain = plain_view(load_multifile(store, "a.sion"));
   PlainFile& file = *plain.files.front().plain;
   ReadStream stream;
-  stream.set_max_buffer(0);
+  stream.buffer().set_max(0);
   const TaskRow row = plain.row(0);
   stream.load(plain.files.front().file, row.geometry, row.sizes, {});
   for (const int64_t at : {700000, 5, 1048000, 300 << 10, (300 << 10) - 1}) {

@@ -265,8 +265,8 @@ TEST(Faults, AFailedWriteIsNoPartOfTheStream) {
         if (code_of([&] { stream.write(content(0, model.total(), bytes)); }) == Code::ok)
           model.apply({Step::write, bytes});
         ASSERT_EQ(stream.bytes_written(), model.total());
-        ASSERT_EQ(stream.chunk() + 1, std::ssize(model.blocks));
-        ASSERT_EQ(stream.position(), model.blocks.back());
+        ASSERT_EQ(stream.position().block + 1, std::ssize(model.blocks));
+        ASSERT_EQ(stream.position().offset, model.blocks.back());
       }
       if (attempt([&] { stream.flush(); })) stream.flush();
       if (faulty.failed() == 0) faulty.set_plan({});

@@ -63,7 +63,8 @@ TEST(FileTable, PlacesTheTasksOfAMultifile) {
       std::byte found{};
       EXPECT_EQ(reader.stream().read(std::span(&found, 1)), 1u);
       EXPECT_EQ(found, static_cast<std::byte>(t));
-      EXPECT_EQ(reader.stream().file().path(), format::physical_name("m", numbers[static_cast<size_t>(t)]));
+      EXPECT_EQ(reader.stream().blocks().file().path(),
+                format::physical_name("m", numbers[static_cast<size_t>(t)]));
     }
   }
 }

@@ -16,7 +16,7 @@ using namespace multifile;
 namespace {
 
 void append(WriteStream& stream, const Record& r) {
-  if (!put_record(stream.window(), r.key, r.value.data(), r.value.size()))
+  if (!put_record(stream.buffer().window(), r.key, r.value.data(), r.value.size()))
     write_record(stream, native_order, r.key, r.value);
 }
 

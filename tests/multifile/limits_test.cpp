@@ -42,7 +42,7 @@ TEST(Limits, BytesAcross4GiBInsideOneChunk) {
   const layout::ChunkGeometry chunks = stream.geometry();
   stream.load(chunks, {nullptr, start, start}, 0);
   stream.write(content(0, start, 100));
-  EXPECT_EQ(stream.position(), start + 100);
+  EXPECT_EQ(stream.position().offset, start + 100);
   stream.write(content(0, start + 100, 70000));
   writer.close();
   Reader reader(store, "a", mode_of("r"));
@@ -94,7 +94,7 @@ TEST(Limits, AChunkBeyond63BitsCannotBeBegun) {
               writer.stream().ensure_free_space(sizes[0]);
             }),
             Code::invalid_argument);
-  EXPECT_EQ(writer.stream().chunk(), 1);
+  EXPECT_EQ(writer.stream().position().block, 1);
   EXPECT_EQ(writer.stream().bytes_written(), 11);
 }
 

@@ -338,10 +338,10 @@ TEST_F(Overruns, NothingIsTakenInThatWasNotWritten) {
   Writer writer(posix_store(), {path, chunks, ranks, block}, mode_of("w"));
   OverrunTask task{0};
   act(writer.stream(), task, {0, OverrunActKind::stream, 40});
-  ASSERT_EQ(std::fseek(writer.stream().handle()->stream(), 1L << 40, SEEK_CUR), 0);
+  ASSERT_EQ(std::fseek(writer.stream().chunks().handle()->stream(), 1L << 40, SEEK_CUR), 0);
   writer.stream().flush();
   EXPECT_EQ(writer.stream().bytes_written(), 64);
-  EXPECT_FALSE(writer.stream().take_overrun());
+  EXPECT_FALSE(writer.stream().chunks().take_overrun());
   writer.close();
 }
 

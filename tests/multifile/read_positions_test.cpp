@@ -103,7 +103,7 @@ void random_step(Random& random, ReadStream& stream, PositionModel& model, int64
       require(found == content(task, from, got), "read bytes");
     }
   }
-  require(stream.block() == model.block && stream.position() == model.offset, "place");
+  require(stream.position() == StreamPosition{model.block, model.offset}, "place");
   require(stream.bytes_read() == model.absolute(), "bytes_read");
   require(stream.available_in_block() == model.sizes[static_cast<size_t>(model.block)] - model.offset,
           "left in block");
@@ -142,7 +142,10 @@ TEST(Positions, ExampleOfTheInterface) {
   write_serially(store, "a", p);
   Reader reader(store, "a", mode_of("r"));
   ReadStream& stream = reader.stream();
-  const auto at = [&](bool found) { return std::tuple(found, stream.block(), stream.position()); };
+  const auto at = [&](bool found) {
+    const auto [block, offset] = stream.position();
+    return std::tuple(found, block, offset);
+  };
   using Place = std::tuple<bool, int64_t, int64_t>;
   EXPECT_EQ(at(stream.seek_absolute(100)), Place(true, 0, 100));
   EXPECT_EQ(at(stream.seek_absolute(101)), Place(true, 1, 1));

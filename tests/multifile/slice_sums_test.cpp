@@ -35,7 +35,7 @@ void pretend(WriteStream& stream, int64_t local_rank, Sums sums) {
   blocks.past = std::make_unique<TaskBlocks::Past>();
   blocks.past->sums = std::move(sums);
   stream.load(geometry, std::move(blocks), local_rank);
-  if (stream.file().status().size < stream.file_position()) stream.file().resize(stream.file_position());
+  if (stream.target().file().status().size < stream.file_position()) stream.target().file().resize(stream.file_position());
 }
 
 // Checks that the physical file is consistent and holds these checksums, one set per task.
@@ -210,7 +210,7 @@ TEST(SliceSums, ATaskThatHasFailedFailsTheClose) {
   for (const int failing : {0, 1, 2}) {
     MemoryStore store;
     const auto codes = m.write(store, [&](Writer& writer) {
-      if (writer.task() == failing) writer.stream().lose(Error(Code::io, "lost"));
+      if (writer.task() == failing) writer.stream().target().lose(Error(Code::io, "lost"));
     });
     for (const Code code : codes) EXPECT_EQ(code, Code::io);
     EXPECT_EQ(code_of([&] { MetadataReader(*store.open("a", Access::read)).read_pointer(); }),

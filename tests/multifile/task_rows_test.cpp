@@ -133,7 +133,7 @@ TEST(TaskRows, OfATaskWithVeryManyBlocks) {
     const Multifile m = load_multifile(store, "a", Checking::on, 0);
     EXPECT_EQ(m.row(many).sizes.total(), total);
     ReadStream stream;
-    stream.set_max_buffer(100);
+    stream.buffer().set_max(100);
     const TaskRow row = m.row(many);
     stream.load(m.files.front().file, row.geometry, row.sizes, {});
     std::vector<std::byte> found(10);
@@ -176,11 +176,11 @@ TEST(StreamPlaces, FindBytesBetweenEmptyBlocks) {
     int64_t offset = 0;
     for_each_used(blocks, [&](int64_t block, int64_t bytes) {
       for (int64_t i = 0; i < bytes; ++i, ++offset) {
-        const ReadPosition at = places.find(blocks, offset);
+        const StreamPosition at = places.find(blocks, offset);
         EXPECT_EQ(std::pair(at.block, at.offset), std::pair(block, i)) << offset;
       }
     });
-    const ReadPosition end = places.find(blocks, 5);
+    const StreamPosition end = places.find(blocks, 5);
     EXPECT_EQ(end.offset, sizes[static_cast<size_t>(end.block)]);
   }
 }

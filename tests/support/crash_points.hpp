@@ -335,7 +335,7 @@ inline void record_appending(RecordingStore& tape, const Program& p, Reported& r
 // Reports the length of a stream. Unless `flushed`, only the bytes in its completed chunks count.
 inline void report_progress(Reported& reported, int64_t task, const RecordingStore& tape,
                             multifile::WriteStream& stream, bool flushed) {
-  reported.reported(task, tape.length(), stream.bytes_written() - (flushed ? 0 : stream.position()));
+  reported.reported(task, tape.length(), stream.bytes_written() - (flushed ? 0 : stream.position().offset));
 }
 
 // Runs the program in merge mode: a collective call appends the data of all tasks to the stream of task 0.

@@ -7,7 +7,7 @@
 namespace sheaf::api {
 
 void report_overrun(const char* function, SionHandle& handle) {
-  if (handle.writer->take_overrun())
+  if (handle.writer->chunks().take_overrun())
     warn(function,
          "task " + std::to_string(handle.task()) + " wrote beyond its chunk of " +
              std::to_string(handle.writer->geometry().size) +

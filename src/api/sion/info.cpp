@@ -112,8 +112,7 @@ int sion_get_current_location(int sid, int* currentblock, sion_int64* currentpos
                               sion_int64** chunksizes) {
   return succeeds_on_handle("sion_get_current_location", sid, [&](SionHandle& handle) {
     if (handle.writer) handle.writer->flush();
-    const int64_t block = handle.writer ? handle.writer->chunk() : handle.reader->block();
-    const int64_t position = handle.writer ? handle.writer->position() : handle.reader->position();
+    const auto [block, position] = handle.writer ? handle.writer->position() : handle.reader->position();
     const int64_t blocks = handle.writer ? handle.writer->blocks().count() : handle.reader->sizes().count;
     std::vector<long long>& sizes = handle.tables.current_sizes;
     sizes.clear();
@@ -135,7 +134,7 @@ int sion_get_current_locations(int sid, int* ntasks, sion_int64** sion_currentpo
       tables.block_numbers = column(n, [&](int t) { return handle.reads->position_of(t).block; });
       TaskRows rows(*m);
       tables.positions = column(n, [&](int t) {
-        const ReadPosition at = handle.reads->position_of(t);
+        const StreamPosition at = handle.reads->position_of(t);
         return rows.at(t).geometry.offset(at.block) + at.offset;
       });
     } else if (Writer* const writer = lone_writer(handle)) {
@@ -195,7 +194,7 @@ int sion_using_hints(int sid) {
 int sion_get_sizeof(int sid, int* numbytes, int* numfds) {
   return on_handle("sion_get_sizeof", sid, -1, [&](SionHandle& h) {
     int64_t held = sizeof h;
-    held += h.writes ? h.writes->bytes_held() + h.writer->buffer_capacity() : h.reads->bytes_held();
+    held += h.writes ? h.writes->bytes_held() + h.writer->buffer().capacity() : h.reads->bytes_held();
     give(numbytes, static_cast<int>(std::min<int64_t>(held, INT32_MAX)));
     give(numfds, h.writes ? h.writes->open_files() : h.reads->open_files());
     return 1;

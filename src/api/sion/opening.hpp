@@ -42,7 +42,7 @@ std::shared_ptr<multifile::Ownership> take_ownership(const std::shared_ptr<Store
 void keep_ownership(SionHandle& handle, std::shared_ptr<multifile::Ownership> ownership);
 
 // Warns if the library has detected that the program wrote beyond the chunk of the current task through its
-// own stream (WriteStream::take_overrun). Warns once for each detection.
+// own stream (ChunkWriter::take_overrun). Warns once for each detection.
 void report_overrun(const char* function, SionHandle& handle);
 
 // Arguments of a parallel open, as in the C interface (sion_mpi.h).

@@ -41,7 +41,7 @@ int sion_set_fp_closed(int sid) {
     handle.second = nullptr;  // the closed stream was this one if set
     if (handle.reader) handle.reader->forget_handle();
     if (handle.writer) {
-      handle.writer->forget_handle();
+      handle.writer->chunks().forget_handle();
       report_overrun("sion_set_fp_closed", handle);
     }
   });

@@ -89,7 +89,7 @@ int sion_flush(int sid) {
     if (!handle.writer) return;
     handle.writes->commit();
     report_overrun("sion_flush", handle);
-    if (handle.posix) handle.writer->sync();
+    if (handle.posix) handle.writer->target().sync();
   });
 }
 
@@ -173,8 +173,9 @@ void seek_in_writing(const char* function, SionHandle& handle, int rank, int blo
   if (stays) return;
   // Only the end of the stream can be written. A seek to the current position is accepted.
   handle.writer->flush();
-  const bool same_block = block == SION_CURRENT_BLK || block == handle.writer->chunk();
-  const bool same_position = position == SION_CURRENT_POS || position == handle.writer->position();
+  const StreamPosition at = handle.writer->position();
+  const bool same_block = block == SION_CURRENT_BLK || block == at.block;
+  const bool same_position = position == SION_CURRENT_POS || position == at.offset;
   if (same_block && same_position) return;
   handle.select(before);
   throw Error(Code::wrong_mode, "writing goes on at the end of a task's stream: position (" +
@@ -208,8 +209,9 @@ void seek_in_reading(const char* function, SionHandle& handle, int rank, int blo
     found = !switches || !stream.at_end();
     if (found) stream.settle();
   } else {
-    found = stream.seek_block(block == SION_CURRENT_BLK ? stream.block() : block,
-                              position == SION_CURRENT_POS ? stream.position() : position);
+    const StreamPosition at = stream.position();
+    found = stream.seek_block(block == SION_CURRENT_BLK ? at.block : block,
+                              position == SION_CURRENT_POS ? at.offset : position);
   }
   // Keys have their own positions, so programs that read keys seek only to select a task.
   if (found || handle.facts().keyval) return;

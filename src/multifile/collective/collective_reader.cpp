@@ -43,7 +43,8 @@ CollectiveReader::CollectiveReader(Comm& file, const CollectiveGroup& group, con
 void CollectiveReader::plan_next(int64_t request) {
   // `around` is memory that the requested bytes cannot use: a round reads whole checksum pieces, so it may
   // begin before the position and end before the memory is full, and it also reads the checksums.
-  const int64_t around = stream_.piece() > 0 ? 2 * stream_.piece() + int64_t{4 * max_extents} : 0;
+  const int64_t around =
+      stream_.blocks().piece() > 0 ? 2 * stream_.blocks().piece() + int64_t{4 * max_extents} : 0;
   const int64_t calls = request > 0 ? std::max<int64_t>(0, capacity_ - around) / request : calls_left_;
   calls_left_ = std::max<int64_t>(0, calls - 1);
   largest_ = 0;
@@ -51,9 +52,9 @@ void CollectiveReader::plan_next(int64_t request) {
 
 void CollectiveReader::read(std::span<std::byte> out, const std::optional<Error>& mine) {
   largest_ = std::max(largest_, std::ssize(out));
-  std::optional<ReadPosition> before;
+  std::optional<StreamPosition> before;
   std::optional<Error> problem = mine;
-  if (!problem) problem = attempt([&] { before = stream_.park(); });
+  if (!problem) problem = attempt([&] { before = stream_.position(); });
   try {
     if (calls_left_ == 0) {
       problem = read_in_rounds(out, problem);
@@ -95,18 +96,21 @@ std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out,
 CollectiveReader::RoundRequest CollectiveReader::next_request() const {
   RoundRequest request;
   std::vector<Extent> sums;
-  const int64_t for_sums = stream_.piece() > 0 && capacity_ > stream_.piece() ? int64_t{4 * max_extents} : 0;
+  const int64_t for_sums =
+      stream_.blocks().piece() > 0 && capacity_ > stream_.blocks().piece() ? int64_t{4 * max_extents} : 0;
   int64_t room = means_.takes_part ? capacity_ - for_sums : 0;
-  int64_t offset = stream_.position();
-  for (int64_t b = stream_.block(); b < stream_.sizes().count && room > 0; ++b, offset = 0) {
-    const int64_t size = stream_.sizes()[b], checked = stream_.checked_size(b), piece = stream_.piece();
+  auto [b, offset] = stream_.position();
+  for (; b < stream_.sizes().count && room > 0; ++b, offset = 0) {
+    const int64_t size = stream_.sizes()[b], checked = stream_.blocks().checked_size(b),
+                  piece = stream_.blocks().piece();
     if (offset >= size) continue;
     if (request.extents.size() == max_extents) break;
     const int64_t from = offset < checked ? offset / piece * piece : offset;
     int64_t to = std::min(size, from + room);
     if (offset < checked) {
       if (to < checked) to = std::min(checked, std::max(from + piece, to / piece * piece));
-      sums.push_back({stream_.sums_at(b, from), 4 * ((std::min(to, checked) - from + piece - 1) / piece)});
+      const int64_t pieces = (std::min(to, checked) - from + piece - 1) / piece;
+      sums.push_back({stream_.blocks().sums_at({b, from}), 4 * pieces});
     }
     request.extents.push_back({stream_.geometry().offset(b) + from, to - from});
     request.ahead += to - offset;

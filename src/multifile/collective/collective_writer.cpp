@@ -203,9 +203,9 @@ std::optional<Error> CollectiveWriter::write_collected(const PendingExtents& hel
   // Tasks of other hosts cannot sync or publish the bytes that the collector wrote for them, so the collector
   // does.
   if (!problem && spans_hosts_ && is_collector()) {
-    if (stream_.durable())
+    if (stream_.target().durable())
       problem = attempt([&] { file.sync(); });
-    else if (stream_.journal_key().own_caches)
+    else if (stream_.target().journal_key().own_caches)
       problem = attempt([&] { publish(file); });
   }
   return problem;

@@ -72,7 +72,7 @@ class CollectiveWriter {
   std::optional<Error> prepare_round();
   std::optional<Error> write_large_ones();
   std::optional<Error> write_collected(const PendingExtents& held, const GroupTransfer::Load& largest);
-  JournalWriter* journal() { return plan_.merge ? nullptr : stream_.make_journal(); }
+  JournalWriter* journal() { return plan_.merge ? nullptr : stream_.target().make_journal(); }
   void record_chunks(int64_t most);
   void plan_next(int64_t largest);
 

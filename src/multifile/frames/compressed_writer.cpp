@@ -83,7 +83,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   // they are stored. Bytes that a failed write left beyond the end of the chunk are excluded.
   void before_writing(int64_t) override {
     go_to(end_of_plain());
-    if (!stored_.keeps_journal()) return;
+    if (!stored_.target().keeps_journal()) return;
     if (has_news()) submit_pending();
     complete_ = frames_submitted_;
     store_frames(false);
@@ -92,11 +92,11 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   }
 
   size_t read_at(std::span<std::byte>, int64_t) override { cannot("be read while it is written"); }
-  FileStatus status() override { return stored_.file().status(); }
+  FileStatus status() override { return stored_.target().file().status(); }
   void resize(int64_t) override { cannot("be cut"); }
-  void sync() override { stored_.sync(); }
+  void sync() override { stored_.target().sync(); }
   int64_t next(Space, int64_t offset) override { return offset; }
-  const std::string& path() const override { return stored_.file().path(); }
+  const std::string& path() const override { return stored_.target().file().path(); }
   void close() override {}
 
  private:
@@ -104,7 +104,10 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     throw file_error(Code::unsupported, path(), std::string("is compressed and cannot ") + what);
   }
 
-  PlainPlace end_of_plain() const { return {static_cast<int32_t>(plain_.chunk()), plain_.position()}; }
+  PlainPlace end_of_plain() const {
+    const auto [block, offset] = plain_.position();
+    return {static_cast<int32_t>(block), offset};
+  }
   // Returns true if the last frame does not end where the pending bytes end.
   bool has_news() const { return !task_.pending.empty() || submitted_ != task_.pending_at; }
   PlainPlace next() const { return {task_.pending_at.block, task_.pending_at.offset + pending()}; }
@@ -163,7 +166,8 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
 
   void record_complete() {
     if (recorded_ == complete_ || frames_stored_ < complete_) return;
-    stored_.record_progress();
+    stored_.flush();
+    stored_.chunks().record_progress();
     recorded_ = complete_;
   }
 
@@ -188,7 +192,7 @@ CompressedWriter::CompressedWriter(WriteStream& stored, const codec::Compression
   SHEAF_ASSERT(how.threads >= 0);
   sink_ = std::make_shared<Sink>(stored, plain_, how);
   plain_.bind(sink_, std::min<int64_t>(plain_buffer, how.frame));
-  plain_.know_file({.watch = sink_.get()});
+  plain_.target().know_file({.watch = sink_.get()});
 }
 
 CompressedWriter::~CompressedWriter() = default;
@@ -215,7 +219,7 @@ void CompressedWriter::flush() {
 }
 
 void CompressedWriter::finish() {
-  plain_.require_nothing_lost();
+  plain_.target().require_nothing_lost();
   flush();
   sink_->write_index();
 }

@@ -10,7 +10,7 @@ using namespace frame_constants;
 
 PlainFile::PlainFile(std::shared_ptr<File> file, std::vector<StoredTask> tasks, Load load)
     : file_(std::move(file)), load_(std::move(load)) {
-  stored_.set_max_buffer(stored_buffer);
+  stored_.buffer().set_max(stored_buffer);
   bool fits = true;
   int64_t skip = 0;  // sum of chunk sizes enlarged to the largest blocks
   for (const StoredTask& what : tasks) {

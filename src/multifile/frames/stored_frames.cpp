@@ -16,7 +16,7 @@ namespace {
 using namespace frame_constants;
 
 std::string place_of(const ReadStream& stored, const StoredTask& task, int64_t offset) {
-  return "task " + std::to_string(task.task) + " of '" + stored.file().path() + "': at offset " +
+  return "task " + std::to_string(task.task) + " of '" + stored.blocks().file().path() + "': at offset " +
          std::to_string(offset) + " of its stored bytes";
 }
 
@@ -28,7 +28,7 @@ std::string place_of(const ReadStream& stored, const StoredTask& task, int64_t o
 // Seeks like seek_absolute(), but without a pass over all preceding blocks.
 bool go_to(ReadStream& stored, const StreamPlaces& places, int64_t offset) {
   if (offset >= places.total()) return stored.seek_absolute(offset);
-  const ReadPosition at = places.find(stored.sizes(), offset);
+  const StreamPosition at = places.find(stored.sizes(), offset);
   return stored.seek_block(at.block, at.offset);
 }
 

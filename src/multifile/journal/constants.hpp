@@ -18,6 +18,9 @@ inline constexpr int64_t counts_at_once = 64 << 10;
 static_assert(slots_at_once * format::journal_slot_size <= 1 << 20 &&
               counts_at_once * sizeof(int64_t) <= 1 << 20);
 
+// If records require a sync, complete chunks are recorded in batches of at least this many bytes.
+inline constexpr int64_t recorded_at_once = 16 << 20;
+
 // Interval at which a waiting task reads the lease of another host. It is short compared with the interval at
 // which the owner increments the counter in the lease.
 inline constexpr std::chrono::milliseconds check_interval{100};

@@ -26,6 +26,8 @@ struct JournalHosts {
 // Identifies the physical file of a journal. Every task knows these values from the open, so no task has to
 // read what a different task wrote.
 struct JournalKey {
+  // Called before a chunk is begun and before the first record; null: no callback.
+  ChunkWatch* watch = nullptr;
   format::Identity identity{};  // zeros: the file has no identity and therefore no journal
   int32_t ntasks = 0;
   int32_t nfiles = 1;
@@ -38,8 +40,6 @@ struct JournalKey {
   // META1.
   bool first = true;
   bool required = false;  // write nothing if no journal can be created
-  // Called before a chunk is begun and before the first record; null: no callback.
-  ChunkWatch* watch = nullptr;
 
   static JournalKey of(const format::Header& h, const std::optional<format::Extension>& extension) {
     return {.identity = extension ? extension->identity : format::Identity{},

@@ -10,7 +10,7 @@ void for_each_record(const Multifile& m, int64_t task, const TaskRow& row,
   if (!has_records(m)) return;
   const PhysicalFile& file = m.file_of(row);
   ReadStream stream;
-  stream.set_max_buffer(keyval_constants::check_buffer);
+  stream.buffer().set_max(keyval_constants::check_buffer);
   load_stream(stream, m, task, row);
   KeyvalScanner records(stream, file.header.metadata_order, file.path(), task);
   while (const auto record = records.next()) visit(*record);

@@ -16,7 +16,7 @@ KeyvalIndex::KeyvalIndex(ReadStream& stream, ByteOrder metadata_order, int64_t t
     : stream_(stream),
       kept_bytes_(kept_bytes),
       places_(stream.sizes()),
-      scanner_(stream, metadata_order, stream.file().path(), task) {}
+      scanner_(stream, metadata_order, stream.blocks().file().path(), task) {}
 
 KeyvalIndex::KeyvalIndex(const KeyvalIndex& other, ReadStream& stream, int64_t& kept_bytes)
     : stream_(stream),
@@ -39,7 +39,7 @@ KeyvalIndex::KeyvalIndex(const KeyvalIndex& other, ReadStream& stream, int64_t& 
 // Moves the stream to the position at which the scanner left it. If the program shares the stream, always
 // seeks, because querying the position costs as much.
 inline void KeyvalIndex::return_to_scan() {
-  if (stream_.handle() || stream_.block() != scan_place_.block || stream_.position() != scan_place_.offset)
+  if (stream_.handle() || stream_.position() != scan_place_)
     stream_.seek_block(scan_place_.block, scan_place_.offset);
 }
 
@@ -57,7 +57,7 @@ KeyEntry* KeyvalIndex::scan_next() {
     scan_place_ = place_of(found_.position + found_.length - scanner_.left());
     throw;
   }
-  scan_place_ = stream_.park();
+  scan_place_ = stream_.position();
   found_in_ = nullptr;
   if (!record) {
     scanned_all_ = true;
@@ -155,7 +155,7 @@ inline void KeyvalIndex::fetch(const KeyEntry& entry, std::span<std::byte> out) 
   } else if (is_at_scan(position)) {
     return_to_scan();
     scanner_.read(out);
-    scan_place_ = stream_.park();
+    scan_place_ = stream_.position();
   } else {
     read_far(place_of(position), out);
   }
@@ -163,15 +163,15 @@ inline void KeyvalIndex::fetch(const KeyEntry& entry, std::span<std::byte> out) 
 
 // Reads a value that the scan has already passed. A value far from the last one is fetched alone: read-ahead
 // would transfer many times its bytes.
-void KeyvalIndex::read_far(ReadPosition from, std::span<std::byte> out) {
+void KeyvalIndex::read_far(StreamPosition from, std::span<std::byte> out) {
   const int64_t gap = from.offset - last_far_.offset;
   if (stream_.handle() || (from.block == last_far_.block && gap >= 0 && gap <= near_bytes)) {
     stream_.seek_block(from.block, from.offset);
     stream_.read(out);
-    last_far_ = stream_.park();
+    last_far_ = stream_.position();
     return;
   }
-  last_far_ = stream_.read_apart(from, out);
+  last_far_ = stream_.blocks().read(from, out);
 }
 
 // --- positions ---

@@ -89,19 +89,19 @@ class KeyvalIndex {
   bool is_at_scan(int64_t position) const {
     return found_in_ && position == found_.position + found_.length - scanner_.left();
   }
-  ReadPosition place_of(int64_t position) const { return places_.find(stream_.sizes(), position); }
-  void read_far(ReadPosition from, std::span<std::byte> out);
+  StreamPosition place_of(int64_t position) const { return places_.find(stream_.sizes(), position); }
+  void read_far(StreamPosition from, std::span<std::byte> out);
 
   ReadStream& stream_;
   int64_t& kept_bytes_;
   StreamPlaces places_;
   KeyvalScanner scanner_;
-  ReadPosition scan_place_;       // stream position after the last scan
+  StreamPosition scan_place_;     // stream position after the last scan
   KeyvalRecord found_;            // the record found last by the scanner
   KeyEntry* found_in_ = nullptr;  // entry of its key; null before the first record and at the end
   bool scanned_all_ = false;
   std::optional<Error> damage_;
-  ReadPosition last_far_;  // end of the last value read out of order
+  StreamPosition last_far_;  // end of the last value read out of order
 
   KeyTable keys_;
   std::vector<uint32_t> order_;  // number of the key, for each record

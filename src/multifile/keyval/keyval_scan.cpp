@@ -50,7 +50,8 @@ void KeyvalScanner::skip(int64_t bytes) {
   while (bytes > 0) {
     if (stream_.at_end()) return;  // next() has checked that the bytes exist
     const int64_t step = std::min(bytes, stream_.available_in_block());
-    stream_.seek_block(stream_.block(), stream_.position() + step);
+    const StreamPosition at = stream_.position();
+    stream_.seek_block(at.block, at.offset + step);
     bytes -= step;
   }
 }

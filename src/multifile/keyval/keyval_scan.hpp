@@ -45,12 +45,12 @@ class KeyvalScanner {
   // Skips the unread rest of the current value and returns the next record. Returns nothing at the end of the
   // stream. Throws `damaged`, naming task and offset, if the stream ends inside a record.
   std::optional<KeyvalRecord> next() {
-    const std::span<const std::byte> ahead = stream_.ahead();
+    const std::span<const std::byte> ahead = stream_.buffer().ahead();
     if (const auto left = static_cast<size_t>(left_); left + header_bytes <= ahead.size()) [[likely]] {
       const std::byte* const head = ahead.data() + left;
       const auto length = load<uint64_t>(head + 8, order_);
       if (length <= ahead.size() - left - header_bytes) [[likely]] {
-        stream_.skip_ahead(left + header_bytes);
+        stream_.buffer().skip(left + header_bytes);
         record_ = at_ + left_;
         at_ = record_ + static_cast<int64_t>(header_bytes);
         left_ = static_cast<int64_t>(length);
@@ -65,12 +65,12 @@ class KeyvalScanner {
   // Reads from the current value. Returns the number of bytes read, which is less than requested only at the
   // end of the value.
   size_t read(std::span<std::byte> out) {
-    const std::span<const std::byte> ahead = stream_.ahead();
+    const std::span<const std::byte> ahead = stream_.buffer().ahead();
     const size_t size = out.size();
     if (size > ahead.size() || static_cast<int64_t>(size) > left_) [[unlikely]]
       return read_across_reads(out);
     if (size > 0) std::memcpy(out.data(), ahead.data(), size);
-    stream_.skip_ahead(size);
+    stream_.buffer().skip(size);
     at_ += static_cast<int64_t>(size);
     left_ -= static_cast<int64_t>(size);
     return size;

@@ -13,7 +13,7 @@ namespace sheaf::multifile {
 Reader::Reader(Store& store, const std::string& path, const OpenMode& mode)
     : whole_(std::make_unique<Whole>(
           plain_view(load_multifile(store, path, mode.checking(), held_by_readers)))) {
-  stream_.set_max_buffer(mode.read_buffer());
+  stream_.buffer().set_max(mode.read_buffer());
   if (ntasks() > 0) {
     load(find(0), 0);
   } else {
@@ -24,7 +24,7 @@ Reader::Reader(Store& store, const std::string& path, const OpenMode& mode)
 Reader::Reader(Store& store, std::unique_ptr<Comm> comm, const MappedReadRequest& request,
                const OpenMode& mode)
     : comm_(std::move(comm)), tasks_(std::make_shared<OpenTasks>(store, *comm_, request, mode)) {
-  stream_.set_max_buffer(mode.read_buffer());
+  stream_.buffer().set_max(mode.read_buffer());
   const auto problem = attempt([&] {
     if (tasks().empty()) return stream_.load(tasks_->no_task, {}, {}, {});
     load(tasks_->readable(0), tasks().front().task);
@@ -37,9 +37,9 @@ Reader::Reader(Reader& original, std::optional<int64_t> only) : tasks_(original.
     throw Error(Code::wrong_mode,
                 "'" + original.path() + "': only handles opened in parallel for reading can be duplicated");
   if (tasks().empty()) throw Error(Code::out_of_range, "there is no task to duplicate");
-  stream_.set_max_buffer(original.stream_.max_buffer());
+  stream_.buffer().set_max(original.stream_.buffer().max());
   if (original.left_) left().positions = original.left_->positions;
-  left().positions[original.current_.task] = original.stream_.park();
+  left().positions[original.current_.task] = original.stream_.position();
   // Create the state that readable() would otherwise create when a task is first read. By then, another
   // thread may be using the original, which shares this state.
   for (size_t i = 0; i < tasks().size(); ++i)
@@ -94,17 +94,17 @@ Reader::Left& Reader::left() {
 void Reader::select(int64_t task) {
   Readable next = find(task);
   if (task == current_.task) return;
-  left().positions[current_.task] = stream_.park();
+  left().positions[current_.task] = stream_.position();
   auto& handles = left_->handles;
   change_handle(stream_, handles[current_.filenumber], handles[next.filenumber],
                 [&] { load(std::move(next), task); });
 }
 
-ReadPosition Reader::position_of(int64_t task) {
-  if (task == current_.task) return stream_.park();
+StreamPosition Reader::position_of(int64_t task) {
+  if (task == current_.task) return stream_.position();
   if (!left_) return {};
   const auto at = left_->positions.find(task);
-  return at == left_->positions.end() ? ReadPosition{} : at->second;
+  return at == left_->positions.end() ? StreamPosition{} : at->second;
 }
 
 FileFacts Reader::facts() const {
@@ -204,7 +204,7 @@ std::shared_ptr<OpenTasks> open_one_task(Store& store, GenerationStore& generati
 }  // namespace
 
 Reader::Reader(Store& store, const std::string& path, int64_t task, const OpenMode& mode) {
-  stream_.set_max_buffer(mode.read_buffer());
+  stream_.buffer().set_max(mode.read_buffer());
   GenerationStore generation(store, path);
   generation.open_multifile([&] { tasks_ = open_one_task(store, generation, path, task, mode); });
   load(tasks_->readable(0), task);

@@ -59,12 +59,11 @@ class SHEAF_EXPORT Reader {
   // task that this process has not open.
   void select(int64_t task);
   FileFacts facts() const;  // facts of the current task's file; of file 0 if this process has all tasks
-  const std::string& path() const { return stream_.file().path(); }
-  int64_t globalrank() const {
-    return current_.globalrank;
-  }  // global rank of the current task, if opened alone
+  const std::string& path() const { return stream_.blocks().file().path(); }
+  // Returns the global rank of the current task, if opened alone.
+  int64_t globalrank() const { return current_.globalrank; }
   ReadStream& stream() { return stream_; }
-  ReadPosition position_of(int64_t task);
+  StreamPosition position_of(int64_t task);
   int open_files() const;
   int64_t bytes_held() const;
 
@@ -115,7 +114,7 @@ class SHEAF_EXPORT Reader {
   ReadStream stream_;
   // Allocated when a second task becomes current.
   struct Left {
-    std::unordered_map<int64_t, ReadPosition> positions;  // positions of tasks that are not current
+    std::unordered_map<int64_t, StreamPosition> positions;  // positions of tasks that are not current
     // Handles shared with the program, for each physical file but the current one. Once the program has a
     // handle, every task that becomes current gets one as well.
     std::map<int32_t, std::unique_ptr<StdioHandle>> handles;

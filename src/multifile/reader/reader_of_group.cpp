@@ -142,7 +142,7 @@ class GroupOpen {
 Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path, const OpenMode& mode,
                const NameOf& name_of, const MeansOf& means_of)
     : comm_(std::move(comm)) {
-  stream_.set_max_buffer(mode.read_buffer());
+  stream_.buffer().set_max(mode.read_buffer());
   // With buddy copies or collective reading, files are opened later as well, so the stores are kept.
   // Otherwise they are released after the open.
   std::optional<Stores> passing;
@@ -181,14 +181,15 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
 // Forms the groups of collective reading. Collective. The stream's file must be the AggregatedReadFile that
 // the constructor has created.
 void Reader::begin_collective(const CollectivePlan& plan, CollectiveMeans means) {
-  stream_.set_max_buffer(0);
+  stream_.buffer().set_max(0);
   Comm& meeting = means.meeting ? *means.meeting : local();
   const FileFacts own = facts();
   const CollectiveGroup group = make_reading_groups(
       meeting, plan, means.mover ? Spread{} : Spread{find_nodes(*comm_), own.filenumber, own.nfiles});
   agree(*comm_, attempt([&] {
     collecting_ = std::make_unique<CollectiveReader>(
-        meeting, group, plan, stream_, static_cast<AggregatedReadFile&>(stream_.file()), std::move(means));
+        meeting, group, plan, stream_, static_cast<AggregatedReadFile&>(stream_.blocks().file()),
+        std::move(means));
   }));
 }
 

@@ -8,6 +8,7 @@
 #include "multifile/metadata/boundary_blocks_reader.hpp"
 #include "multifile/recover/constants.hpp"
 #include "multifile/stream/file_checks.hpp"
+#include "multifile/stream/task_blocks.hpp"
 
 namespace sheaf::multifile {
 
@@ -77,7 +78,7 @@ void UnclosedFile::for_each_found(const VisitSlice& visit) {
 // complete file.
 void UnclosedFile::leave_out_cut_frames(BlockSlice& slice) {
   ReadStream stored;
-  stored.set_max_buffer(4 << 10);
+  stored.buffer().set_max(4 << 10);
   for (size_t t = 0; t < slice.counts.size(); ++t) {
     std::vector<int64_t> sizes;
     for (int64_t b = 0; b < slice.counts[t]; ++b) sizes.push_back(slice.bytes(t, b));

@@ -40,11 +40,11 @@ StreamPlaces::StreamPlaces(const BlockSizes& sizes) : step_(1 + (sizes.count - 1
   begin_all_up_to(sizes.count);
 }
 
-ReadPosition StreamPlaces::find(const BlockSizes& sizes, int64_t offset) const {
+StreamPosition StreamPlaces::find(const BlockSizes& sizes, int64_t offset) const {
   const auto sample = std::ranges::upper_bound(begins_, offset) - begins_.begin() - 1;
   if (sample < 0) return {0, offset};
   int64_t begin = begins_[static_cast<size_t>(sample)];
-  ReadPosition last{sample * step_, offset - begin};
+  StreamPosition last{sample * step_, offset - begin};
   for (int64_t b = sizes.next_used(sample * step_); b < sizes.count; b = sizes.next_used(b + 1)) {
     if (begin > offset) break;
     last = {b, offset - begin};

@@ -52,9 +52,11 @@ void for_each_used(const BlockSizes& sizes, Visit&& visit) {
   for (int64_t b = sizes.next_used(0); b < sizes.count; b = sizes.next_used(b + 1)) visit(b, sizes[b]);
 }
 
-struct ReadPosition {
+struct StreamPosition {
   int64_t block = 0;
   int64_t offset = 0;  // inside the block
+
+  bool operator==(const StreamPosition&) const = default;
 };
 
 // Maps stream offsets to positions. Holds the start of each block, or of every n-th block if there are very
@@ -67,7 +69,7 @@ class SHEAF_EXPORT StreamPlaces {
   int64_t total() const { return total_; }
   // Returns the position of the byte at `offset`; for offsets >= total(), the position after the last byte.
   // `sizes` must be those of the constructor.
-  ReadPosition find(const BlockSizes& sizes, int64_t offset) const;
+  StreamPosition find(const BlockSizes& sizes, int64_t offset) const;
 
  private:
   int64_t step_ = 1;  // blocks between two entries of begins_

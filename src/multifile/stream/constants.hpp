@@ -9,23 +9,18 @@
 
 namespace sheaf::multifile::stream_constants {
 
-// --- Writing. Initial buffer size; the buffer grows with its contents. It is small, because most tasks of
-// very large jobs write little.
-inline constexpr int64_t first_buffer = 32;
-// Large transfers end on multiples of this size, because the page cache stores large aligned transfers as
-// large pages.
+// --- Writing. Large transfers end on multiples of this size, because the page cache stores large aligned
+// transfers as large pages.
 inline constexpr int64_t border = 64 << 10;
 // Bytes per checksum pass. They are few enough to be still in the processor's cache after their write. Half
 // or twice this size is slower.
 inline constexpr int64_t summed_at_once = 256 << 10;
-// If journal records require a sync, complete chunks are recorded in batches of at least this many bytes.
-inline constexpr int64_t recorded_at_once = 16 << 20;
 // Maximum number of failed requests that are remembered until the program repeats them. After more failures,
 // the close fails even if the program repeats all of them. Programs that queue and repeat failed requests
 // stay below the limit. It bounds the memory if a program ignores failures.
 inline constexpr int64_t max_failed_writes = 64;
 static_assert(border <= WriteStream::direct_bytes);  // a transfer that bypasses the buffer reaches a border
-static_assert(summed_at_once % border == 0 && recorded_at_once % summed_at_once == 0);
+static_assert(summed_at_once % border == 0);
 
 // --- Reading.
 // Initial read-ahead and the maximum number of times it doubles while the program reads sequentially.

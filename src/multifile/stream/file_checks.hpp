@@ -12,7 +12,7 @@
 
 #include "format/extension.hpp"
 #include "layout/placement.hpp"
-#include "multifile/stream/read_stream.hpp"
+#include "multifile/stream/block_reader.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf::multifile {

@@ -211,39 +211,4 @@ std::optional<Error> check_neighbours(Comm& comm, std::span<const WrittenTask> m
   });
 }
 
-// Moves the `tail` bytes that the program has written beyond its chunk, which is full, to further chunks, and
-// continues the stream after them.
-void WriteStream::take_in(int64_t tail) {
-  const int64_t begin = geometry_.offset(chunk()) + geometry_.size;
-  blocks_.position = blocks_.high = geometry_.size;
-  // A program that only seeks beyond its chunk has written nothing.
-  tail = std::min(tail, file_->status().size - begin);
-  if (tail <= 0) return move_handle();
-  TaskBlocks::Overrun& overrun = blocks_.add_overrun(tail);
-  try {
-    if (geometry_.size == 0) too_large(tail);
-    const int64_t last = geometry_.offset(chunk() + 1 + (tail - 1) / geometry_.size);
-    if (journal_key_.watch) journal_key_.watch->before_writing(last);
-    move_tail(*file_, geometry_, chunk(), tail);
-    while (overrun.kept < tail) {
-      begin_next_chunk();
-      blocks_.share();
-      blocks_.position = blocks_.high = std::min(tail - overrun.kept, geometry_.size);
-      overrun.kept += blocks_.high;
-    }
-    move_handle();
-  } catch (const Error& e) {
-    try {
-      move_handle();
-    } catch (const Error&) {  // the next call retries
-    }
-    throw Error(e.code(),
-                "'" + file_->path() + "': " + std::to_string(tail - overrun.kept) +
-                    " bytes that the program wrote behind its chunk, at offset " + std::to_string(begin) +
-                    ", are lost: " + e.what(),
-                e.errno_value());
-  }
-  overrun_ = 1;
-}
-
 }  // namespace sheaf::multifile

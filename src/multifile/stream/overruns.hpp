@@ -2,9 +2,9 @@
 // or descriptor.
 //
 // The library cannot prevent this: the program has a real stream, and the chunks of other tasks follow its
-// chunk. The library detects it at its next call for the task (WriteStream) and moves these bytes, the tail,
-// to further chunks of the task. It cannot see what other tasks have written there before or since. The close
-// checks that, and succeeds only if no task can have lost a byte. Offsets and sizes in bytes.
+// chunk. The library detects it at its next call for the task (ChunkWriter::learn) and moves these bytes, the
+// tail, to further chunks of the task. It cannot see what other tasks have written there before or since. The
+// close checks that, and succeeds only if no task can have lost a byte. Offsets and sizes in bytes.
 #pragma once
 
 #include <cstdint>

@@ -63,7 +63,7 @@ class KeyOutputs {
 void split_keyval(const PhysicalFile& source, int64_t task, const TaskRow& row, const std::string& name,
                   OutputSet& outputs, WorkProgress& progress) {
   ReadStream stream;
-  stream.set_max_buffer(tools::split_buffer);
+  stream.buffer().set_max(tools::split_buffer);
   stream.load(source.file, row.geometry, row.sizes, {}, row.sums);
   KeyvalScanner records(stream, source.header.metadata_order, source.path(), task);
   KeyOutputs keys(outputs, name, task, progress);

@@ -25,7 +25,7 @@ class DataCheck {
   void check(int64_t task, const TaskRow& row) {
     row_ = &row;
     task_ = task;
-    places_.load(f_.file, row.geometry, row.sizes, {}, row.sums);
+    blocks_ = BlockReader(f_.file, row.geometry, row.sizes, row.sums);
     for (int64_t b = row.sizes.next_used(0); b < row.sizes.count; b = row.sizes.next_used(b + 1))
       if (!check_block(b)) return;
   }
@@ -33,9 +33,9 @@ class DataCheck {
  private:
   // Reads and checks a block of the current task. Returns false if a part cannot be read.
   bool check_block(int64_t b) {
-    places_.seek_block(b, 0);
-    const int64_t checked = places_.checked_size(b);
-    const int64_t piece = places_.piece();
+    blocks_.move_to(b);
+    const int64_t checked = blocks_.checked_size(b);
+    const int64_t piece = blocks_.piece();
     const int64_t bytes = row_->sizes[b];
     uint32_t sum = 0;  // checksum so far of a piece larger than the buffer
     for (int64_t at = 0; at < bytes;) {
@@ -51,7 +51,7 @@ class DataCheck {
         sum = crc32c(at == begin ? 0 : sum, part);
         if (at + std::ssize(part) == end)
           tell(attempt([&] {
-            check_piece(*f_.file, places_.sums_at(b, begin), sum, end - begin, {task_, b, begin});
+            check_piece(*f_.file, blocks_.sums_at({b, begin}), sum, end - begin, {task_, b, begin});
           }));
       } else if (is_checked) {
         check_pieces_of(part, b, at);
@@ -79,13 +79,13 @@ class DataCheck {
   void check_pieces_of(std::span<const std::byte> part, int64_t block, int64_t at) {
     const auto compare = [&](std::span<const std::byte> some, int64_t from) {
       return attempt([&] {
-        check_pieces(*f_.file, places_.sums_at(block, from), places_.piece(), some, {task_, block, from});
+        check_pieces(*f_.file, blocks_.sums_at({block, from}), blocks_.piece(), some, {task_, block, from});
       });
     };
     const auto unlike = compare(part, at);
     if (!unlike || unlike->code() != Code::damaged) return tell(unlike);
-    for (size_t done = 0; done < part.size(); done += places_.piece())  // finds the damaged pieces
-      tell(compare(part.subspan(done, std::min<size_t>(places_.piece(), part.size() - done)),
+    for (size_t done = 0; done < part.size(); done += blocks_.piece())  // finds the damaged pieces
+      tell(compare(part.subspan(done, std::min<size_t>(blocks_.piece(), part.size() - done)),
                    at + static_cast<int64_t>(done)));
   }
 
@@ -97,7 +97,7 @@ class DataCheck {
   WorkProgress& progress_;
   const Say& say_;
   std::vector<std::byte> buffer_;
-  ReadStream places_;  // position of the checksums
+  BlockReader blocks_;
   const TaskRow* row_ = nullptr;
   int64_t task_ = 0;
 };
@@ -125,7 +125,7 @@ void check_frames(const Multifile& m, int64_t task, const TaskRow& row) {
   const PhysicalFile& f = m.file_of(row);
   if (!f.header.compressed) return;
   ReadStream stored;
-  stored.set_max_buffer(4 << 10);  // whole frames bypass the buffer
+  stored.buffer().set_max(4 << 10);  // whole frames bypass the buffer
   stored.load(f.file, row.geometry, row.sizes, {});
   const StreamPlaces places(row.sizes);
   const StoredTask what{task, row.geometry, !f.pointer.complete()};

@@ -27,8 +27,8 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, std::string path, NameO
   facts_.durable = mode.durable;
   facts_.compressed = mode.compression.on();
   replaces_ = mode.replaces;
-  stream_.watch_length(mode.is_local);
-  stream_.keep_journal(store, mode.journal, mode.durable);
+  stream_.chunks().watch_length(mode.is_local);
+  stream_.target().keep_journal(store, mode.journal, mode.durable);
 }
 
 Writer::Writer(Store& store, const SerialWriteRequest& request, const OpenMode& mode)
@@ -134,7 +134,7 @@ void Writer::compress(const codec::Compression& how, int64_t neighbours) {
 
 void Writer::bind(const OwnFile& file) {
   stream_.bind(file.file, OpenMode::buffer_in_bytes(buffer_, file.fsblksize));
-  stream_.know_file(file.key);
+  stream_.target().know_file(file.key);
 }
 
 void Writer::load_first() {
@@ -339,7 +339,7 @@ void Writer::change_to(size_t next) {
   if (next == current_) return;
   const OwnTask& from = mine_.tasks[current_];
   const OwnTask& to = mine_.tasks[next];
-  if (stream_.keeps_journal()) {
+  if (stream_.target().keeps_journal()) {
     unreported_.resize(mine_.tasks.size());
     unreported_[current_] = 1;
   }
@@ -350,9 +350,9 @@ void Writer::change_to(size_t next) {
   OwnFile &before = mine_.files[from.file], &after = mine_.files[to.file];
   change_handle(stream_, before.handle, after.handle, [&] {
     park();
-    before.journal = stream_.release_journal();
+    before.journal = stream_.target().release_journal();
     bind(after);
-    stream_.attach(std::move(after.journal));
+    stream_.target().attach(std::move(after.journal));
     enter(next);
   });
 }

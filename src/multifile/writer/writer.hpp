@@ -117,9 +117,11 @@ class Writer {
   }
   // Makes another task of this process current, at its last position. Throws out_of_range.
   void select(int64_t task);
-  FileFacts facts() const;                                           // facts of the current task
-  const std::string& path() const { return stream_.file().path(); }  // path of the current task's file
-  const std::string& base_name() const { return path_; }             // name of the set
+  FileFacts facts() const;  // facts of the current task
+  const std::string& path() const {
+    return stream_.target().file().path();
+  }                                                       // path of the current task's file
+  const std::string& base_name() const { return path_; }  // name of the set
   int open_files() const { return static_cast<int>(mine_.files.size()); }
   int64_t bytes_held() const;
   Comm* comm() { return comm_.get(); }                 // all processes
@@ -328,7 +330,7 @@ class Writer {
   // `is_new` is true if the file has no contents from before this open.
   void lay_out_group(int64_t chunk_size, std::string_view base, bool is_new, std::optional<Error> problem,
                      NewGroups groups, const std::optional<format::Extension>& extension);
-  File& file() const { return stream_.file(); }
+  File& file() const { return stream_.target().file(); }
   // Returns a communicator of the tasks that take part in the collective calls of this file.
   Comm& meeting() {
     return collecting_ && collecting_->means.meeting ? *collecting_->means.meeting : local();
@@ -351,7 +353,7 @@ class Writer {
     std::optional<format::Extension> extension;  // extension of new files
     std::vector<int64_t> globalranks;            // if one process writes all tasks: as stored in the files
     bool in_order = false;                       // if one process writes all tasks: Extension::in_order()
-    std::vector<ReadPosition> ends_before;  // appending: earlier end of the stream of each task, by index
+    std::vector<StreamPosition> ends_before;  // appending: earlier end of the stream of each task, by index
     std::unique_ptr<MetadataPartition> numbers;  // by task number
     std::vector<layout::Placement> mapping;      // places of the tasks in this process's slice
     int64_t mapping_entries = 0;                 // see mapping_entries()

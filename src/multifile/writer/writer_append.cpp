@@ -85,10 +85,9 @@ void Writer::go_on_behind(const OpenTasks& found) {
       TaskBlocks& blocks = blocks_.emplace_back(TaskBlocks::with_sums(piece));
       blocks.continue_behind(sizes, std::move(sums));
       if (blocks.piece == 0 || blocks.position % blocks.piece == 0) continue;
-      ReadStream stream;
-      stream.load(task.file, task.geometry, task.sizes, {}, task.sums);
       std::vector<std::byte> begun(static_cast<size_t>(blocks.position % blocks.piece));
-      stream.read_apart({blocks.count() - 1, blocks.position - std::ssize(begun)}, begun);
+      BlockReader(task.file, task.geometry, task.sizes, task.sums)
+          .read({blocks.count() - 1, blocks.position - std::ssize(begun)}, begun);
       blocks.running = crc32c(0, begun);
     }
   }));
@@ -172,7 +171,7 @@ void Writer::read_mapping() {
 // Records the existing contents in the journals, because only the journals describe them once the block
 // tables are overwritten. Collective. Throws if a journal cannot be written.
 void Writer::write_old_slots() {
-  if (!stream_.keeps_journal()) return;
+  if (!stream_.target().keeps_journal()) return;
   const auto remove_journals = [&] {
     for (const Segment& s : placed_->segments)
       if (s.first == 0) remove_leftovers(*store_, name_of(s.file), {}, hosts_.count);

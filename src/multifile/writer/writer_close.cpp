@@ -20,9 +20,9 @@ void Writer::close() {
     finish(closing);
   } catch (...) {
     attempt([&] {
-      if (stream_.handle()) stream_.handle()->close();
+      if (stream_.chunks().handle()) stream_.chunks().handle()->close();
     });
-    if (grouped_ && stream_.keeps_journal() && !collecting_) report_rows(closing.rows);
+    if (grouped_ && stream_.target().keeps_journal() && !collecting_) report_rows(closing.rows);
     throw;
   }
 }
@@ -148,7 +148,7 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t max_sums) 
       // The journal may exist if this process has written records or announced boundary blocks, or if the
       // metadata writer has created it (mark_unclosed()).
       const bool may_have_journal = (!grouped_ && unit_ > 0) || f.journal ||
-                                    (t.file == mine_.tasks[current_].file && stream_.journal()) ||
+                                    (t.file == mine_.tasks[current_].file && stream_.target().journal()) ||
                                     (f.boundary_blocks && f.boundary_blocks->in_use());
       std::vector<uint32_t> sums = blocks_[i].take_sums(*f.file, t.geometry);
       append_row(closing.rows, t.row, blocks_[i], may_have_journal, sums, max_sums);
@@ -177,9 +177,9 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t max_sums) 
       }
     }
     if (right_ && right_->to_write) right_->to_write->end();
-    stream_.require_nothing_lost();
+    stream_.target().require_nothing_lost();
     if (hosts_.count == 1) return;  // otherwise a metadata writer reads the journals before it removes them
-    stream_.release_journal();
+    stream_.target().release_journal();
     for (OwnFile& f : mine_.files) f.journal.reset();
   });
   if (problem) closing.rows.clear();
@@ -236,7 +236,7 @@ void Writer::complete_file(EndedSegment& segment) {
     MetadataWriter(file, h).write_pointer(segment.pointer);
   });
   if (const OwnFile* const kept = kept_open(segment.file)) kept->file->close();
-  if (stream_.keeps_journal() && segment.may_have_journal)
+  if (stream_.target().keeps_journal() && segment.may_have_journal)
     remove_journal(*store_, name_of(segment.file), segment.identity, hosts_.count);
   segment.complete = true;
 }
@@ -263,13 +263,15 @@ void Writer::report_rows(std::span<const std::byte> row) noexcept {
   if (right_ && right_->lost) return;
   attempt([&] {
     const auto data = store_->open(path(), Access::write);
-    if (!own_caches_ || stream_.journal_key().first) require_same_file(*data, stream_.journal_key().identity);
-    if (stream_.journal_key().may_mark()) require_unfinished(*data, stream_.journal_key().pointer_offset());
+    if (!own_caches_ || stream_.target().journal_key().first)
+      require_same_file(*data, stream_.target().journal_key().identity);
+    if (stream_.target().journal_key().may_mark())
+      require_unfinished(*data, stream_.target().journal_key().pointer_offset());
     const bool syncs = facts_.durable || own_caches_;
     if (syncs) data->sync();
     for (OwnFile& f : mine_.files)
       if (syncs && f.boundary_blocks) f.boundary_blocks->sync();
-    JournalWriter journal(*store_, stream_.journal_key(),
+    JournalWriter journal(*store_, stream_.target().journal_key(),
                           facts_.durable ? Journaling::durable : Journaling::required);
     const RowView view(row.empty() ? nullptr : row.data());
     for (int64_t b = 0; !view.empty() && b < view.blocks(); ++b)

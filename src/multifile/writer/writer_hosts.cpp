@@ -76,8 +76,9 @@ void Writer::find_unit() {
 }
 
 std::shared_ptr<BoundaryBlocks> Writer::boundary_blocks_of(int32_t file) const {
-  return unit_ > 0 ? std::make_shared<BoundaryBlocks>(*store_, name_of(file), stream_.keeps_journal())
-                   : nullptr;
+  return unit_ > 0
+             ? std::make_shared<BoundaryBlocks>(*store_, name_of(file), stream_.target().keeps_journal())
+             : nullptr;
 }
 
 // Sets up the boundary blocks after all chunks are placed. Collective.
@@ -185,7 +186,7 @@ std::optional<Error> Writer::merge_own_boundary_blocks(std::span<const EndedSegm
       const OwnTask& t = mine_.tasks[i];
       if (!is_here(t.place.file) || !mine_.files[t.file].boundary_blocks->in_use()) continue;
       const auto k = static_cast<size_t>(t.place.file - first);
-      const ReadPosition before = old() ? placed_->ends_before[i] : ReadPosition{};
+      const StreamPosition before = old() ? placed_->ends_before[i] : StreamPosition{};
       for (int64_t b = before.block; b < blocks_[i].count(); ++b) {
         const int64_t from = b == before.block ? before.offset : 0;
         add_boundary_blocks(mine_.files[t.file].boundary_blocks->map(), t.geometry.offset(b) + from,

@@ -222,13 +222,14 @@ void Writer::write_metadata(std::span<const Segment> segments, const std::vector
       if (s.first == 0) h.set_name(stored_name);
       MetadataWriter writer(file, h);
       if (s.first == 0) writer.write_header(extension);
-      if (s.first == 0 && !grouped_ && unit_ > 0 && stream_.keeps_journal())
+      if (s.first == 0 && !grouped_ && unit_ > 0 && stream_.target().keeps_journal())
         mark_unclosed(file, h, extension);
       writer.write_ranks_and_sizes(s.first, ranks, sizes);
     };
     // Committed bytes of one file are readable only if all files of the set are readable, so META1 must be
     // visible to all hosts.
-    change_file(s, write, stream_.keeps_journal() && own_caches_ ? Outlives::host : Outlives::process);
+    change_file(s, write,
+                stream_.target().keeps_journal() && own_caches_ ? Outlives::host : Outlives::process);
   }
 }
 

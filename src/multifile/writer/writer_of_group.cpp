@@ -31,7 +31,7 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest re
   ntasks_ = comm_->size();
   blocks_.resize(1);
   if (mode.checksums && format::extensible(request.stored_name.empty() ? request.path : request.stored_name))
-    stream_.keep_sums(format::default_piece);
+    stream_.chunks().blocks().piece = format::default_piece;
   Apart in_directory;
   choose_files(request, mode, in_directory);
   if (mode.atomic)
@@ -42,7 +42,7 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest re
   auto slots = exchange::share_slots(*comm_, store, mode.io_tasks);
   try {
     if (auto plan = plan_of(mode.collective, true, local(), request.means)) {
-      stream_.watch_length(false);  // the file may lack bytes that are still at a collector
+      stream_.chunks().watch_length(false);  // the file may lack bytes that are still at a collector
       plan->may_collect &= request.means.may_collect;
       collecting_ = std::make_unique<CollectiveWriteState>(
           CollectiveWriteState{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
@@ -173,17 +173,17 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
   mine_.files[0].boundary_blocks = boundary_blocks_of(facts_.filenumber);
   facts_.fsblksize = static_cast<int32_t>(start.fsblksize);
   if (collecting_) collecting_->fsblksize = facts_.fsblksize;
-  if (hosts_.count > 1 && made_ && !made_->created.empty() && !problem && stream_.keeps_journal())
+  if (hosts_.count > 1 && made_ && !made_->created.empty() && !problem && stream_.target().keeps_journal())
     problem = attempt([&] { remove_earlier_journals(*store_, file->path(), hosts_.count); });
 
-  stream_.know_file({.identity = start.identity,
-                     .ntasks = local().size(),
-                     .nfiles = facts_.nfiles,
-                     .filenumber = facts_.filenumber,
-                     .fsblksize = facts_.fsblksize,
-                     .hosts = hosts_,
-                     .own_caches = own_caches_,
-                     .first = local().rank() == 0});
+  stream_.target().know_file({.identity = start.identity,
+                              .ntasks = local().size(),
+                              .nfiles = facts_.nfiles,
+                              .filenumber = facts_.filenumber,
+                              .fsblksize = facts_.fsblksize,
+                              .hosts = hosts_,
+                              .own_caches = own_caches_,
+                              .first = local().rank() == 0});
 
   // tasks_per_node() is collective, so a task must call it even if it has failed.
   const int64_t neighbours = mode.compression.on() ? tasks_per_node() : 1;
@@ -228,9 +228,9 @@ std::optional<Error> Writer::form_groups(int64_t request, int64_t& chunk_size, N
         meeting(), {request, collecting_->fsblksize, collecting_->chooses_blocks, host}, collecting_->plan,
         collecting_->means.mover ? Spread{} : Spread{collecting_->nodes, facts_.filenumber, facts_.nfiles});
     chunk_size = groups.chunk_size;
-    JournalKey key = stream_.journal_key();
+    JournalKey key = stream_.target().journal_key();
     key.fsblksize = facts_.fsblksize = static_cast<int32_t>(groups.fsblksize);
-    stream_.know_file(key);
+    stream_.target().know_file(key);
     const CollectiveGroup& group = groups.group;
     if (group.place().count == 1 && group.collector() == 0) return;  // the first task has its file open
     agree(meeting(), attempt([&] {
@@ -258,7 +258,7 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, bool is_ne
     std::vector<BoundaryBlocks::BoundaryRow> rows;
     const int64_t run = begin + plan.run.before;
     if (plan.run.sum > 0) rows.push_back({local().rank(), {run, run + plan.run.sum, 0}});
-    boundary_blocks()->set(stream_.journal_key(), plan.unit, begin, geometry.skip, std::move(rows));
+    boundary_blocks()->set(stream_.target().journal_key(), plan.unit, begin, geometry.skip, std::move(rows));
   });
   mine_.tasks[0].geometry = geometry;
   MetadataPartition slices(local(), boundary_blocks() ? Slicing::whole : Slicing::groups);
@@ -292,7 +292,7 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, bool is_ne
     agree(*comm_, problem);
   }
   mine_.files[0].fsblksize = facts_.fsblksize;
-  stream_.load(geometry, TaskBlocks::with_sums(stream_.piece()), local().rank());
+  stream_.load(geometry, TaskBlocks::with_sums(stream_.blocks().piece), local().rank());
   if (compressed_) compressed_->load({}, local().rank(), geometry);
 }
 
@@ -325,7 +325,7 @@ void Writer::resize_chunks(int64_t chunk_size) {
     collecting_->file->hold(0, 0);
   }
   const auto unformed = form_groups(chunk_size, aligned, groups);
-  stream_.release_journal();  // journal of the old layout
+  stream_.target().release_journal();  // journal of the old layout
   lay_out_group(aligned, base, false, unformed, std::move(groups), extension);
 }
 

@@ -39,7 +39,7 @@ void Writer::require_files_in_place() {
           "was removed or replaced while this program is writing it: what it writes is not found "
           "under that name");
     if (!own.boundary_blocks && !mine_.tasks.empty() && mine_.tasks[current_].file == f)
-      stream_.require_length();
+      stream_.chunks().require_length();
   }
 }
 
@@ -73,12 +73,12 @@ void Writer::record_progress() {
   const bool syncs = facts_.durable || own_caches_;
   for (size_t f = 0; f < mine_.files.size(); ++f) {
     OwnFile& file = mine_.files[f];
-    if (f != own_file && syncs) stream_.keep([&] { file.file->sync(); });
+    if (f != own_file && syncs) stream_.target().keep([&] { file.file->sync(); });
     for (size_t i = 0; i < mine_.tasks.size(); ++i) {
       if (unreported_[i] == 0 || i == current_ || mine_.tasks[i].file != f) continue;
       const int64_t rank = mine_.tasks[i].place.local_rank;
       if (f == own_file) {
-        stream_.report(blocks_[i], rank);
+        stream_.target().report(rank, blocks_[i].count() - 1, blocks_[i].high);
         continue;
       }
       if (!file.journal)
@@ -86,7 +86,7 @@ void Writer::record_progress() {
             *store_, file.key, facts_.durable ? Journaling::durable : Journaling::best_effort);
       file.journal->report(*file.file, rank, blocks_[i].count() - 1, blocks_[i].high, false);
     }
-    JournalWriter* const journal = f == own_file ? stream_.journal() : file.journal.get();
+    JournalWriter* const journal = f == own_file ? stream_.target().journal() : file.journal.get();
     if (!journal) continue;
     journal->confirm(*file.file);
     if (syncs) journal->sync(*file.file);

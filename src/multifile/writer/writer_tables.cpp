@@ -37,8 +37,8 @@ std::vector<EndedSegment> Writer::find_ends(MetadataPartition& slices, std::span
       for (size_t row = s.row; row < s.end(); ++row) s.may_have_journal |= table.may_have_journal(row);
     }
     if (grouped_) {
-      s.identity = stream_.journal_key().identity;
-      s.piece = stream_.piece();
+      s.identity = stream_.target().journal_key().identity;
+      s.piece = stream_.blocks().piece;
     } else if (const auto& e = old() ? old()->extensions[number] : placed_->extension) {
       s.identity = e->identity;
       s.piece = e->checksums() ? e->piece : 0;
@@ -69,7 +69,7 @@ void Writer::write_table(const EndedSegment& segment, const BlockTable& table, S
   for (size_t t = segment.row; t < segment.end(); ++t) own_sums += sums.count(t);
   change_file(segment, [&](File& file, const format::Header& h) {
     // When appending, the file was checked before it was changed.
-    if (!old() && (!grouped_ || stream_.journal_key().may_mark()))
+    if (!old() && (!grouped_ || stream_.target().journal_key().may_mark()))
       require_unfinished(file, h.pointer_offset());
     // A metadata writer cannot check the identity if the header was written on another host and is not
     // published yet.

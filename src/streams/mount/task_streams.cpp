@@ -32,7 +32,7 @@ class TaskStreamReader final : public ReadableStream {
     // If the stream reads its table of sizes on demand, only one thread may use it.
     std::unique_lock lock(mutex_, std::defer_lock);
     if (!stream_.sizes().in_memory()) lock.lock();
-    stream_.read_apart(places_.find(stream_.sizes(), offset), out);
+    stream_.blocks().read(places_.find(stream_.sizes(), offset), out);
     return out.size();
   }
 

@@ -50,9 +50,9 @@ SionHandle::~SionHandle() {
 void SionHandle::open_windows() {
   out = in = out_records = &no_window;
   if (plain || gate || (writes && writes->awaits_retry())) return;
-  if (reader) in = &reader->window();
+  if (reader) in = &reader->buffer().window();
   if (!writer) return;
-  out = &writer->window();
+  out = &writer->buffer().window();
   const multifile::FileFacts known = facts();
   if (known.keyval && known.metadata_order == native_order) out_records = out;
 }

@@ -92,7 +92,7 @@ class SionHandle : private NonCopyable {
   Comm* comm() { return writes ? writes->comm() : reads->comm(); }
   multifile::FileFacts facts() { return writes ? writes->facts() : reads->facts(); }
   // Returns the path of the physical file of the current task.
-  const std::string& path() const { return writer ? writer->file().path() : reader->file().path(); }
+  const std::string& path() const { return writer ? writer->target().file().path() : reader->blocks().file().path(); }
   // Returns the chunk geometry of the current task.
   const layout::ChunkGeometry& geometry() const { return writer ? writer->geometry() : reader->geometry(); }
   // Returns the program's stream (ansi) or descriptor (posix) of the physical file; creates it on first use.
@@ -106,7 +106,7 @@ class SionHandle : private NonCopyable {
   void drop_stream();  // after the program closed a stream through the library
   FILE* own_stream();  // the existing stream of stream(), or null
   // Returns the program's stream or descriptor of the physical file, or null if the program has none.
-  StdioHandle* shared() { return writer ? writer->handle() : reader->handle(); }
+  StdioHandle* shared() { return writer ? writer->chunks().handle() : reader->handle(); }
   void select(int64_t task);  // throws out_of_range
   void stray(int64_t task, const Error& why) {
     writes->stray(task, why);

@@ -114,7 +114,7 @@ void PlainStream::settle() {
     const Error lost(Code::io, "'" + h.path() + "': bytes that the program wrote to its stream are lost",
                      errno);
     __fpurge(stream_);
-    if (!h.writes->awaits_retry()) h.writer->lose(lost);
+    if (!h.writes->awaits_retry()) h.writer->target().lose(lost);
     throw lost;
   }
   // stdio reads ahead, so the position of the program may differ from that of the library.

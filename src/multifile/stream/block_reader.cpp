@@ -1,0 +1,83 @@
+#include "multifile/stream/block_reader.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "format/extension.hpp"
+#include "multifile/stream/constants.hpp"
+#include "multifile/stream/file_checks.hpp"
+
+namespace sheaf::multifile {
+
+BlockReader::BlockReader(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes,
+                         const SumsPlace& sums)
+    : file_(std::move(file)),
+      geometry_(geometry),
+      sizes_(sizes),
+      sums_at_(sums.at),
+      local_rank_(sums.local_rank),
+      piece_pages_(static_cast<uint16_t>(sums.piece / page)) {}
+
+int64_t BlockReader::sums_at(StreamPosition to) const {
+  // Most blocks are full or have one piece. A division per block would dominate the time of a seek over
+  // thousands of blocks.
+  const int64_t full = 4 * format::sums_of_block(geometry_.size, geometry_.size, piece());
+  const auto bytes_of = [&](int64_t b) {
+    const int64_t size = sizes_[b];
+    if (size >= geometry_.size) return full;
+    return size <= piece() ? int64_t{size > 0} * 4 : 4 * format::sums_of_block(size, geometry_.size, piece());
+  };
+  int64_t at = sums_at_ + 4 * (to.offset / piece());
+  for (int64_t b = sizes_.next_used(block_); b < to.block; b = sizes_.next_used(b + 1)) at += bytes_of(b);
+  for (int64_t b = sizes_.next_used(to.block); b < block_; b = sizes_.next_used(b + 1)) at -= bytes_of(b);
+  return at;
+}
+
+void BlockReader::read_checked(StreamPosition from, std::span<std::byte> out) const {
+  using stream_constants::checked_at_once;
+  const int64_t at_once = std::max<int64_t>(piece(), checked_at_once / piece() * piece());
+  while (!out.empty()) {
+    const auto part = out.first(std::min(out.size(), static_cast<size_t>(at_once)));
+    read_plain(from, part);
+    check_pieces(*file_, sums_at(from), piece(), part, {local_rank_, from.block, from.offset});
+    from.offset += std::ssize(part);
+    out = out.subspan(part.size());
+  }
+}
+
+StreamPosition BlockReader::read(StreamPosition from, std::span<std::byte> out) const {
+  std::vector<std::byte> edge;
+  while (!out.empty()) {
+    const int64_t size = sizes_[from.block];
+    const int64_t checked = checked_size(from.block);
+    const int64_t end = from.offset < checked ? checked : size;
+    auto part = out.first(static_cast<size_t>(std::min(end - from.offset, std::ssize(out))));
+    if (from.offset >= checked) {
+      read_plain(from, part);
+    } else if (const int64_t whole = whole_pieces(from.offset, std::ssize(part), end); whole > 0) {
+      part = part.first(static_cast<size_t>(whole));
+      read_checked(from, part);
+    } else {  // only a part of a piece is requested
+      const int64_t skipped = from.offset % piece();
+      const StreamPosition begin{from.block, from.offset - skipped};
+      edge.resize(static_cast<size_t>(std::min<int64_t>(end - begin.offset, piece())));
+      read_checked(begin, edge);
+      part = part.first(std::min(part.size(), edge.size() - static_cast<size_t>(skipped)));
+      std::memcpy(part.data(), edge.data() + skipped, part.size());
+    }
+    out = out.subspan(part.size());
+    from.offset += std::ssize(part);
+    if (from.offset == size && !out.empty()) from = {from.block + 1, 0};
+  }
+  return from;
+}
+
+void BlockReader::ends_early(StreamPosition at) const {
+  if (Watch* const watch = file_->traits().watch) watch->require_unchanged();
+  throw file_error(Code::damaged, file_->path(),
+                   "the physical file ends at offset " + std::to_string(offset(at)) + ", inside block " +
+                       std::to_string(at.block) + " of the task");
+}
+
+}  // namespace sheaf::multifile

@@ -1,0 +1,146 @@
+// multifile/stream/stream_buffer: the buffers of streams. All sizes in bytes.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+
+#include "base/assert.hpp"
+#include "base/bytes.hpp"
+
+namespace sheaf::multifile {
+
+// Free (write) or unread (read) bytes that the caller may access without a call: the fast path of small
+// records.
+struct StreamWindow {
+  std::byte* at = nullptr;
+  std::byte* end = nullptr;
+};
+
+// The bytes of a stream that are not in the file yet. The buffer is initially empty and grows with the amount
+// written, so that a task that writes little holds little memory.
+class WriteBuffer {
+ public:
+  // Sets the maximum size; 0: no buffer. The buffer must be empty.
+  void set_max(int64_t bytes) { max_ = static_cast<uint32_t>(std::min(bytes, max_bytes)); }
+  int64_t max() const { return max_; }
+  int64_t capacity() const { return capacity_; }
+
+  // Returns the free part, into which the caller may write. It is closed, that is empty, until open().
+  StreamWindow& window() { return window_; }
+  int64_t size() const { return window_.at - memory_.get(); }
+  std::span<const std::byte> bytes() const { return {memory_.get(), window_.at}; }
+  bool is_full() const { return window_.at == window_.end; }
+
+  // Appends as many bytes of `data` as fit into the window. Returns the rest.
+  std::span<const std::byte> append(std::span<const std::byte> data) {
+    const auto n = std::min(data.size(), static_cast<size_t>(window_.end - window_.at));
+    std::memcpy(window_.at, data.data(), n);
+    window_.at += n;
+    return data.subspan(n);
+  }
+  // Discards all bytes but the first `size`.
+  void return_to(int64_t size) { window_.at = memory_.get() + size; }
+  // Discards all bytes and closes the window.
+  void clear() { window_.at = window_.end = memory_.get(); }
+  void release() {
+    memory_.reset();
+    capacity_ = 0;
+    clear();
+  }
+
+  // Enlarges the buffer to hold `wanted` more bytes if possible. Returns false and changes nothing if it has
+  // its maximum size.
+  bool grow(int64_t wanted) {
+    if (capacity_ == max_) return false;
+    const int64_t held = size();
+    const auto grown =
+        static_cast<uint32_t>(std::min(max(), std::max({first_bytes, held + wanted, 4 * capacity()})));
+    auto larger = std::make_unique_for_overwrite<std::byte[]>(grown);
+    if (held > 0) std::memcpy(larger.get(), memory_.get(), static_cast<size_t>(held));
+    memory_ = std::move(larger);
+    capacity_ = grown;
+    return_to(held);
+    return true;
+  }
+  // Opens the window after the bytes held, of which the first one will be at `offset` in the file. `room` is
+  // the number of bytes that the chunk has from there on. The window ends at the end of the buffer or of the
+  // chunk. A buffer of maximum size ends at a multiple of its size in the file. The page cache then stores
+  // each transfer as few large pages (docs/tuning.md).
+  void open(int64_t offset, int64_t room) {
+    const int64_t to_border = capacity() - offset % capacity();
+    const bool ends_at_border = capacity_ == max_ && to_border > size();
+    window_.end = memory_.get() + std::min(ends_at_border ? to_border : capacity(), room);
+    SHEAF_DEBUG_ASSERT(window_.at < window_.end && window_.end <= memory_.get() + capacity());
+  }
+
+ private:
+  static constexpr int64_t max_bytes = 256 << 20;
+  static constexpr int64_t first_bytes = 32;  // small, because most tasks of very large jobs write little
+
+  StreamWindow window_;
+  std::unique_ptr<std::byte[]> memory_;
+  uint32_t capacity_ = 0;
+  uint32_t max_ = 0;
+};
+
+// Bytes of one block that were read ahead of the position of a stream.
+class ReadBuffer {
+ public:
+  // Sets the maximum size of the buffer; 0: no buffer. A piece with a checksum may exceed it.
+  void set_max(int64_t bytes) {
+    SHEAF_ASSERT(bytes >= 0 && bytes <= UINT32_MAX);
+    max_ = static_cast<uint32_t>(bytes);
+  }
+  int64_t max() const { return max_; }
+
+  StreamWindow& window() { return window_; }
+  // Returns the bytes ahead of the position. Returns none while the program shares the position.
+  std::span<const std::byte> ahead() const { return {window_.at, window_.end}; }
+  int64_t left() const { return window_.end - window_.at; }
+  // Skips `bytes` <= left().
+  void skip(size_t bytes) {
+    SHEAF_DEBUG_ASSERT(bytes <= ahead().size());
+    window_.at += bytes;
+  }
+  // Copies as many bytes as are ahead to the start of `out`. Returns their number.
+  size_t take(std::span<std::byte> out) {
+    const size_t n = std::min(out.size(), ahead().size());
+    std::memcpy(out.data(), window_.at, n);
+    window_.at += n;
+    return n;
+  }
+
+  // Returns the start of the memory, and the number of bytes there before and ahead of the position.
+  const std::byte* data() const { return memory_.get(); }
+  int64_t size() const { return window_.end - memory_.get(); }
+  // Makes the last `bytes` <= size() bytes those ahead.
+  void return_to(int64_t bytes) { window_.at = window_.end - bytes; }
+  void clear() { window_.at = window_.end = memory_.get(); }
+  // Discards all bytes and returns memory for `bytes` others.
+  std::span<std::byte> make_room(size_t bytes) {
+    if (capacity_ < bytes) {
+      memory_.reset();
+      window_ = {};
+      memory_ = line_memory(bytes);
+      capacity_ = static_cast<uint32_t>(bytes);
+    }
+    clear();
+    return {memory_.get(), bytes};
+  }
+  // Opens the window on bytes in the memory of make_room(), from byte `begin` on.
+  void open(std::span<std::byte> bytes, int64_t begin) {
+    window_ = {bytes.data() + begin, bytes.data() + bytes.size()};
+  }
+
+ private:
+  StreamWindow window_;
+  LineMemory memory_;
+  uint32_t capacity_ = 0;
+  uint32_t max_ = 0;
+};
+
+}  // namespace sheaf::multifile
