@@ -182,7 +182,6 @@ void CollectiveWriter::round(RoundKind kind, std::optional<Error> mine) {
 // Lets the collectors record the chunks that this round has completed, at most `most` per task. Collective. A
 // task sends no records if its bytes may not be in the file.
 void CollectiveWriter::record_chunks(int64_t most) {
-  using ChunkReport = JournalWriter::ChunkReport;
   most = std::min(most, std::clamp<int64_t>(max_chunks / group().size(), 1, 4096));
   if (most == 0) return;
   std::vector<ChunkReport> mine;

@@ -16,16 +16,11 @@
 
 namespace sheaf::multifile {
 
-namespace {
-
-// Returns the bytes of the header, or as many of them as exist.
-std::vector<std::byte> read_head(File& file) {
+std::vector<std::byte> read_journal_head(File& file) {
   std::vector<std::byte> head(format::journal_header_size);
   head.resize(file.read_at(head, 0));
   return head;
 }
-
-}  // namespace
 
 format::JournalHeader JournalKey::header() const {
   return {identity,    ntasks,
@@ -61,7 +56,7 @@ void announce_hosts(Store& store, const std::string& physical_file, format::Jour
   std::optional<format::JournalHeader> found;
   const auto file = with_retries(creator_timeout, [&](bool last) -> std::shared_ptr<File> {
     auto opened = make_or_open_beside(store, name, physical_file, made);
-    if (!made) found = require_journal(read_head(*opened), name);
+    if (!made) found = require_journal(read_journal_head(*opened), name);
     return made || found || last ? opened : nullptr;
   });
   if (found && found->identity != header.identity)
@@ -77,7 +72,7 @@ void announce_hosts(Store& store, const std::string& physical_file, format::Jour
   if (!problem) return;
   // A complete header may have been written by another task after a timeout, and must not be removed.
   attempt([&] {
-    const auto there = read_head(*store.open(name, Access::read));
+    const auto there = read_journal_head(*store.open(name, Access::read));
     if (made && std::ssize(there) < format::journal_header_size) store.remove(name);
   });
   throw *problem;
@@ -90,7 +85,7 @@ std::shared_ptr<File> open_journal(Store& store, const std::string& physical_fil
   const std::string name =
       header.hosts > 1 ? format::journal_name(place, header.host) : format::journal_name(place);
   auto file = make_or_open_beside(store, name, physical_file, changed);
-  const auto bytes = read_head(*file);
+  const auto bytes = read_journal_head(*file);
   const auto found = require_journal(bytes, name);
   format::JournalHeader wanted = header;
   wanted.taken_over = found ? found->taken_over : std::ssize(bytes) == format::journal_header_size;
@@ -146,7 +141,7 @@ void remove_one(Store& store, const std::string& name, const std::string& physic
                 const std::optional<format::Identity>& identity,
                 const std::function<void(int32_t hosts)>& before = {}) {
   const auto file = open_beside(store, name, physical_file);
-  const auto found = read_head(*file);
+  const auto found = read_journal_head(*file);
   file->close();
   if (!is_ours(found, name, identity)) return;
   if (before)

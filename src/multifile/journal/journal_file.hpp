@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "format/extension.hpp"
 #include "format/header.hpp"
@@ -59,6 +60,9 @@ struct JournalKey {
 // of its symbolic links, or the link itself if a journal exists only there: earlier versions of the library
 // placed journals beside the link.
 std::string place_of_journals(Store& store, const std::string& physical_file);
+
+// Returns the bytes of the header of a journal, or as many of them as exist.
+std::vector<std::byte> read_journal_head(File& file);
 
 // Opens the journal of `physical_file` for the host in `header`, and writes the header if necessary. Reuses a
 // journal that an earlier file of that name has left. If several hosts write the file, each has its own

@@ -34,8 +34,7 @@ std::shared_ptr<File> open_if_there(Store& store, const std::string& name) {
 std::optional<format::JournalHeader> JournalReader::add(std::shared_ptr<File> file, const std::string& name,
                                                         const format::Identity& identity) {
   file->revalidate();  // this host may have cached old contents
-  std::vector<std::byte> head(format::journal_header_size);
-  head.resize(file->read_at(head, 0));
+  const auto head = read_journal_head(*file);
   auto header = format::decode_journal_header(head, name);
   // A short or zero header was never completed: the task that began it died before any record was written.
   const bool written = std::ssize(head) == format::journal_header_size && !is_zero(head);

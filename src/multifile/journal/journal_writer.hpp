@@ -10,16 +10,14 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <iterator>
-#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/assert.hpp"
-#include "comm/agree.hpp"
 #include "multifile/journal/journal_file.hpp"
+#include "multifile/journal/journal_slots.hpp"
 
 namespace sheaf::multifile {
 
@@ -35,13 +33,6 @@ enum class Journaling : uint8_t {
 
 class JournalWriter {
  public:
-  // States that the first `bytes` bytes of chunk `block` of local task `task` are in the file. `finished`
-  // states that no more bytes will be written to the chunk.
-  struct ChunkReport {
-    int64_t task, block, bytes;
-    bool finished;
-  };
-
   // `store` must outlive the object. If hosts have separate page caches (JournalKey::own_caches), a writer
   // with Journaling::best_effort keeps reports until confirm(), and the caller syncs the file before it calls
   // confirm(). So the loss of a host never leaves a record without its bytes.
@@ -65,9 +56,7 @@ class JournalWriter {
   // of chunks from `first` on that are kept. Never throws. If the withdrawal fails it is repeated before the
   // next record, or by take_back_withdrawn(), which must be called before the file changes.
   void withdraw(int64_t task, int64_t first, int64_t last, int64_t bytes);
-  void take_back_withdrawn() {
-    if (withdrawn_) take_back();
-  }
+  void take_back_withdrawn();
 
   // Prepares for collective writing: reports are kept until confirm(), or until the collector records them.
   // If the file already contains all bytes of this task, `holder` returns the file, and reports are written
@@ -105,49 +94,36 @@ class JournalWriter {
   // the same error.
   void sync(File& data);
   // Closes the journal; no records may follow. Never throws.
-  void close() {
-    if (const auto file = std::exchange(file_, nullptr)) attempt([&] { file->close(); });
-    slot_ = -1;
-  }
+  void close() { slots_.close(); }
 
  private:
+  // Finished chunks [first, last) of a task whose records are to be withdrawn; `bytes` of chunk `first`
+  // remain.
+  struct Withdrawal {
+    int64_t task, first, last, bytes;
+  };
   bool open(File& data);
   bool kept_until_synced() const { return key_.own_caches && how_ == Journaling::best_effort; }
-  bool may_go_on_without(const Error& failed) const;
-  void hold(const ChunkReport& report);
-  template <class Record>
-  void keep(File& data, Record&& record);
   template <class Record>
   void record_in_journal(File& data, Record&& record);
   void give_up(File& data, const Error& why);
   void require_journal(File& data);
   void require_unfinished(File& data);
-  void write(const ChunkReport& wanted);
-  void write_side_by_side(std::vector<ChunkReport>& reports);
-  void take_back();
   template <class Act>
   void with_file_itself(File& data, Act&& act);
   void mark(File& data, const std::array<std::byte, 4>& with);
 
   Store& store_;
   const JournalKey key_;
-  std::shared_ptr<File> file_;
-  uint64_t seed_ = 0;
-  int64_t slot_ = -1;                          // slot of the latest record; -1: none, or its state is unknown
-  std::optional<format::JournalRecord> last_;  // the record in that slot
-  std::optional<ChunkReport> withdrawn_;       // pending withdrawal; its `block` is the first one
-  int64_t withdrawn_end_ = 0;
-  std::function<File*()> holder_;  // none: reports are not kept
+  JournalSlots slots_;
+  std::optional<Withdrawal> withdrawn_;  // pending withdrawal
+  std::function<File*()> holder_;        // none: reports are not kept
   std::vector<ChunkReport> held_;
   std::vector<ChunkReport> underway_;
   std::optional<Error> finished_;  // the error if the file now belongs to a different program
-  std::optional<Error> unsynced_;  // error of sync()
   const Journaling how_;
-  bool marked_ = false;        // the file is marked as having a journal, or needs no mark
-  bool made_ = false;          // a journal was opened or created
-  bool given_up_ = false;      // nothing is recorded any more
-  bool dirty_ = false;         // records since the last sync
-  bool counts_names_ = false;  // the store can show that the journal was removed
+  bool marked_ = false;    // the file is marked as having a journal, or needs no mark
+  bool given_up_ = false;  // nothing is recorded any more
 };
 
 }  // namespace sheaf::multifile

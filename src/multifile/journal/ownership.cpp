@@ -36,9 +36,6 @@ format::Lease lease_of_this_process() {
           .since = std::chrono::floor<std::chrono::seconds>(now).count()};
 }
 
-// The decision about an existing lease.
-enum class Verdict : uint8_t { refusal, takeover };
-
 }  // namespace
 
 // State of an Ownership, which the heartbeat thread shares.
@@ -60,8 +57,9 @@ struct Ownership::OwnershipState {
   RangeLock lock;    // released before the file is closed
 
   bool create();
-  Verdict judge(const LeaseView& view, const OwnershipRequest& request, std::string& warning) const;
+  bool may_take_over(const LeaseView& view, const OwnershipRequest& request, std::string& warning) const;
   void take_away(const std::optional<format::Lease>& judged) const;
+  std::optional<Error> make_way(const OwnershipRequest& request, bool is_last);
   void raise();
   void beat();
   void remove();
@@ -91,31 +89,29 @@ bool Ownership::OwnershipState::create() {
   return true;
 }
 
-// Decides whether to take over a lease of a different open. Sets `warning` if the user should know about a
-// takeover.
-Verdict Ownership::OwnershipState::judge(const LeaseView& view, const OwnershipRequest& request,
-                                         std::string& warning) const {
+// Returns true if a lease of a different open may be taken over. Sets `warning` if the user should know about
+// the takeover.
+bool Ownership::OwnershipState::may_take_over(const LeaseView& view, const OwnershipRequest& request,
+                                              std::string& warning) const {
   const std::string who = view.lease ? view.job() : "a program that is about to write it";
   const auto taken_over = [&](const std::string& why) {
     warning = "'" + path + "' is taken over from " + who + ", " + why +
               ": if that goes on, its next flush or close fails";
-    return Verdict::takeover;
+    return true;
   };
   if (request.reopens && view.lease && is_of(*view.lease, this_process())) {
     warning = "'" + path +
               "' is opened for writing although this process has not closed it: the handle that was opened "
               "before loses it, and fails at its next flush or close";
-    return Verdict::takeover;
+    return true;
   }
   if (view.holder != Holder::none && request.steals) return taken_over("as was asked for");
-  if (view.holder == Holder::living) return Verdict::refusal;
-  if (view.holder == Holder::none) return Verdict::takeover;
+  if (view.holder != Holder::unknown) return view.holder == Holder::none;
   const LeaseTimes times = lease_times();
   const LeaseView later = watch_lease(*store, path, times, request.waits);
-  if (later.holder == Holder::living) return Verdict::refusal;
-  return later.exists ? taken_over("which has given no sign of life for " +
-                                   std::to_string(times.timeout.count() / 1000) + " s")
-                      : Verdict::takeover;
+  if (later.holder == Holder::living) return false;
+  return !later.exists || taken_over("which has given no sign of life for " +
+                                     std::to_string(times.timeout.count() / 1000) + " s");
 }
 
 // Removes the lease of a former owner, unless a different program removes it first.
@@ -170,50 +166,52 @@ void Ownership::OwnershipState::remove() {
   file.reset();
 }
 
+// Removes a lease that keeps create() from making one, if it may be taken over. Otherwise returns the error.
+// Throws if no lease can be made.
+std::optional<Error> Ownership::OwnershipState::make_way(const OwnershipRequest& request, bool is_last) {
+  const LeaseView view = look_at_lease_file(*store, name);
+  if (view.problem) throw *view.problem;
+  if (!view.exists) {
+    if (is_last) throw file_error(Code::foreign, name, "is a link that leads nowhere");
+    return std::nullopt;
+  }
+  if (!view.lease && view.holder == Holder::none)
+    throw file_error(Code::foreign, name, "is no lease, but another file");
+  std::string warning;
+  if (is_last || !may_take_over(view, request, warning))
+    return file_error(Code::foreign, path,
+                      "is being written by " + (view.lease ? view.job() : std::string("another program")) +
+                          view.age() + ", and nothing was changed; " + request.advice);
+  took_over = true;
+  const auto left = attempt([&] { take_away(view.lease); });
+  if (left) {
+    // An owner that gave no sign of life during the watch counts as dead.
+    const bool is_dead = view.holder == Holder::none || (view.holder == Holder::unknown && !request.steals);
+    if (is_dead) throw *left;
+  } else if (!warning.empty()) {
+    add_warning(warning);
+  }
+  return left;
+}
+
 std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const std::string& path,
                                            const OwnershipRequest& request) {
   using journal_constants::max_takes;
   const auto held = std::make_shared<OwnershipState>(std::move(store), path);
-  const LeaseTimes times = lease_times();
-  const auto refuse = [&](const LeaseView& view) {
-    throw file_error(Code::foreign, path,
-                     "is being written by " + (view.lease ? view.job() : std::string("another program")) +
-                         view.age() + ", and nothing was changed; " + request.advice);
-  };
-  std::optional<LeaseView> refused;
-  std::optional<Error> stuck;  // error of removing a lease whose owner may be alive
+  std::optional<Error> refused;
   const auto problem = attempt([&] {
     held->name = format::lease_name(place_beside(*held->store, path));
-    for (int tries = 0; !held->create(); ++tries) {
-      LeaseView view = look_at_lease_file(*held->store, held->name);
-      if (view.problem) throw *view.problem;
-      if (!view.exists && tries < max_takes) continue;
-      if (!view.exists) throw file_error(Code::foreign, held->name, "is a link that leads nowhere");
-      if (!view.lease && view.holder == Holder::none)
-        throw file_error(Code::foreign, held->name, "is no lease, but another file");
-      std::string warning;
-      if (tries == max_takes || held->judge(view, request, warning) == Verdict::refusal) {
-        refused = std::move(view);
-        return;
-      }
-      held->took_over = true;
-      const auto left = attempt([&] { held->take_away(view.lease); });
-      // An owner that gave no sign of life during the watch counts as dead.
-      const bool may_live =
-          view.holder == Holder::living || (view.holder == Holder::unknown && request.steals);
-      if (left && may_live) stuck = left;
-      if (left) throw *left;
-      if (!warning.empty()) add_warning(warning);
-    }
+    for (int tries = 0; !refused && !held->create(); ++tries)
+      refused = held->make_way(request, tries == max_takes);
   });
-  if (refused) refuse(*refused);
-  if (stuck) throw *stuck;
+  if (refused) throw *refused;
   if (problem) {
     if (problem->code() != Code::not_found)
       add_warning("'" + path + "' is written without a lease (" + problem->what() +
                   "): no other program is kept from writing it at the same time");
     return nullptr;
   }
+  const LeaseTimes times = lease_times();
   auto heartbeat = Heartbeat::start(times.beat, times.beat, [held] { held->beat(); });
   return std::shared_ptr<Ownership>(new Ownership(held, std::move(heartbeat)));
 }

@@ -99,20 +99,27 @@ format::Group FileChecks::read_group(int64_t group) {
   return format::decode_group(bytes);
 }
 
+// Reads the metadata of a group of tasks and compares them with their checksums.
+GroupContents FileChecks::checked_contents(int64_t group, const format::Group& expected) const {
+  GroupContents found = read_contents(*file_, header_, trailer_.pointer, group, piece_);
+  const int64_t first = group * group_tasks;
+  const std::string tasks = " of tasks " + std::to_string(first) + " to " +
+                            std::to_string(first + std::ssize(found.sums) - 1) +
+                            " do not match their checksum";
+  if (found.meta1 != expected.meta1) damaged("global ranks or chunk sizes" + tasks);
+  if (found.meta2 != expected.meta2) damaged("block counts or block sizes" + tasks);
+  return found;
+}
+
 std::vector<SumsPlace> FileChecks::check_tasks(int64_t first, int64_t count) {
   SHEAF_ASSERT(first % group_tasks == 0 && (count % group_tasks == 0 || first + count == header_.ntasks));
   std::vector<SumsPlace> places;
   const auto* const sums = trailer_.find(SectionKind::sums);
+  const auto all = static_cast<uint64_t>(sums_in_file());
   for (int64_t task = first; task < first + count; task += group_tasks) {
     const int64_t group = task / group_tasks;
     const format::Group expected = read_group(group);
-    const GroupContents found = read_contents(*file_, header_, trailer_.pointer, group, piece_);
-    const std::string tasks = " of tasks " + std::to_string(task) + " to " +
-                              std::to_string(task + std::ssize(found.sums) - 1) +
-                              " do not match their checksum";
-    if (found.meta1 != expected.meta1) damaged("global ranks or chunk sizes" + tasks);
-    if (found.meta2 != expected.meta2) damaged("block counts or block sizes" + tasks);
-    const auto all = static_cast<uint64_t>(sums_in_file());
+    const GroupContents found = checked_contents(group, expected);
     auto next = static_cast<uint64_t>(expected.first_sum);
     bool fits = expected.first_sum >= 0 && next <= all && (group > 0 || next == 0);
     for (const uint64_t n : found.sums) {

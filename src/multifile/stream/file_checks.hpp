@@ -13,6 +13,7 @@
 #include "format/extension.hpp"
 #include "layout/placement.hpp"
 #include "multifile/stream/block_reader.hpp"
+#include "multifile/stream/group_hashes.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf::multifile {
@@ -86,6 +87,7 @@ class FileChecks {
     throw file_error(Code::damaged, file_->path(), finding);
   }
   format::Group read_group(int64_t group);
+  GroupContents checked_contents(int64_t group, const format::Group& expected) const;
   // Visits the data checksums of tasks in whole groups, in file byte order, 1 MiB at a time. After each
   // group, compares them with the checksum of the group.
   template <class Visit>
@@ -157,6 +159,13 @@ class TrailerWriter {
   }
 
  private:
+  // The group in progress.
+  struct OpenGroup {
+    format::Group entry;
+    format::Hash hash;     // of its checksums so far
+    uint64_t missing = 0;  // checksums that it still lacks
+  };
+  uint64_t missing() const { return group_ ? group_->missing : 0; }
   bool begin_group();
   void write_sums();
 
@@ -165,14 +174,12 @@ class TrailerWriter {
   const format::Trailer& plan_;
   uint32_t piece_;
   // State between begin_groups() and end_groups().
-  std::vector<std::byte> records_;      // records of the complete groups, and preceding bytes
-  int64_t records_at_ = 0;              // their offset in the file
-  int64_t next_ = 0, end_ = 0;          // tasks of the groups not begun yet
-  std::optional<format::Group> group_;  // the group in progress
-  format::Hash hash_;                   // hash of its checksums so far
-  uint64_t missing_ = 0;                // checksums that the group still lacks
-  int64_t sums_ = 0;                    // number of the next checksum in the file
-  std::vector<std::byte> unwritten_;    // checksums preceding number sums_
+  std::vector<std::byte> records_;  // records of the complete groups, and preceding bytes
+  int64_t records_at_ = 0;          // their offset in the file
+  int64_t next_ = 0, end_ = 0;      // tasks of the groups not begun yet
+  std::optional<OpenGroup> group_;
+  int64_t sums_ = 0;                  // number of the next checksum in the file
+  std::vector<std::byte> unwritten_;  // checksums preceding number sums_
 };
 
 }  // namespace sheaf::multifile

@@ -57,8 +57,8 @@ void TrailerWriter::begin_groups(int64_t first, int64_t count, int64_t sums_befo
 // complete.
 bool TrailerWriter::begin_group() {
   if (group_) {
-    group_->sums = hash_.value();
-    const auto entry = format::encode(*group_);
+    group_->entry.sums = group_->hash.value();
+    const auto entry = format::encode(group_->entry);
     records_.insert(records_.end(), entry.begin(), entry.end());
     group_.reset();
   }
@@ -66,26 +66,24 @@ bool TrailerWriter::begin_group() {
   const GroupContents contents =
       read_contents(file_, header_, plan_.pointer, next_ / format::group_tasks, piece_);
   next_ += format::group_tasks;
-  missing_ = contents.all_sums();
-  group_ = {contents.meta1, contents.meta2, sums_, 0};
-  hash_ = format::Hash();
+  group_ = {{contents.meta1, contents.meta2, sums_, 0}, {}, contents.all_sums()};
   return true;
 }
 
 void TrailerWriter::add_sums(std::span<const std::byte> sums) {
   while (!sums.empty()) {
-    while (missing_ == 0)
+    while (missing() == 0)
       if (!begin_group())
         throw file_error(Code::damaged, file_.path(), "there are more checksums than pieces of data");
     const size_t most = std::min<size_t>(sums.size(), bytes_at_once - unwritten_.size());
-    const auto part = sums.first(4 * std::min<uint64_t>(most / 4, missing_));
+    const auto part = sums.first(4 * std::min<uint64_t>(most / 4, group_->missing));
     unwritten_.insert(unwritten_.end(), part.begin(), part.end());
     const auto added = std::span(unwritten_).last(part.size());
     if constexpr (native_order != ByteOrder::little)  // the trailer is little endian
       for (size_t i = 0; i < added.size(); i += 4)
         store(&added[i], load<uint32_t>(&added[i], native_order), ByteOrder::little);
-    hash_.add(added);
-    missing_ -= part.size() / 4;
+    group_->hash.add(added);
+    group_->missing -= part.size() / 4;
     sums_ += std::ssize(part) / 4;
     sums = sums.subspan(part.size());
     if (unwritten_.size() == bytes_at_once) write_sums();
@@ -105,7 +103,7 @@ void TrailerWriter::write_sums() {
 
 void TrailerWriter::end_groups() {
   do {
-    if (missing_ > 0) throw file_error(Code::damaged, file_.path(), "checksums are missing");
+    if (missing() > 0) throw file_error(Code::damaged, file_.path(), "checksums are missing");
   } while (begin_group());
   if (!unwritten_.empty()) write_sums();
   if (!records_.empty()) file_.write_at(records_, records_at_);
