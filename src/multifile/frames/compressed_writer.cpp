@@ -167,7 +167,8 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   void record_complete() {
     if (recorded_ == complete_ || frames_stored_ < complete_) return;
     stored_.flush();
-    stored_.chunks().record_progress();
+    stored_.target().sync_before_report();
+    stored_.target().report(stored_.chunks().progress());
     recorded_ = complete_;
   }
 

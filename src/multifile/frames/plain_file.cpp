@@ -6,11 +6,9 @@
 
 namespace sheaf::multifile {
 
-using namespace frame_constants;
-
 PlainFile::PlainFile(std::shared_ptr<File> file, std::vector<StoredTask> tasks, Load load)
     : file_(std::move(file)), load_(std::move(load)) {
-  stored_.buffer().set_max(stored_buffer);
+  stored_.buffer().set_max(frame_constants::stored_buffer);
   bool fits = true;
   int64_t skip = 0;  // sum of chunk sizes enlarged to the largest blocks
   for (const StoredTask& what : tasks) {

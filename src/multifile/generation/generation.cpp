@@ -43,18 +43,11 @@ std::vector<std::byte> head_of(Store& store, const std::string& path) {
 }  // namespace
 
 std::optional<format::CommitRecord> read_commit_record(File& file) {
-  std::array<std::byte, format::commit_record_size> bytes;
-  const size_t got = file.read_at(bytes, 0);
-  return format::decode_commit_record(std::span(bytes).first(got), file.path());
+  return format::decode_commit_record(head_of(file), file.path());
 }
 
 std::optional<format::CommitRecord> find_commit_record(Store& store, const std::string& path) {
-  try {
-    return read_commit_record(*store.open(path, Access::read));
-  } catch (const Error& e) {
-    if (e.code() != Code::not_found) throw;
-  }
-  return std::nullopt;
+  return format::decode_commit_record(head_of(store, path), path);
 }
 
 std::optional<format::Identity> read_identity(File& file) {

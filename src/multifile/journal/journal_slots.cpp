@@ -110,10 +110,10 @@ void JournalSlots::write_side_by_side(std::vector<ChunkReport>& reports) {
 
 void JournalSlots::write_all(int64_t first, std::span<const int64_t> counts,
                              const std::function<int64_t(size_t t, int64_t block)>& size_of) {
-  using journal_constants::tasks_at_once;
   SlotBytes slots{0, seed_, {}};
-  for (size_t begin = 0; begin < counts.size(); begin += tasks_at_once) {
-    const auto some = counts.subspan(begin, std::min(tasks_at_once, counts.size() - begin));
+  for (size_t begin = 0; begin < counts.size(); begin += journal_constants::tasks_at_once) {
+    const auto some =
+        counts.subspan(begin, std::min(journal_constants::tasks_at_once, counts.size() - begin));
     for (int64_t block = 0; block < std::ranges::max(some); ++block) {
       slots.first = format::slot_number(ntasks_, block, first + static_cast<int64_t>(begin));
       slots.bytes.assign(some.size() * journal_slot_size, std::byte{});

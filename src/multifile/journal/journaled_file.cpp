@@ -13,9 +13,9 @@ JournalWriter* JournaledFile::make_journal() {
   return journal.get();
 }
 
-void JournaledFile::report(int64_t local_rank, int64_t block, int64_t bytes, bool finished) {
+void JournaledFile::report(const ChunkReport& report) {
   if (JournalWriter* const to = make_journal(); to && !rare_->lost)
-    to->report(*file_, local_rank, block, bytes, finished);
+    to->report(*file_, report.task, report.block, report.bytes, report.finished);
 }
 
 void JournaledFile::sync_before_report() {
@@ -30,11 +30,11 @@ void JournaledFile::confirm_many(int64_t chunk_size) {
   journal()->confirm(*file_);
 }
 
-void JournaledFile::commit(int64_t local_rank, int64_t block, int64_t bytes) {
+void JournaledFile::commit(const ChunkReport& last) {
   require_nothing_lost();
   const bool syncs = durable_ || records_wait();
   if (syncs) sync();
-  report(local_rank, block, bytes);
+  report(last);
   if (!journal()) return;
   journal()->confirm(*file_);
   if (syncs) journal()->sync(*file_);

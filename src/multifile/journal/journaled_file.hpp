@@ -42,19 +42,18 @@ class JournaledFile {
     if (journal || rare_) rare().journal = std::move(journal);
   }
 
-  // Reports to the journal that the first `bytes` bytes of chunk `block` of a task are in the file. If
-  // `finished` is true, the chunk receives no more bytes. Does nothing after a loss of data, because the
-  // contents of the disk are then unknown.
-  void report(int64_t local_rank, int64_t block, int64_t bytes, bool finished = false);
+  // Passes a report to the journal. Does nothing after a loss of data, because the contents of the disk are
+  // then unknown.
+  void report(const ChunkReport& report);
   // Must be called before a report of data that are in the file, unless commit() follows. If the file is
   // durable, makes the data durable.
   void sync_before_report();
   // Syncs the file and makes all reports valid if they wait for that and describe enough data.
   void confirm_many(int64_t chunk_size);
-  // Reports the current chunk of a task and makes all reports valid. Readers on any host then find the bytes
-  // even if hosts have separate page caches (JournalKey::own_caches). If the file is durable, they find the
-  // bytes even after a crash of the host.
-  void commit(int64_t local_rank, int64_t block, int64_t bytes);
+  // Passes the report of a task's current chunk to the journal and makes all reports valid. Readers on any
+  // host then find the bytes even if hosts have separate page caches (JournalKey::own_caches). If the file is
+  // durable, they find the bytes even after a crash of the host.
+  void commit(const ChunkReport& last);
   // Removes the journal records of a failed write before other bytes replace those of the failed write.
   void take_back_records() {
     if (journal()) journal()->take_back_withdrawn();

@@ -196,13 +196,12 @@ std::optional<Error> Ownership::OwnershipState::make_way(const OwnershipRequest&
 
 std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const std::string& path,
                                            const OwnershipRequest& request) {
-  using journal_constants::max_takes;
   const auto held = std::make_shared<OwnershipState>(std::move(store), path);
   std::optional<Error> refused;
   const auto problem = attempt([&] {
     held->name = format::lease_name(place_beside(*held->store, path));
     for (int tries = 0; !refused && !held->create(); ++tries)
-      refused = held->make_way(request, tries == max_takes);
+      refused = held->make_way(request, tries == journal_constants::max_takes);
   });
   if (refused) throw *refused;
   if (problem) {

@@ -28,8 +28,6 @@ KeyvalIndex::KeyvalIndex(const KeyvalIndex& other, ReadStream& stream, int64_t& 
       scanned_all_(other.scanned_all_),
       damage_(other.damage_),
       keys_(other.keys_),
-      order_(other.order_),
-      next_record_(other.next_record_),
       next_key_(other.next_key_) {
   if (other.found_in_) found_in_ = &keys_[other.found_in_->number];
 }
@@ -63,12 +61,9 @@ KeyEntry* KeyvalIndex::scan_next() {
     scanned_all_ = true;
     return nullptr;
   }
-  KeyEntry& entry = keys_.find_or_add(record->key);
-  order_.push_back(entry.number);
-  entry.records.push_back({record->position, entry.total});
-  entry.total += record->length;
+  found_in_ = &keys_.append(record->key, record->position, record->length);
   found_ = *record;
-  return found_in_ = &entry;
+  return found_in_;
 }
 
 // Keeps the unread rest of the current value, if it is small, before the scanner moves to the next record.
@@ -140,7 +135,9 @@ size_t KeyvalIndex::read(uint64_t key, std::byte* to, size_t size, size_t items)
   const std::span<std::byte> out(to, whole * size);
   fetch(*entry, out);
   entry->offset += static_cast<int64_t>(out.size());
-  if (!entry->kept.empty() && entry->joined() >= entry->kept_end() && knows_all()) {
+  // After the last record, no further values have to be kept.
+  const bool knows_all = scanned_all_ || found_.position + found_.length == places_.total();
+  if (!entry->kept.empty() && entry->joined() >= entry->kept_end() && knows_all) {
     kept_bytes_ -= static_cast<int64_t>(entry->kept.capacity());
     entry->kept = std::vector<std::byte>();  // releases the memory
   }
@@ -152,7 +149,7 @@ inline void KeyvalIndex::fetch(const KeyEntry& entry, std::span<std::byte> out) 
   const int64_t position = entry.records[entry.record].position + entry.offset;
   if (joined >= entry.kept_from && joined + static_cast<int64_t>(out.size()) <= entry.kept_end()) {
     std::memcpy(out.data(), entry.kept.data() + (joined - entry.kept_from), out.size());
-  } else if (is_at_scan(position)) {
+  } else if (found_in_ && position == found_.position + found_.length - scanner_.left()) {
     return_to_scan();
     scanner_.read(out);
     scan_place_ = stream_.position();
@@ -204,18 +201,14 @@ bool KeyvalIndex::seek_joined(uint64_t key, int64_t offset) {
 
 // --- iterators ---
 
-void KeyvalIndex::restart_records() {
-  next_record_ = 0;
-  for (size_t k = 0; k < keys_.size(); ++k) keys_[k].visited = 0;
-}
-
 std::optional<KeyvalRecord> KeyvalIndex::next_record() {
-  if (next_record_ == order_.size() && !scan_next()) return std::nullopt;
-  KeyEntry& entry = keys_[order_[next_record_++]];
-  const size_t r = entry.visited++;
-  entry.record = r;
-  entry.offset = 0;
-  return KeyvalRecord{entry.key, entry.length(r), entry.records[r].position};
+  KeyEntry* entry = keys_.next();
+  if (!entry && scan_next()) entry = keys_.next();
+  if (!entry) return std::nullopt;
+  const size_t r = entry->visited++;
+  entry->record = r;
+  entry->offset = 0;
+  return KeyvalRecord{entry->key, entry->length(r), entry->records[r].position};
 }
 
 std::optional<uint64_t> KeyvalIndex::next_key() {

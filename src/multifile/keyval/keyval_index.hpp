@@ -63,7 +63,7 @@ class KeyvalIndex {
   // restart_records() begins an iteration over all records in write order. next_record() scans further as
   // needed, returns the next record, and sets the read position of the record's key to the start of the
   // record. It returns nothing after the last record.
-  void restart_records();
+  void restart_records() { keys_.restart(); }
   std::optional<KeyvalRecord> next_record();
 
   // restart_keys() begins an iteration over the keys found so far, in order of first appearance. next_key()
@@ -83,12 +83,7 @@ class KeyvalIndex {
   void return_to_scan();
   void keep_rest_of_value();
   bool make_room(std::vector<std::byte>& kept, size_t bytes);
-  // Returns true if the last record has been found, so that no further values have to be kept.
-  bool knows_all() const { return scanned_all_ || found_.position + found_.length == places_.total(); }
   void fetch(const KeyEntry& entry, std::span<std::byte> out);
-  bool is_at_scan(int64_t position) const {
-    return found_in_ && position == found_.position + found_.length - scanner_.left();
-  }
   StreamPosition place_of(int64_t position) const { return places_.find(stream_.sizes(), position); }
   void read_far(StreamPosition from, std::span<std::byte> out);
 
@@ -104,8 +99,6 @@ class KeyvalIndex {
   StreamPosition last_far_;  // end of the last value read out of order
 
   KeyTable keys_;
-  std::vector<uint32_t> order_;  // number of the key, for each record
-  size_t next_record_ = 0;
   size_t next_key_ = 0;
 };
 

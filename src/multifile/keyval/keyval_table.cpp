@@ -6,7 +6,7 @@ namespace sheaf::multifile {
 // prepared so that all its keys collide in one slot.
 KeyTable::KeyTable() : seed_(reinterpret_cast<uintptr_t>(this) * 0x9e3779b97f4a7c15u), slots_(16) {}
 
-KeyTable::KeyTable(const KeyTable& other) : seed_(other.seed_) {
+KeyTable::KeyTable(const KeyTable& other) : seed_(other.seed_), order_(other.order_), next_(other.next_) {
   for (const KeyPlaces& e : other.entries_) static_cast<KeyPlaces&>(entries_.emplace_back()) = e;
   fill_slots(other.slots_.size());
 }

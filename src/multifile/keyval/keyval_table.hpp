@@ -1,7 +1,7 @@
 // multifile/keyval/keyval_table: in-memory table of the keys of one task, with the positions of their records
 // and the read position of each key. A pure data structure without access to files.
 //
-// Takes 16 bytes per record and about 120 per distinct key. The values of a key, concatenated in record
+// Takes 20 bytes per record and about 120 per distinct key. The values of a key, concatenated in record
 // order, are its *joined stream*. A position called joined is an offset in that stream, in bytes.
 #pragma once
 
@@ -67,10 +67,23 @@ class KeyTable {
     KeyEntry* const found = slots_[slot_of(key)];
     return found ? recent_ = found : nullptr;
   }
-  KeyEntry& find_or_add(uint64_t key) {
+  // Appends a record to its key, which is added if it is new.
+  KeyEntry& append(uint64_t key, int64_t position, int64_t length) {
     KeyEntry* const known = find(key);
-    return known ? *known : add(key);
+    KeyEntry& entry = known ? *known : add(key);
+    order_.push_back(entry.number);
+    entry.records.push_back({position, entry.total});
+    entry.total += length;
+    return entry;
   }
+
+  // Return the keys of all records, one after the other in the order of append(), from the first one on.
+  // next() returns null after the last record.
+  void restart() {
+    next_ = 0;
+    for (KeyEntry& entry : entries_) entry.visited = 0;
+  }
+  KeyEntry* next() { return next_ == order_.size() ? nullptr : &entries_[order_[next_++]]; }
 
   size_t size() const { return entries_.size(); }
   KeyEntry& operator[](size_t number) { return entries_[number]; }
@@ -93,6 +106,8 @@ class KeyTable {
   uint64_t seed_;
   std::deque<KeyEntry> entries_;
   KeyEntry* recent_ = nullptr;    // found last; a key that was looked up is often also the next one scanned
+  std::vector<uint32_t> order_;   // number of the key, for each record
+  size_t next_ = 0;               // index in order_ of the result of next()
   std::vector<KeyEntry*> slots_;  // open addressing; null: free; at most half of the slots are used
 };
 

@@ -35,8 +35,7 @@ int64_t BlockReader::sums_at(StreamPosition to) const {
 }
 
 void BlockReader::read_checked(StreamPosition from, std::span<std::byte> out) const {
-  using stream_constants::checked_at_once;
-  const int64_t at_once = std::max<int64_t>(piece(), checked_at_once / piece() * piece());
+  const int64_t at_once = std::max<int64_t>(piece(), stream_constants::checked_at_once / piece() * piece());
   while (!out.empty()) {
     const auto part = out.first(std::min(out.size(), static_cast<size_t>(at_once)));
     read_plain(from, part);

@@ -4,8 +4,6 @@
 
 namespace sheaf::multifile {
 
-using namespace stream_constants;
-
 int64_t BlockSizes::next_used(int64_t block) const {
   for (; block < count; ++block) {
     if (source_) block = std::min<int64_t>(count, source_->next_candidate(block));
@@ -27,7 +25,8 @@ std::vector<int64_t> BlockSizes::all() const {
   return sizes;
 }
 
-StreamPlaces::StreamPlaces(const BlockSizes& sizes) : step_(1 + (sizes.count - 1) / max_begins) {
+StreamPlaces::StreamPlaces(const BlockSizes& sizes)
+    : step_(1 + (sizes.count - 1) / stream_constants::max_begins) {
   begins_.reserve(static_cast<size_t>((sizes.count + step_ - 1) / step_));
   const auto begin_all_up_to = [&](int64_t block) {
     while (std::ssize(begins_) * step_ <= block && std::ssize(begins_) * step_ < sizes.count)

@@ -71,7 +71,7 @@ void ChunkWriter::begin_next() {
   if (target_.durable()) target_.require_nothing_lost();
   target_.sync_before_report();
   try {
-    target_.report(local_rank_, chunk(), blocks_.high, true);
+    target_.report(progress(true));
     target_.confirm_many(geometry_.size);
     blocks_.finish_block(geometry_.size);
   } catch (...) {  // the chunk receives more bytes, so a collector must not record it as finished
@@ -86,11 +86,6 @@ void ChunkWriter::return_to(int64_t chunk, int64_t position, int64_t high) {
   if (journal && this->chunk() > chunk)
     journal->withdraw(local_rank_, chunk, this->chunk(), std::max(high, position));
   blocks_.return_to(chunk, position, high, geometry_.size);
-}
-
-void ChunkWriter::record_progress() {
-  target_.sync_before_report();
-  target_.report(local_rank_, chunk(), blocks_.high);
 }
 
 void ChunkWriter::attach(std::unique_ptr<StdioHandle> handle) {
@@ -112,15 +107,7 @@ void ChunkWriter::forget_handle() {
 }
 
 void ChunkWriter::learn() {
-  if (sharing_ && sharing_->back) {
-    auto back = std::exchange(sharing_->back, nullptr);
-    try {
-      back();
-    } catch (...) {
-      sharing_->back = std::move(back);
-      throw;
-    }
-  }
+  if (sharing_ && sharing_->back) std::exchange(sharing_->back, nullptr)();
   if (!handle()) return;
   // stdio discards bytes that it could not write. No later flush can store them, so they are lost.
   if (handle()->failed())

@@ -45,9 +45,8 @@ class ChunkWriter {
   void begin_next();
   // Returns to an earlier position. `high` is the number of bytes that the chunk had then.
   void return_to(int64_t chunk, int64_t position, int64_t high);
-  // Record the progress of the task in the journal; commit() as JournaledFile::commit().
-  void record_progress();
-  void commit() { target_.commit(local_rank_, chunk(), blocks_.high); }
+  // Returns the report of the current chunk for the journal.
+  ChunkReport progress(bool finished = false) const { return {local_rank_, chunk(), blocks_.high, finished}; }
 
   // Returns the handle through which the program shares the position; null if there is none.
   StdioHandle* handle() const { return sharing_ ? sharing_->handle.get() : nullptr; }
@@ -58,7 +57,7 @@ class ChunkWriter {
   // Must be called when the program has closed its stream. The next write continues at the position of that
   // stream or, if it was a second stream, at that of the last call.
   void forget_handle();
-  // Runs `back` at the next learn(), until that succeeds.
+  // Runs `back` once, at the next learn(). If `back` fails, it calls leave() again.
   void leave(std::function<void()> back) { sharing().back = std::move(back); }
   // Accounts for bytes that the program wrote itself. Moves bytes beyond the chunk to further chunks, and
   // throws if that fails.

@@ -7,13 +7,7 @@
 
 namespace sheaf::multifile {
 
-using namespace stream_constants;
-
 namespace {
-
-uint32_t sum_of(const FailedWrites::WriteRequest& request) {
-  return crc32c(crc32c(0, request.head), request.body);
-}
 
 // Continues `sum` with `bytes` bytes of the request, starting at `begin`.
 uint32_t continue_sum(uint32_t sum, const FailedWrites::WriteRequest& request, int64_t begin, int64_t bytes) {
@@ -38,11 +32,11 @@ bool FailedWrites::Failed::is_repeated_by(const WriteRequest& request, uint32_t 
 void FailedWrites::fail(const WriteRequest& request, const Error& why, const std::string& what) noexcept {
   if (request.bytes() == 0 || overflowed_) return;
   try {
-    const uint32_t sum = sum_of(request);
+    const uint32_t sum = continue_sum(0, request, 0, request.bytes());
     if (!failed_) failed_ = std::make_unique<std::vector<Failed>>();
     const auto repeats = [&](const Failed& failed) { return failed.is_repeated_by(request, sum); };
     if (std::ranges::any_of(*failed_, repeats)) return;
-    overflowed_ = std::ssize(*failed_) == max_failed_writes;
+    overflowed_ = std::ssize(*failed_) == stream_constants::max_failed_writes;
     if (overflowed_) return;
     int64_t expected = 0;
     for (const Failed& earlier : *failed_)

@@ -37,11 +37,6 @@ struct OverrunReport {
   bool moved() const { return overrun.kept == overrun.bytes; }
 };
 
-// Extent of one block of a task.
-struct BlockExtent {
-  int64_t block, from, until;
-};
-
 // Visits the parts of the task's blocks in [begin, end) of the file.
 template <class Visit>
 void for_each_part(const WrittenTask& task, int64_t begin, int64_t end, Visit&& visit) {
@@ -174,7 +169,7 @@ void OwnOverruns::look(const WrittenTask& parked, const WrittenTask& other) {
   for (const TaskBlocks::Overrun& o : parked.blocks.new_overruns()) {
     const int64_t begin = parked.geometry.offset(o.chunk) + parked.geometry.size;
     for_each_part(other, begin, begin + o.bytes, [&](const BlockExtent& part) {
-      hits_.push_back({parked.task, other.task, o, begin, part.block, part.from, part.until});
+      hits_.push_back({parked.task, other.task, o, begin, part});
     });
   }
 }
@@ -182,9 +177,8 @@ void OwnOverruns::look(const WrittenTask& parked, const WrittenTask& other) {
 void OwnOverruns::check(File& file, const WrittenTask& written) const {
   for (const Hit& hit : hits_) {
     if (hit.task != written.task) continue;
-    const BlockExtent part{hit.block, hit.from, hit.until};
-    if (compare(file, written, part) != BytesState::intact)
-      overwritten(file.path(), hit.by, hit.offset, hit.overrun, hit.task, part);
+    if (compare(file, written, hit.part) != BytesState::intact)
+      overwritten(file.path(), hit.by, hit.offset, hit.overrun, hit.task, hit.part);
   }
 }
 

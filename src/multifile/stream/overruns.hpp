@@ -34,6 +34,11 @@ struct WrittenTask {
   std::span<const uint32_t> sums = {};  // at close: result of blocks.take_sums()
 };
 
+// Extent of one block of a task.
+struct BlockExtent {
+  int64_t block, from, until;
+};
+
 // Throws at close if bytes that the task wrote beyond a chunk could not be moved.
 void require_tails(const WrittenTask& written, const std::string& path);
 
@@ -52,8 +57,8 @@ class OwnOverruns {
   struct Hit {
     int64_t by, task;
     TaskBlocks::Overrun overrun;
-    int64_t offset;              // of the overrun
-    int64_t block, from, until;  // extent of a block of `task`
+    int64_t offset;    // of the overrun
+    BlockExtent part;  // of a block of `task`
   };
   std::vector<Hit> hits_;
 };

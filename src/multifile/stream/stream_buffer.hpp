@@ -20,17 +20,34 @@ struct StreamWindow {
   std::byte* end = nullptr;
 };
 
-// The bytes of a stream that are not in the file yet. The buffer is initially empty and grows with the amount
-// written, so that a task that writes little holds little memory.
-class WriteBuffer {
+// Memory of a stream with a window in it.
+template <class Memory>
+class StreamBuffer {
  public:
-  // Sets the maximum size; 0: no buffer. The buffer must be empty.
-  void set_max(int64_t bytes) { max_ = static_cast<uint32_t>(std::min(bytes, max_bytes)); }
+  // Sets the maximum size; 0: no buffer. A piece with a checksum that is read may exceed it.
+  void set_max(int64_t bytes) {
+    SHEAF_ASSERT(bytes >= 0 && bytes <= UINT32_MAX);
+    max_ = static_cast<uint32_t>(bytes);
+  }
   int64_t max() const { return max_; }
   int64_t capacity() const { return capacity_; }
-
-  // Returns the free part, into which the caller may write. It is closed, that is empty, until open().
+  // Returns the part that the caller may access.
   StreamWindow& window() { return window_; }
+  const std::byte* data() const { return memory_.get(); }
+  // Discards all bytes and closes the window, that is, makes it empty.
+  void clear() { window_.at = window_.end = memory_.get(); }
+
+ protected:
+  StreamWindow window_;
+  Memory memory_;
+  uint32_t capacity_ = 0;
+  uint32_t max_ = 0;
+};
+
+// The bytes of a stream that are not in the file yet. The window is the free part. The buffer is initially
+// empty and grows with the amount written, so that a task that writes little holds little memory.
+class WriteBuffer : public StreamBuffer<std::unique_ptr<std::byte[]>> {
+ public:
   int64_t size() const { return window_.at - memory_.get(); }
   std::span<const std::byte> bytes() const { return {memory_.get(), window_.at}; }
   bool is_full() const { return window_.at == window_.end; }
@@ -44,8 +61,6 @@ class WriteBuffer {
   }
   // Discards all bytes but the first `size`.
   void return_to(int64_t size) { window_.at = memory_.get() + size; }
-  // Discards all bytes and closes the window.
-  void clear() { window_.at = window_.end = memory_.get(); }
   void release() {
     memory_.reset();
     capacity_ = 0;
@@ -78,26 +93,12 @@ class WriteBuffer {
   }
 
  private:
-  static constexpr int64_t max_bytes = 256 << 20;
   static constexpr int64_t first_bytes = 32;  // small, because most tasks of very large jobs write little
-
-  StreamWindow window_;
-  std::unique_ptr<std::byte[]> memory_;
-  uint32_t capacity_ = 0;
-  uint32_t max_ = 0;
 };
 
 // Bytes of one block that were read ahead of the position of a stream.
-class ReadBuffer {
+class ReadBuffer : public StreamBuffer<LineMemory> {
  public:
-  // Sets the maximum size of the buffer; 0: no buffer. A piece with a checksum may exceed it.
-  void set_max(int64_t bytes) {
-    SHEAF_ASSERT(bytes >= 0 && bytes <= UINT32_MAX);
-    max_ = static_cast<uint32_t>(bytes);
-  }
-  int64_t max() const { return max_; }
-
-  StreamWindow& window() { return window_; }
   // Returns the bytes ahead of the position. Returns none while the program shares the position.
   std::span<const std::byte> ahead() const { return {window_.at, window_.end}; }
   int64_t left() const { return window_.end - window_.at; }
@@ -114,12 +115,10 @@ class ReadBuffer {
     return n;
   }
 
-  // Returns the start of the memory, and the number of bytes there before and ahead of the position.
-  const std::byte* data() const { return memory_.get(); }
+  // Returns the number of bytes before and ahead of the position, from data() on.
   int64_t size() const { return window_.end - memory_.get(); }
   // Makes the last `bytes` <= size() bytes those ahead.
   void return_to(int64_t bytes) { window_.at = window_.end - bytes; }
-  void clear() { window_.at = window_.end = memory_.get(); }
   // Discards all bytes and returns memory for `bytes` others.
   std::span<std::byte> make_room(size_t bytes) {
     if (capacity_ < bytes) {
@@ -135,12 +134,6 @@ class ReadBuffer {
   void open(std::span<std::byte> bytes, int64_t begin) {
     window_ = {bytes.data() + begin, bytes.data() + bytes.size()};
   }
-
- private:
-  StreamWindow window_;
-  LineMemory memory_;
-  uint32_t capacity_ = 0;
-  uint32_t max_ = 0;
 };
 
 }  // namespace sheaf::multifile

@@ -7,8 +7,6 @@
 
 namespace sheaf::multifile {
 
-using namespace stream_constants;
-
 void WriteStream::load(const layout::ChunkGeometry& geometry, TaskBlocks blocks, int64_t local_rank) {
   SHEAF_ASSERT(buffer_.size() == 0);
   buffer_.clear();
@@ -110,7 +108,7 @@ void WriteStream::put(std::span<const std::byte> piece) {
 std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> piece) {
   const int64_t end = file_position() + std::ssize(piece);
   const bool fills_chunk = std::ssize(piece) == room();
-  const int64_t rest = fills_chunk ? 0 : end % std::min(border, buffer_.max());
+  const int64_t rest = fills_chunk ? 0 : end % std::min(stream_constants::border, buffer_.max());
   chunks_.write(buffer_.bytes(), piece.first(piece.size() - static_cast<size_t>(rest)));
   buffer_.clear();
   return piece.last(static_cast<size_t>(rest));

@@ -27,12 +27,13 @@ class WriteStream {
  public:
   // Requests of at least this size are written directly from the caller's memory (docs/tuning.md).
   static constexpr int64_t direct_bytes = 64 << 10;
+  static constexpr int64_t max_buffer_bytes = 256 << 20;
 
   // Sets the file to write to. `max_buffer` 0: no buffer.
   void bind(std::shared_ptr<File> file, int64_t max_buffer) {
     SHEAF_ASSERT(buffer_.size() == 0 && max_buffer >= 0);
     target().bind(std::move(file));
-    buffer_.set_max(max_buffer);
+    buffer_.set_max(std::min(max_buffer, max_buffer_bytes));
   }
 
   // Makes a task with `blocks` current, laid out by `geometry`. The stream must be flushed. local_rank:
@@ -74,7 +75,7 @@ class WriteStream {
   // written bytes must be in the file (CollectiveWriter::flush).
   void commit() {
     flush();
-    chunks_.commit();
+    target().commit(chunks_.progress());
   }
 
   // Returns the handle through which the program shares the position, positioned at the next byte. Created at
@@ -89,7 +90,8 @@ class WriteStream {
     buffer_.clear();
   }
   // Must be called when the program could not select its task and would write to the wrong one. Every call
-  // that needs the position then first runs `back`, until that succeeds. The stream must be flushed.
+  // that needs the position then first runs `back`, which must call leave() again if it fails. The stream
+  // must be flushed.
   void leave(std::function<void()> back) {
     SHEAF_ASSERT(back && buffer_.size() == 0);
     chunks_.leave(std::move(back));

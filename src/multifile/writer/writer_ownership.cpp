@@ -78,7 +78,7 @@ void Writer::record_progress() {
       if (unreported_[i] == 0 || i == current_ || mine_.tasks[i].file != f) continue;
       const int64_t rank = mine_.tasks[i].place.local_rank;
       if (f == own_file) {
-        stream_.target().report(rank, blocks_[i].count() - 1, blocks_[i].high);
+        stream_.target().report({rank, blocks_[i].count() - 1, blocks_[i].high, false});
         continue;
       }
       if (!file.journal)
