@@ -53,7 +53,7 @@ size_t PlainFile::read_block(std::span<std::byte> data, int64_t offset) {
   const auto task = static_cast<size_t>(behind - tasks_.begin()) - 1;
   format::PlainPlace at{static_cast<int32_t>(std::min<int64_t>(round, INT32_MAX)),
                         in_first - geometry(task).start};
-  const format::FrameTable& table = frames(task);
+  const format::FrameTable& table = tasks_[task].frames.table;
   if (at.block >= std::ssize(tasks_[task].sizes)) return 0;
   const int64_t there = tasks_[task].sizes[static_cast<size_t>(at.block)] - at.offset;
   const auto wanted = static_cast<size_t>(std::clamp<int64_t>(there, 0, std::ssize(data)));
@@ -74,8 +74,8 @@ size_t PlainFile::read_block(std::span<std::byte> data, int64_t offset) {
 void PlainFile::copy_from_frame(size_t index, size_t number, size_t begin, std::span<std::byte> out) {
   if (plain_task_ != index || plain_frame_ != number) {
     choose(index);
-    const size_t bytes =
-        frames_.read(stored_, places_, tasks_[index].what, frames(index).frames()[number]).plain;
+    const PlainTask& task = tasks_[index];
+    const size_t bytes = frames_.read(stored_, places_, task.what, task.frames.table.frames()[number]).plain;
     ++decoded_;
     if (bytes == out.size()) return frames_.decode(out);
     plain_task_ = SIZE_MAX;

@@ -34,7 +34,6 @@ class PlainFile final : public File {
     const std::vector<int64_t>& sizes = tasks_[index].sizes;
     return {sizes.data(), static_cast<int32_t>(sizes.size())};
   }
-  const format::FrameTable& frames(size_t index) const { return tasks_[index].frames.table; }
   const StoredFrames& stored(size_t index) const { return tasks_[index].frames; }
 
   int64_t frames_decoded() const { return decoded_; }

@@ -8,7 +8,7 @@
 namespace sheaf::multifile {
 
 FileTraits CommittedFile::traits() {
-  FileTraits traits = current().traits();
+  FileTraits traits = inner().traits();
   if (traits.evictable) traits.evictable = this;
   return traits;
 }
@@ -24,7 +24,7 @@ std::shared_ptr<File> CommittedFile::open_renamed() const {
 
 FileDescriptor CommittedFile::descriptor(DescriptorKind kind) {
   try {
-    return current().descriptor(kind);
+    return inner().descriptor(kind);
   } catch (const Error& e) {
     if (e.code() != Code::not_found) throw;
   }
@@ -32,17 +32,17 @@ FileDescriptor CommittedFile::descriptor(DescriptorKind kind) {
 }
 
 bool CommittedFile::evict() {
-  EvictableFile* const evictable = current().traits().evictable;
+  EvictableFile* const evictable = inner().traits().evictable;
   return evictable && evictable->evict();
 }
 
 void CommittedFile::reopen() {
   try {
-    return current().traits().evictable->reopen();
+    return inner().traits().evictable->reopen();
   } catch (const Error& e) {
     if (e.code() != Code::not_found) throw;
   }
-  renamed_ = open_renamed();
+  replaced_ = replace_inner(open_renamed());
 }
 
 }  // namespace sheaf::multifile

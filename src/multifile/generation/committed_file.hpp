@@ -22,31 +22,22 @@ class CommittedFile final : public ForwardingFile, public EvictableFile {
         final_name_(std::move(final_name)),
         identity_(identity) {}
 
-  size_t read_at(std::span<std::byte> data, int64_t offset) override {
-    return current().read_at(data, offset);
-  }
-  void read_pieces(std::span<const Piece<std::byte>> pieces) override { current().read_pieces(pieces); }
-  FileStatus status() override { return current().status(); }
-  void revalidate() override { current().revalidate(); }
-  int64_t next(Space space, int64_t offset) override { return current().next(space, offset); }
-  RangeLock lock_range(const LockRequest& wanted) override { return current().lock_range(wanted); }
+  void read_pieces(std::span<const Piece<std::byte>> pieces) override { inner().read_pieces(pieces); }
   FileTraits traits() override;
   FileDescriptor descriptor(DescriptorKind kind) override;
   const std::string& path() const override { return final_name_; }
-  void close() override { current().close(); }
 
   bool evict() override;
   void reopen() override;
 
  private:
-  File& current() const { return renamed_ ? *renamed_ : inner(); }
   // Opens the file under its final name. Throws `io` (ESTALE) if a different file has that name.
   std::shared_ptr<File> open_renamed() const;
 
   Store& store_;
   const std::string final_name_;
   const format::Identity identity_;
-  std::shared_ptr<File> renamed_;  // null: the file that was opened first is in use
+  std::shared_ptr<File> replaced_;  // the file opened under the temporary name, if it is not in use any more
 };
 
 }  // namespace sheaf::multifile

@@ -177,13 +177,11 @@ bool GenerationStore::look_again_together(Comm& comm, const Error& problem, bool
   Repetition any{!may_repeat || !may_pass(problem), mismatch_};
   reduce(comm, any);
   mismatch_ = any.mismatch;
-  return !any.fails && look_for_all(comm);
+  return !any.fails && find_record(comm);
 }
 
-void GenerationStore::find_record(Comm& comm) { look_for_all(comm); }
-
 // Runs look_again() on task 0 and broadcasts the result. Collective.
-bool GenerationStore::look_for_all(Comm& comm) {
+bool GenerationStore::find_record(Comm& comm) {
   struct RecordLookup {
     int64_t changed = 0;
     int64_t has_record = 0;

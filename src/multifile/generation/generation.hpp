@@ -81,7 +81,8 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   // Looks for a commit record before the first attempt. Collective over `comm`. Needed if files are also
   // opened through a store that replaces unreadable files (BuddyStore): it would hide the failure that makes
   // open_multifile() look for a record.
-  void find_record(Comm& comm);
+  // Returns true if the record has changed, on all tasks.
+  bool find_record(Comm& comm);
   // Forgets the commit record. Must be called after the commit was completed.
   void forget_record() { use(std::nullopt); }
   // Returns the record of a commit that is in progress or was interrupted, if an attempt has found one.
@@ -98,7 +99,6 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   bool is_changed();
   bool may_know_old_names();
   bool look_again_together(Comm& comm, const Error& problem, bool may_repeat);
-  bool look_for_all(Comm& comm);
   void succeed();
   void use(const std::optional<format::CommitRecord>& record);
 

@@ -9,7 +9,6 @@
 
 #include "comm/agree.hpp"
 #include "format/edges.hpp"
-#include "layout/chunk_layout.hpp"
 #include "storage/beside.hpp"
 #include "storage/retries.hpp"
 #include "storage/store.hpp"
@@ -20,13 +19,6 @@ std::vector<std::byte> read_journal_head(File& file) {
   std::vector<std::byte> head(format::journal_header_size);
   head.resize(file.read_at(head, 0));
   return head;
-}
-
-format::JournalHeader JournalKey::header() const {
-  return {identity,    ntasks,
-          nfiles,      filenumber,
-          fsblksize,   layout::data_start(ntasks, fsblksize),
-          hosts.count, hosts.count > 1 ? hosts.mine : format::no_journal_host};
 }
 
 namespace {

@@ -13,6 +13,7 @@
 #include "format/extension.hpp"
 #include "format/header.hpp"
 #include "format/journal.hpp"
+#include "layout/chunk_layout.hpp"
 #include "multifile/journal/chunk_watch.hpp"
 #include "storage/file.hpp"
 
@@ -51,7 +52,12 @@ struct JournalKey {
   }
   bool has_identity() const { return identity != format::Identity{}; }
   bool may_mark() const { return first || hosts.count == 1; }
-  format::JournalHeader header() const;
+  format::JournalHeader header() const {
+    return {identity,    ntasks,
+            nfiles,      filenumber,
+            fsblksize,   layout::data_start(ntasks, fsblksize),
+            hosts.count, hosts.count > 1 ? hosts.mine : format::no_journal_host};
+  }
   // Returns the offset of the pointer in the physical file.
   int64_t pointer_offset() const { return format::HeaderFields{.ntasks = ntasks}.pointer_offset(); }
 };

@@ -28,6 +28,16 @@ std::shared_ptr<File> open_if_there(Store& store, const std::string& name) {
   }
 }
 
+// Reads the bytes of `count` slots from slot number `slot` on. Returns false if the file has no bytes there.
+bool read_slots(File& file, int64_t slot, int64_t count, std::vector<std::byte>& into) {
+  into.resize(static_cast<size_t>(format::journal_slot_size * count));
+  const int64_t at = format::slot_offset(slot);
+  if (count == slots_at_once && file.next(Space::data, at) >= at + std::ssize(into)) return false;  // a hole
+  const size_t got = file.read_at(into, at);
+  std::fill(into.begin() + static_cast<ptrdiff_t>(got), into.end(), std::byte{});
+  return got > 0;
+}
+
 }  // namespace
 
 // Adds a journal. Returns its header if it is complete.
@@ -61,16 +71,6 @@ std::unique_ptr<JournalReader> JournalReader::open(Store& store, const std::stri
     if (auto its = open_if_there(store, of_host)) reader->add(std::move(its), of_host, extension.identity);
   }
   return reader;
-}
-
-// Reads the bytes of `count` slots from slot number `slot` on. Returns false if the file has no bytes there.
-bool JournalReader::read_slots(File& file, int64_t slot, int64_t count, std::vector<std::byte>& into) {
-  into.resize(static_cast<size_t>(format::journal_slot_size * count));
-  const int64_t at = format::slot_offset(slot);
-  if (count == slots_at_once && file.next(Space::data, at) >= at + std::ssize(into)) return false;  // a hole
-  const size_t got = file.read_at(into, at);
-  std::fill(into.begin() + static_cast<ptrdiff_t>(got), into.end(), std::byte{});
-  return got > 0;
 }
 
 // Decodes a slot. A slot that was read during a write may look torn or damaged, so such a slot is read a

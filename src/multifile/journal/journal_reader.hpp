@@ -66,7 +66,6 @@ class JournalReader {
       : ntasks_(ntasks), seed_(seed), lost_(lost) {}
   std::optional<format::JournalHeader> add(std::shared_ptr<File> file, const std::string& name,
                                            const format::Identity& identity);
-  bool read_slots(File& file, int64_t slot, int64_t count, std::vector<std::byte>& into);
   format::ExaminedSlot slot_of(const Journal& journal, std::span<const std::byte> bytes, int64_t slot) const;
   template <class Visit>
   void for_each_slot(int64_t round, int64_t first, int64_t count, Visit&& visit);

@@ -56,143 +56,134 @@ struct Ownership::OwnershipState {
   std::mutex mutex;  // guards the following members
   RangeLock lock;    // released before the file is closed
 
-  bool create();
-  bool may_take_over(const LeaseView& view, const OwnershipRequest& request, std::string& warning) const;
-  void take_away(const std::optional<format::Lease>& judged) const;
-  std::optional<Error> make_way(const OwnershipRequest& request, bool is_last);
-  void raise();
-  void beat();
-  void remove();
+  // Creates the lease. Returns false if the name exists.
+  bool create() {
+    std::shared_ptr<File> made;
+    try {
+      made = make_beside(*store, name);
+    } catch (const Error& e) {
+      if (e.errno_value() == EEXIST) return false;
+      throw;
+    }
+    const auto problem = attempt([&] {
+      made->write_at(format::encode(lease), 0);
+      is_local = store->traits_of(*made).coherence == Coherence::local;
+      if (!is_local) publish(*made);
+    });
+    if (problem) {
+      attempt([&] { store->remove(name); });
+      throw *problem;
+    }
+    file = made;
+    right = std::make_shared<WritingRight>(
+        *store, WritingRight::LeaseReference{path, name, lease.id, is_local}, std::move(made));
+    return true;
+  }
+
+  // Returns true if a lease of a different open may be taken over. Sets `warning` if the user should know
+  // about the takeover.
+  bool may_take_over(const LeaseView& view, const OwnershipRequest& request, std::string& warning) const {
+    const std::string who = view.lease ? view.job() : "a program that is about to write it";
+    const auto taken_over = [&](const std::string& why) {
+      warning = "'" + path + "' is taken over from " + who + ", " + why +
+                ": if that goes on, its next flush or close fails";
+      return true;
+    };
+    if (request.reopens && view.lease && is_of(*view.lease, this_process())) {
+      warning = "'" + path +
+                "' is opened for writing although this process has not closed it: the handle that was opened "
+                "before loses it, and fails at its next flush or close";
+      return true;
+    }
+    if (view.holder != Holder::none && request.steals) return taken_over("as was asked for");
+    if (view.holder != Holder::unknown) return view.holder == Holder::none;
+    const LeaseTimes times = lease_times();
+    const LeaseView later = watch_lease(*store, path, times, request.waits);
+    if (later.holder == Holder::living) return false;
+    return !later.exists || taken_over("which has given no sign of life for " +
+                                       std::to_string(times.timeout.count() / 1000) + " s");
+  }
+
+  // Removes the lease of a former owner, unless a different program removes it first.
+  void take_away(const std::optional<format::Lease>& judged) const {
+    try {
+      const auto there = open_beside(*store, name, path);
+      RangeLock barrier;
+      const auto without_locks = attempt([&] { barrier = try_lock(*there, removal_byte); });
+      if (!barrier && !without_locks) return std::this_thread::sleep_for(journal_constants::between_takers);
+      const auto found = read_lease(*there);
+      const bool is_judged = found.has_value() == judged.has_value() && (!found || found->id == judged->id);
+      if (there->status().links > 0 && is_judged) store->remove(name);
+    } catch (const Error& e) {
+      if (e.code() != Code::not_found) throw;
+    }
+  }
+
+  void raise() {
+    if (!right->holds(LeaseCheck::name)) return;
+    ++lease.counter;
+    file->write_at(format::encode(lease), 0);
+    if (!is_local) publish(*file);
+    if (!lock) lock = try_lock(*file, owner_byte);
+  }
+
+  void beat() {
+    {
+      const std::lock_guard held(mutex);
+      if (!ended) raise();
+    }
+    if (ended) remove();
+  }
+
+  // Removes the lease. If the heartbeat thread holds the mutex, possibly in a hanging call, that thread
+  // removes the lease afterwards.
+  void remove() {
+    const std::unique_lock held(mutex, std::try_to_lock);
+    if (!held || !file) return;
+    attempt([&] {
+      lock = {};
+      RangeLock barrier;
+      bool is_taken_away = false;  // a different program is removing the lease
+      if (is_local)
+        attempt([&] {
+          barrier = try_lock(*file, removal_byte);
+          is_taken_away = !barrier;
+        });
+      const bool removes = !is_taken_away && right->holds(LeaseCheck::handle);
+      if (!is_local) file->close();  // clients of a server keep a removed file while it is open
+      if (removes) store->remove(name);
+    });
+    file.reset();
+  }
+
+  // Removes a lease that keeps create() from making one, if it may be taken over. Otherwise returns the
+  // error. Throws if no lease can be made.
+  std::optional<Error> make_way(const OwnershipRequest& request, bool is_last) {
+    const LeaseView view = look_at_lease_file(*store, name);
+    if (view.problem) throw *view.problem;
+    if (!view.exists) {
+      if (is_last) throw file_error(Code::foreign, name, "is a link that leads nowhere");
+      return std::nullopt;
+    }
+    if (!view.lease && view.holder == Holder::none)
+      throw file_error(Code::foreign, name, "is no lease, but another file");
+    std::string warning;
+    if (is_last || !may_take_over(view, request, warning))
+      return file_error(Code::foreign, path,
+                        "is being written by " + (view.lease ? view.job() : std::string("another program")) +
+                            view.age() + ", and nothing was changed; " + request.advice);
+    took_over = true;
+    const auto left = attempt([&] { take_away(view.lease); });
+    if (left) {
+      // An owner that gave no sign of life during the watch counts as dead.
+      const bool is_dead = view.holder == Holder::none || (view.holder == Holder::unknown && !request.steals);
+      if (is_dead) throw *left;
+    } else if (!warning.empty()) {
+      add_warning(warning);
+    }
+    return left;
+  }
 };
-
-// Creates the lease. Returns false if the name exists.
-bool Ownership::OwnershipState::create() {
-  std::shared_ptr<File> made;
-  try {
-    made = make_beside(*store, name);
-  } catch (const Error& e) {
-    if (e.errno_value() == EEXIST) return false;
-    throw;
-  }
-  const auto problem = attempt([&] {
-    made->write_at(format::encode(lease), 0);
-    is_local = store->traits_of(*made).coherence == Coherence::local;
-    if (!is_local) publish(*made);
-  });
-  if (problem) {
-    attempt([&] { store->remove(name); });
-    throw *problem;
-  }
-  file = made;
-  right = std::make_shared<WritingRight>(*store, WritingRight::LeaseReference{path, name, lease.id, is_local},
-                                         std::move(made));
-  return true;
-}
-
-// Returns true if a lease of a different open may be taken over. Sets `warning` if the user should know about
-// the takeover.
-bool Ownership::OwnershipState::may_take_over(const LeaseView& view, const OwnershipRequest& request,
-                                              std::string& warning) const {
-  const std::string who = view.lease ? view.job() : "a program that is about to write it";
-  const auto taken_over = [&](const std::string& why) {
-    warning = "'" + path + "' is taken over from " + who + ", " + why +
-              ": if that goes on, its next flush or close fails";
-    return true;
-  };
-  if (request.reopens && view.lease && is_of(*view.lease, this_process())) {
-    warning = "'" + path +
-              "' is opened for writing although this process has not closed it: the handle that was opened "
-              "before loses it, and fails at its next flush or close";
-    return true;
-  }
-  if (view.holder != Holder::none && request.steals) return taken_over("as was asked for");
-  if (view.holder != Holder::unknown) return view.holder == Holder::none;
-  const LeaseTimes times = lease_times();
-  const LeaseView later = watch_lease(*store, path, times, request.waits);
-  if (later.holder == Holder::living) return false;
-  return !later.exists || taken_over("which has given no sign of life for " +
-                                     std::to_string(times.timeout.count() / 1000) + " s");
-}
-
-// Removes the lease of a former owner, unless a different program removes it first.
-void Ownership::OwnershipState::take_away(const std::optional<format::Lease>& judged) const {
-  try {
-    const auto there = open_beside(*store, name, path);
-    RangeLock barrier;
-    const auto without_locks = attempt([&] { barrier = try_lock(*there, removal_byte); });
-    if (!barrier && !without_locks) return std::this_thread::sleep_for(journal_constants::between_takers);
-    const auto found = read_lease(*there);
-    const bool is_judged = found.has_value() == judged.has_value() && (!found || found->id == judged->id);
-    if (there->status().links > 0 && is_judged) store->remove(name);
-  } catch (const Error& e) {
-    if (e.code() != Code::not_found) throw;
-  }
-}
-
-void Ownership::OwnershipState::raise() {
-  if (!right->holds(LeaseCheck::name)) return;
-  ++lease.counter;
-  file->write_at(format::encode(lease), 0);
-  if (!is_local) publish(*file);
-  if (!lock) lock = try_lock(*file, owner_byte);
-}
-
-void Ownership::OwnershipState::beat() {
-  {
-    const std::lock_guard held(mutex);
-    if (!ended) raise();
-  }
-  if (ended) remove();
-}
-
-// Removes the lease. If the heartbeat thread holds the mutex, possibly in a hanging call, that thread removes
-// the lease afterwards.
-void Ownership::OwnershipState::remove() {
-  const std::unique_lock held(mutex, std::try_to_lock);
-  if (!held || !file) return;
-  attempt([&] {
-    lock = {};
-    RangeLock barrier;
-    bool is_taken_away = false;  // a different program is removing the lease
-    if (is_local)
-      attempt([&] {
-        barrier = try_lock(*file, removal_byte);
-        is_taken_away = !barrier;
-      });
-    const bool removes = !is_taken_away && right->holds(LeaseCheck::handle);
-    if (!is_local) file->close();  // clients of a server keep a removed file while it is open
-    if (removes) store->remove(name);
-  });
-  file.reset();
-}
-
-// Removes a lease that keeps create() from making one, if it may be taken over. Otherwise returns the error.
-// Throws if no lease can be made.
-std::optional<Error> Ownership::OwnershipState::make_way(const OwnershipRequest& request, bool is_last) {
-  const LeaseView view = look_at_lease_file(*store, name);
-  if (view.problem) throw *view.problem;
-  if (!view.exists) {
-    if (is_last) throw file_error(Code::foreign, name, "is a link that leads nowhere");
-    return std::nullopt;
-  }
-  if (!view.lease && view.holder == Holder::none)
-    throw file_error(Code::foreign, name, "is no lease, but another file");
-  std::string warning;
-  if (is_last || !may_take_over(view, request, warning))
-    return file_error(Code::foreign, path,
-                      "is being written by " + (view.lease ? view.job() : std::string("another program")) +
-                          view.age() + ", and nothing was changed; " + request.advice);
-  took_over = true;
-  const auto left = attempt([&] { take_away(view.lease); });
-  if (left) {
-    // An owner that gave no sign of life during the watch counts as dead.
-    const bool is_dead = view.holder == Holder::none || (view.holder == Holder::unknown && !request.steals);
-    if (is_dead) throw *left;
-  } else if (!warning.empty()) {
-    add_warning(warning);
-  }
-  return left;
-}
 
 std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const std::string& path,
                                            const OwnershipRequest& request) {

@@ -136,8 +136,8 @@ size_t KeyvalIndex::read(uint64_t key, std::byte* to, size_t size, size_t items)
   fetch(*entry, out);
   entry->offset += static_cast<int64_t>(out.size());
   // After the last record, no further values have to be kept.
-  const bool knows_all = scanned_all_ || found_.position + found_.length == places_.total();
-  if (!entry->kept.empty() && entry->joined() >= entry->kept_end() && knows_all) {
+  if (!entry->kept.empty() && entry->joined() >= entry->kept_end() &&
+      (scanned_all_ || found_.position + found_.length == places_.total())) {
     kept_bytes_ -= static_cast<int64_t>(entry->kept.capacity());
     entry->kept = std::vector<std::byte>();  // releases the memory
   }

@@ -1,9 +1,11 @@
 #include "multifile/stream/block_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 
+#include "base/crc32c.hpp"
 #include "format/extension.hpp"
 #include "multifile/stream/constants.hpp"
 #include "multifile/stream/file_checks.hpp"
@@ -39,9 +41,38 @@ void BlockReader::read_checked(StreamPosition from, std::span<std::byte> out) co
   while (!out.empty()) {
     const auto part = out.first(std::min(out.size(), static_cast<size_t>(at_once)));
     read_plain(from, part);
-    check_pieces(*file_, sums_at(from), piece(), part, {local_rank_, from.block, from.offset});
+    check(from, part);
     from.offset += std::ssize(part);
     out = out.subspan(part.size());
+  }
+}
+
+void BlockReader::unlike_sum(StreamPosition from, int64_t bytes) const {
+  if (Watch* const watch = file_->traits().watch) watch->require_unchanged();
+  throw file_error(Code::damaged, file_->path(),
+                   "the " + std::to_string(bytes) + " bytes from offset " + std::to_string(from.offset) +
+                       " on of block " + std::to_string(from.block) + " of task " +
+                       std::to_string(local_rank_) + " do not match their checksum");
+}
+
+void BlockReader::check_sum(StreamPosition from, uint32_t sum, int64_t bytes) const {
+  uint32_t expected = 0;
+  read_sums(*file_, sums_at(from), std::span(&expected, 1));
+  if (sum != expected) unlike_sum(from, bytes);
+}
+
+void BlockReader::check(StreamPosition from, std::span<const std::byte> data) const {
+  std::array<uint32_t, 256> sums;
+  for (int64_t at = sums_at(from); !data.empty();) {
+    const auto some = std::span(sums).first(std::min(sums.size(), (data.size() + piece() - 1) / piece()));
+    read_sums(*file_, at, some);
+    at += static_cast<int64_t>(some.size_bytes());
+    for (const uint32_t expected : some) {
+      const auto part = data.first(std::min<size_t>(piece(), data.size()));
+      if (crc32c(0, part) != expected) unlike_sum(from, std::ssize(part));
+      data = data.subspan(part.size());
+      from.offset += std::ssize(part);
+    }
   }
 }
 

@@ -63,6 +63,11 @@ class SHEAF_EXPORT BlockReader {
   }
   // Reads whole pieces of a block and compares them with their checksums.
   void read_checked(StreamPosition from, std::span<std::byte> out) const;
+  // Compares `data`, which were read from `from` on, with their checksums. They consist of whole pieces of a
+  // block; only the last may be shorter. Throws damaged.
+  void check(StreamPosition from, std::span<const std::byte> data) const;
+  // Does the same for one piece of `bytes` bytes that is too large to hold; `sum` is its CRC32C.
+  void check_sum(StreamPosition from, uint32_t sum, int64_t bytes) const;
   // Returns the size of the part of a request for `wanted` bytes at `from` that consists of whole pieces; 0
   // if `from` does not begin a piece. `end` is the end of the bytes with checksums in the block.
   int64_t whole_pieces(int64_t from, int64_t wanted, int64_t end) const {
@@ -72,6 +77,8 @@ class SHEAF_EXPORT BlockReader {
   [[noreturn]] void ends_early(StreamPosition at) const;
 
  private:
+  void unlike_sum(StreamPosition from, int64_t bytes) const;
+
   static constexpr uint32_t page = 4096;  // divides every piece size
 
   std::shared_ptr<File> file_;

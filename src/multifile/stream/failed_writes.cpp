@@ -21,21 +21,18 @@ uint32_t continue_sum(uint32_t sum, const FailedWrites::WriteRequest& request, i
 
 }  // namespace
 
-bool FailedWrites::Failed::is_repeated_by(const WriteRequest& request, uint32_t request_sum) const {
-  // A repetition counts only for a request of which nothing was repeated yet. A queue of failed requests may
-  // fail again at any request.
-  const auto is_untouched = [](const RetryPosition& c) { return c.done == 0; };
-  return task == request.task && bytes == request.bytes() && sum == request_sum &&
-         std::ranges::any_of(candidates, is_untouched);
-}
-
 void FailedWrites::fail(const WriteRequest& request, const Error& why, const std::string& what) noexcept {
   if (request.bytes() == 0 || overflowed_) return;
   try {
     const uint32_t sum = continue_sum(0, request, 0, request.bytes());
     if (!failed_) failed_ = std::make_unique<std::vector<Failed>>();
-    const auto repeats = [&](const Failed& failed) { return failed.is_repeated_by(request, sum); };
-    if (std::ranges::any_of(*failed_, repeats)) return;
+    // A repetition counts only for a request of which nothing was repeated yet. A queue of failed requests
+    // may fail again at any request.
+    const auto is_repeated = [&](const Failed& f) {
+      return f.task == request.task && f.bytes == request.bytes() && f.sum == sum &&
+             std::ranges::find(f.candidates, 0, &RetryPosition::done) != f.candidates.end();
+    };
+    if (std::ranges::any_of(*failed_, is_repeated)) return;
     overflowed_ = std::ssize(*failed_) == stream_constants::max_failed_writes;
     if (overflowed_) return;
     int64_t expected = 0;

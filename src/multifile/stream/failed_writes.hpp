@@ -57,8 +57,6 @@ class FailedWrites {
     // repeated.
     std::vector<RetryPosition> candidates;
     Error why;
-
-    bool is_repeated_by(const WriteRequest& request, uint32_t request_sum) const;
   };
   static bool continues(Failed& failed, const WriteRequest& request);
 

@@ -18,22 +18,6 @@
 
 namespace sheaf::multifile {
 
-// Location of checked data, for messages.
-struct DataPlace {
-  int64_t task = 0;  // local rank
-  int64_t block = 0;
-  int64_t offset = 0;  // in the block
-};
-
-// Compares `data` with its checksums, which begin at offset `sums_at` of `file`. `data` consists of whole
-// pieces of a block; only the last may be shorter. Throws damaged.
-void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const std::byte> data,
-                  const DataPlace& place);
-
-// Compares `sum`, the CRC32C of one piece of `bytes` bytes, with the checksum at `sum_at`. The caller
-// computes `sum` for a piece that is too large to hold. Throws damaged.
-void check_piece(File& file, int64_t sum_at, uint32_t sum, int64_t bytes, const DataPlace& place);
-
 // A section of the trailer with contents that only the caller knows.
 struct MoreSection {
   format::SectionKind kind{};

@@ -117,7 +117,4 @@ class SHEAF_EXPORT ReadStream {
   int64_t fetched_ = 0;                     // offset in the block of the end of the buffer
 };
 
-// One process of a large job in threads has a stream for each of a million tasks.
-static_assert(sizeof(void*) != 8 || sizeof(ReadStream) <= 136);
-
 }  // namespace sheaf::multifile

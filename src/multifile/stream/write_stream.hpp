@@ -133,7 +133,4 @@ class WriteStream {
   ChunkWriter chunks_;  // its position is that of the first byte in the buffer
 };
 
-// One process of a large job in threads has a stream for each of a million tasks.
-static_assert(sizeof(void*) != 8 || sizeof(WriteStream) <= 184);
-
 }  // namespace sheaf::multifile

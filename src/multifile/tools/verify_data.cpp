@@ -50,9 +50,7 @@ class DataCheck {
       if (is_large) {
         sum = crc32c(at == begin ? 0 : sum, part);
         if (at + std::ssize(part) == end)
-          tell(attempt([&] {
-            check_piece(*f_.file, blocks_.sums_at({b, begin}), sum, end - begin, {task_, b, begin});
-          }));
+          tell(attempt([&] { blocks_.check_sum({b, begin}, sum, end - begin); }));
       } else if (is_checked) {
         check_pieces_of(part, b, at);
       }
@@ -78,9 +76,7 @@ class DataCheck {
 
   void check_pieces_of(std::span<const std::byte> part, int64_t block, int64_t at) {
     const auto compare = [&](std::span<const std::byte> some, int64_t from) {
-      return attempt([&] {
-        check_pieces(*f_.file, blocks_.sums_at({block, from}), blocks_.piece(), some, {task_, block, from});
-      });
+      return attempt([&] { blocks_.check({block, from}, some); });
     };
     const auto unlike = compare(part, at);
     if (!unlike || unlike->code() != Code::damaged) return tell(unlike);

@@ -29,9 +29,13 @@ class ForwardingFile : public File {
 
  protected:
   File& inner() const { return *inner_; }
+  // Forwards to `other` from now on. Returns the former file.
+  std::shared_ptr<File> replace_inner(std::shared_ptr<File> other) {
+    return std::exchange(inner_, std::move(other));
+  }
 
  private:
-  const std::shared_ptr<File> inner_;
+  std::shared_ptr<File> inner_;
 };
 
 }  // namespace sheaf
