@@ -174,12 +174,12 @@ TEST(StreamPlaces, FindBytesBetweenEmptyBlocks) {
     const StreamPlaces places(blocks);
     EXPECT_EQ(places.total(), 5);
     int64_t offset = 0;
-    for_each_used(blocks, [&](int64_t block, int64_t bytes) {
+    for (const auto [block, bytes] : blocks.used()) {
       for (int64_t i = 0; i < bytes; ++i, ++offset) {
         const StreamPosition at = places.find(blocks, offset);
         EXPECT_EQ(std::pair(at.block, at.offset), std::pair(block, i)) << offset;
       }
-    });
+    }
     const StreamPosition end = places.find(blocks, 5);
     EXPECT_EQ(end.offset, sizes[static_cast<size_t>(end.block)]);
   }

@@ -21,14 +21,14 @@ template <class Visit>
 void for_each_extent(const layout::ChunkGeometry& geometry, const BlockSizes& sizes, Visit visit) {
   int64_t begin = 0;
   int64_t end = 0;
-  for_each_used(sizes, [&](int64_t block, int64_t bytes) {
+  for (const auto [block, bytes] : sizes.used()) {
     const int64_t offset = geometry.offset(block);
     if (offset != end) {
       if (end > begin) visit(begin, end - begin);
       begin = offset;
     }
     end = offset + bytes;
-  });
+  }
   if (end > begin) visit(begin, end - begin);
 }
 

@@ -48,8 +48,8 @@ size_t PlainFile::read_block(std::span<std::byte> data, int64_t offset) {
   if (first.skip == 0 || data.empty() || offset < first.start) return 0;
   const int64_t round = (offset - first.start) / first.skip;
   const int64_t in_first = offset - round * first.skip;
-  const auto start = [](const PlainTask& task) { return task.geometry.start; };
-  const auto behind = std::ranges::upper_bound(tasks_, in_first, {}, start);
+  const auto behind =
+      std::ranges::upper_bound(tasks_, in_first, {}, [](const PlainTask& t) { return t.geometry.start; });
   const auto task = static_cast<size_t>(behind - tasks_.begin()) - 1;
   format::PlainPlace at{static_cast<int32_t>(std::min<int64_t>(round, INT32_MAX)),
                         in_first - geometry(task).start};

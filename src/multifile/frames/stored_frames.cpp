@@ -109,7 +109,7 @@ void for_each_frame(ReadStream& stored, const StoredTask& task,
   }
   format::FrameTable table;
   const auto pass_on = [&](size_t count) {
-    for (size_t i = 0; i < count; ++i) visit(table.frames()[i]);
+    std::ranges::for_each(std::span(table.frames()).first(count), visit);
     table.forget_first(count);
   };
   walk(stored, places, task, table, [&] {

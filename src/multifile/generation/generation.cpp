@@ -149,8 +149,6 @@ void GenerationStore::use(const std::optional<format::CommitRecord>& record) {
   lead_.reset();
 }
 
-bool GenerationStore::look_again() { return is_changed() || may_know_old_names(); }
-
 bool GenerationStore::is_changed() {
   const std::vector<std::byte> before = lead_ ? head_of(*lead_) : std::vector<std::byte>();
   lead_.reset();  // otherwise a store that shares open files would return it again
@@ -161,9 +159,9 @@ bool GenerationStore::is_changed() {
   return true;
 }
 
-// If this host may have cached names of two generations, waits a moment for it to revalidate them and returns
-// true. Otherwise returns false.
-bool GenerationStore::may_know_old_names() {
+bool GenerationStore::look_again() {
+  if (is_changed()) return true;
+  // If this host may have cached names of two generations, waits a moment for it to revalidate them.
   if (!mismatch_ || inner().traits(path_).coherence == Coherence::local) return false;
   mismatch_ = false;
   if (!names_known_) names_known_.emplace(name_timeout);

@@ -97,7 +97,6 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   // outdated names. The next attempt uses the generation found by this call.
   bool look_again();
   bool is_changed();
-  bool may_know_old_names();
   bool look_again_together(Comm& comm, const Error& problem, bool may_repeat);
   void succeed();
   void use(const std::optional<format::CommitRecord>& record);

@@ -109,10 +109,10 @@ void JournalReader::for_each_slot(int64_t round, int64_t first, int64_t count, V
           best = record;
       }
     }
-    for (int64_t i = 0; i < n; ++i) {
-      const format::ExaminedSlot& found = slots_[static_cast<size_t>(i)];
+    int64_t task = done;
+    for (const format::ExaminedSlot& found : slots_) {
       found_ |= found.record.has_value();
-      visit(done + i, found);
+      visit(task++, found);
     }
   }
 }

@@ -97,13 +97,12 @@ LeaseView look_at_lease(Store& store, const std::string& path) {
 LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& times,
                       const std::function<void(const LeaseView&)>& waits) {
   SHEAF_ASSERT(waits && times.timeout.count() > 0);
-  using journal_constants::check_interval;
   const LeaseView first = look_at_lease(store, path);
   const Deadline deadline(times.timeout);
   LeaseView now = first;
   while (now.holder == Holder::unknown && !deadline.expired()) {
     waits(now);
-    std::this_thread::sleep_for(check_interval);
+    std::this_thread::sleep_for(journal_constants::check_interval);
     now = look_at_lease(store, path);
     if (now.holder == Holder::unknown && now.lease != first.lease) now.holder = Holder::living;
   }

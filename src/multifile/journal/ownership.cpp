@@ -40,15 +40,13 @@ format::Lease lease_of_this_process() {
 
 // State of an Ownership, which the heartbeat thread shares.
 struct Ownership::OwnershipState {
-  OwnershipState(std::shared_ptr<Store> its_store, const std::string& its_path)
-      : store(std::move(its_store)), path(its_path) {}
+  OwnershipState(std::shared_ptr<Store> its_store, const std::string& path)
+      : store(std::move(its_store)), own{.path = path, .name = {}, .id = lease.id} {}
 
   const std::shared_ptr<Store> store;
-  const std::string path;
-  std::string name;  // name of the lease
   format::Lease lease = lease_of_this_process();
+  WritingRight::LeaseReference own;
   bool took_over = false;
-  bool is_local = false;  // no other host can take the lease over
   std::shared_ptr<File> file;
   std::shared_ptr<WritingRight> right;
   std::atomic<bool> ended = false;
@@ -60,23 +58,22 @@ struct Ownership::OwnershipState {
   bool create() {
     std::shared_ptr<File> made;
     try {
-      made = make_beside(*store, name);
+      made = make_beside(*store, own.name);
     } catch (const Error& e) {
       if (e.errno_value() == EEXIST) return false;
       throw;
     }
     const auto problem = attempt([&] {
       made->write_at(format::encode(lease), 0);
-      is_local = store->traits_of(*made).coherence == Coherence::local;
-      if (!is_local) publish(*made);
+      own.is_local = store->traits_of(*made).coherence == Coherence::local;
+      if (!own.is_local) publish(*made);
     });
     if (problem) {
-      attempt([&] { store->remove(name); });
+      attempt([&] { store->remove(own.name); });
       throw *problem;
     }
     file = made;
-    right = std::make_shared<WritingRight>(
-        *store, WritingRight::LeaseReference{path, name, lease.id, is_local}, std::move(made));
+    right = std::make_shared<WritingRight>(*store, own, std::move(made));
     return true;
   }
 
@@ -85,12 +82,12 @@ struct Ownership::OwnershipState {
   bool may_take_over(const LeaseView& view, const OwnershipRequest& request, std::string& warning) const {
     const std::string who = view.lease ? view.job() : "a program that is about to write it";
     const auto taken_over = [&](const std::string& why) {
-      warning = "'" + path + "' is taken over from " + who + ", " + why +
+      warning = "'" + own.path + "' is taken over from " + who + ", " + why +
                 ": if that goes on, its next flush or close fails";
       return true;
     };
     if (request.reopens && view.lease && is_of(*view.lease, this_process())) {
-      warning = "'" + path +
+      warning = "'" + own.path +
                 "' is opened for writing although this process has not closed it: the handle that was opened "
                 "before loses it, and fails at its next flush or close";
       return true;
@@ -98,7 +95,7 @@ struct Ownership::OwnershipState {
     if (view.holder != Holder::none && request.steals) return taken_over("as was asked for");
     if (view.holder != Holder::unknown) return view.holder == Holder::none;
     const LeaseTimes times = lease_times();
-    const LeaseView later = watch_lease(*store, path, times, request.waits);
+    const LeaseView later = watch_lease(*store, own.path, times, request.waits);
     if (later.holder == Holder::living) return false;
     return !later.exists || taken_over("which has given no sign of life for " +
                                        std::to_string(times.timeout.count() / 1000) + " s");
@@ -107,13 +104,13 @@ struct Ownership::OwnershipState {
   // Removes the lease of a former owner, unless a different program removes it first.
   void take_away(const std::optional<format::Lease>& judged) const {
     try {
-      const auto there = open_beside(*store, name, path);
+      const auto there = open_beside(*store, own.name, own.path);
       RangeLock barrier;
       const auto without_locks = attempt([&] { barrier = try_lock(*there, removal_byte); });
       if (!barrier && !without_locks) return std::this_thread::sleep_for(journal_constants::between_takers);
       const auto found = read_lease(*there);
       const bool is_judged = found.has_value() == judged.has_value() && (!found || found->id == judged->id);
-      if (there->status().links > 0 && is_judged) store->remove(name);
+      if (there->status().links > 0 && is_judged) store->remove(own.name);
     } catch (const Error& e) {
       if (e.code() != Code::not_found) throw;
     }
@@ -123,7 +120,7 @@ struct Ownership::OwnershipState {
     if (!right->holds(LeaseCheck::name)) return;
     ++lease.counter;
     file->write_at(format::encode(lease), 0);
-    if (!is_local) publish(*file);
+    if (!own.is_local) publish(*file);
     if (!lock) lock = try_lock(*file, owner_byte);
   }
 
@@ -144,14 +141,14 @@ struct Ownership::OwnershipState {
       lock = {};
       RangeLock barrier;
       bool is_taken_away = false;  // a different program is removing the lease
-      if (is_local)
+      if (own.is_local)
         attempt([&] {
           barrier = try_lock(*file, removal_byte);
           is_taken_away = !barrier;
         });
       const bool removes = !is_taken_away && right->holds(LeaseCheck::handle);
-      if (!is_local) file->close();  // clients of a server keep a removed file while it is open
-      if (removes) store->remove(name);
+      if (!own.is_local) file->close();  // clients of a server keep a removed file while it is open
+      if (removes) store->remove(own.name);
     });
     file.reset();
   }
@@ -159,17 +156,17 @@ struct Ownership::OwnershipState {
   // Removes a lease that keeps create() from making one, if it may be taken over. Otherwise returns the
   // error. Throws if no lease can be made.
   std::optional<Error> make_way(const OwnershipRequest& request, bool is_last) {
-    const LeaseView view = look_at_lease_file(*store, name);
+    const LeaseView view = look_at_lease_file(*store, own.name);
     if (view.problem) throw *view.problem;
     if (!view.exists) {
-      if (is_last) throw file_error(Code::foreign, name, "is a link that leads nowhere");
+      if (is_last) throw file_error(Code::foreign, own.name, "is a link that leads nowhere");
       return std::nullopt;
     }
     if (!view.lease && view.holder == Holder::none)
-      throw file_error(Code::foreign, name, "is no lease, but another file");
+      throw file_error(Code::foreign, own.name, "is no lease, but another file");
     std::string warning;
     if (is_last || !may_take_over(view, request, warning))
-      return file_error(Code::foreign, path,
+      return file_error(Code::foreign, own.path,
                         "is being written by " + (view.lease ? view.job() : std::string("another program")) +
                             view.age() + ", and nothing was changed; " + request.advice);
     took_over = true;
@@ -190,7 +187,7 @@ std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const s
   const auto held = std::make_shared<OwnershipState>(std::move(store), path);
   std::optional<Error> refused;
   const auto problem = attempt([&] {
-    held->name = format::lease_name(place_beside(*held->store, path));
+    held->own.name = format::lease_name(place_beside(*held->store, path));
     for (int tries = 0; !refused && !held->create(); ++tries)
       refused = held->make_way(request, tries == journal_constants::max_takes);
   });
@@ -220,7 +217,7 @@ Ownership::~Ownership() {
 
 uint64_t Ownership::id() const { return held_->lease.id; }
 bool Ownership::took_over() const { return held_->took_over; }
-bool Ownership::is_local() const { return held_->is_local; }
+bool Ownership::is_local() const { return held_->own.is_local; }
 const std::shared_ptr<WritingRight>& Ownership::right() const { return held_->right; }
 
 }  // namespace sheaf::multifile

@@ -78,19 +78,16 @@ inline void KeyvalIndex::keep_rest_of_value() {
   }
   if (entry.kept_end() != from) return;
   const auto bytes = static_cast<size_t>(left);
-  if (bytes > entry.kept.capacity() - entry.kept.size() && !make_room(entry.kept, bytes)) return;
+  if (bytes > entry.kept.capacity() - entry.kept.size()) {
+    const size_t capacity = std::max({entry.kept.size() + bytes, 2 * entry.kept.capacity(), size_t{64}});
+    const auto more = static_cast<int64_t>(capacity - entry.kept.capacity());
+    if (kept_bytes_ + more > max_kept_bytes) return;
+    entry.kept.reserve(capacity);
+    kept_bytes_ += more;
+  }
   std::array<std::byte, largest_kept_value> value;
   scanner_.read(std::span(value).first(bytes));
   entry.kept.insert(entry.kept.end(), value.begin(), value.begin() + left);
-}
-
-bool KeyvalIndex::make_room(std::vector<std::byte>& kept, size_t bytes) {
-  const size_t capacity = std::max({kept.size() + bytes, 2 * kept.capacity(), size_t{64}});
-  const auto more = static_cast<int64_t>(capacity - kept.capacity());
-  if (kept_bytes_ + more > max_kept_bytes) return false;
-  kept.reserve(capacity);
-  kept_bytes_ += more;
-  return true;
 }
 
 void KeyvalIndex::scan_all() {

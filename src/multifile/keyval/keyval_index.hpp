@@ -82,7 +82,6 @@ class KeyvalIndex {
   KeyEntry* find_bytes(uint64_t key);
   void return_to_scan();
   void keep_rest_of_value();
-  bool make_room(std::vector<std::byte>& kept, size_t bytes);
   void fetch(const KeyEntry& entry, std::span<std::byte> out);
   StreamPosition place_of(int64_t position) const { return places_.find(stream_.sizes(), position); }
   void read_far(StreamPosition from, std::span<std::byte> out);

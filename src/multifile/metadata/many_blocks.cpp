@@ -57,10 +57,10 @@ BlockSizes read_blocks_of_task(const std::shared_ptr<SharedReader>& tables,
   const auto many = std::make_shared<ManyBlocks>(tables, local_rank, count);
   const BlockSizes sizes(*many, static_cast<int32_t>(count));
   bool overruns = false;
-  for_each_used(sizes, [&](int64_t block, int64_t bytes) {
+  for (const auto [block, bytes] : sizes.used()) {
     reader.check_block(tables->pointer, geometry, local_rank, block, bytes);
     overruns |= bytes > geometry.size;
-  });
+  }
   if (overruns) {
     reader.find_overruns(tables->pointer);
     many->forget();

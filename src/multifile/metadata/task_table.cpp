@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "layout/slices.hpp"
 #include "multifile/metadata/constants.hpp"
@@ -52,11 +53,11 @@ bool TaskTable::check_blocks() {
     if (!slice || task == slice->end()) slice = slice_with(task, slice.get(), rows_at_once);
     fill(row, slice, task);
     int64_t total = 0;
-    for_each_used(row.sizes, [&](int64_t block, int64_t bytes) {
+    for (const auto [block, bytes] : row.sizes.used()) {
       tables_->reader->check_block(tables_->pointer, row.geometry, task, block, bytes);
       total += bytes;
       overruns |= bytes > row.geometry.size;
-    });
+    }
     data_bytes_ += total;
     largest_task_ = std::max(largest_task_, total);
   }
@@ -199,17 +200,13 @@ void TaskTable::place_sums(RowSlice& slice, int64_t sum) const {
     slice.sums.push_back(sums_at_ + 4 * sum);
     const int64_t chunk = slice.chunks[i];
     if (chunk == 0) continue;
-    const auto count = [&](int64_t, int64_t bytes) {
+    const auto count = static_cast<int32_t>(slice.counts[i]);
+    std::optional<ManyBlocks> many;
+    const BlockSizes sizes = slice.sizes_at[i] >= 0
+                                 ? BlockSizes(&slice.sizes[static_cast<size_t>(slice.sizes_at[i])], count)
+                                 : BlockSizes(many.emplace(tables_, task, slice.counts[i]), count);
+    for (const auto [block, bytes] : sizes.used())
       sum += bytes > 0 ? format::sums_of_block(bytes, chunk, piece_) : 0;
-    };
-    if (slice.sizes_at[i] >= 0) {
-      for_each_used(
-          {&slice.sizes[static_cast<size_t>(slice.sizes_at[i])], static_cast<int32_t>(slice.counts[i])},
-          count);
-    } else {
-      ManyBlocks blocks(tables_, task, slice.counts[i]);
-      for_each_used({blocks, static_cast<int32_t>(slice.counts[i])}, count);
-    }
   }
   slice.next_sum = sum;
 }

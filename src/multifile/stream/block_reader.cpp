@@ -25,14 +25,13 @@ int64_t BlockReader::sums_at(StreamPosition to) const {
   // Most blocks are full or have one piece. A division per block would dominate the time of a seek over
   // thousands of blocks.
   const int64_t full = 4 * format::sums_of_block(geometry_.size, geometry_.size, piece());
-  const auto bytes_of = [&](int64_t b) {
-    const int64_t size = sizes_[b];
+  const auto bytes_of = [&](int64_t size) {
     if (size >= geometry_.size) return full;
     return size <= piece() ? int64_t{size > 0} * 4 : 4 * format::sums_of_block(size, geometry_.size, piece());
   };
   int64_t at = sums_at_ + 4 * (to.offset / piece());
-  for (int64_t b = sizes_.next_used(block_); b < to.block; b = sizes_.next_used(b + 1)) at += bytes_of(b);
-  for (int64_t b = sizes_.next_used(to.block); b < block_; b = sizes_.next_used(b + 1)) at -= bytes_of(b);
+  for (const auto [block, size] : sizes_.used(block_, to.block)) at += bytes_of(size);
+  for (const auto [block, size] : sizes_.used(to.block, block_)) at -= bytes_of(size);
   return at;
 }
 

@@ -14,14 +14,13 @@ int64_t BlockSizes::next_used(int64_t block) const {
 
 int64_t BlockSizes::total() const {
   int64_t sum = 0;
-  for_each_used(*this, [&](int64_t, int64_t bytes) { sum += bytes; });
+  for (const auto [block, bytes] : used()) sum += bytes;
   return sum;
 }
 
 std::vector<int64_t> BlockSizes::all() const {
-  std::vector<int64_t> sizes;
-  sizes.reserve(static_cast<size_t>(count));
-  for (int64_t b = 0; b < count; ++b) sizes.push_back((*this)[b]);
+  std::vector<int64_t> sizes(static_cast<size_t>(count));
+  for (const auto [block, bytes] : used()) sizes[static_cast<size_t>(block)] = bytes;
   return sizes;
 }
 
@@ -32,10 +31,10 @@ StreamPlaces::StreamPlaces(const BlockSizes& sizes)
     while (std::ssize(begins_) * step_ <= block && std::ssize(begins_) * step_ < sizes.count)
       begins_.push_back(total_);
   };
-  for_each_used(sizes, [&](int64_t block, int64_t bytes) {
+  for (const auto [block, bytes] : sizes.used()) {
     begin_all_up_to(block);
     total_ += bytes;
-  });
+  }
   begin_all_up_to(sizes.count);
 }
 
@@ -44,11 +43,11 @@ StreamPosition StreamPlaces::find(const BlockSizes& sizes, int64_t offset) const
   if (sample < 0) return {0, offset};
   int64_t begin = begins_[static_cast<size_t>(sample)];
   StreamPosition last{sample * step_, offset - begin};
-  for (int64_t b = sizes.next_used(sample * step_); b < sizes.count; b = sizes.next_used(b + 1)) {
+  for (const auto [block, bytes] : sizes.used(sample * step_)) {
     if (begin > offset) break;
-    last = {b, offset - begin};
-    if (offset - begin < sizes[b]) break;
-    begin += sizes[b];
+    last = {block, offset - begin};
+    if (offset - begin < bytes) break;
+    begin += bytes;
   }
   return last;
 }

@@ -36,6 +36,32 @@ struct SHEAF_EXPORT BlockSizes {
   bool in_memory() const { return source_ == nullptr; }
   // Returns the first block >= `block` that is not empty, or `count` if all further blocks are empty.
   int64_t next_used(int64_t block) const;
+  // The blocks that are not empty, for a range-based loop over values of UsedBlock.
+  struct UsedBlock {
+    int64_t block, bytes;
+  };
+  struct UsedBlocks {
+    struct Iterator {
+      UsedBlock operator*() const { return {block, (*sizes)[block]}; }
+      Iterator& operator++() {
+        block = sizes->next_used(block + 1);
+        return *this;
+      }
+      bool operator!=(int64_t last) const { return block < last; }
+
+      const BlockSizes* sizes;
+      int64_t block;
+    };
+    Iterator begin() const { return first; }
+    int64_t end() const { return last; }
+
+    Iterator first;
+    int64_t last;
+  };
+  // Returns those of blocks [first, last), in order. The sizes must outlive the result.
+  UsedBlocks used(int64_t first = 0, int64_t last = INT64_MAX) const {
+    return {{this, next_used(first)}, std::min<int64_t>(last, count)};
+  }
   int64_t total() const;
   std::vector<int64_t> all() const;
 
@@ -45,12 +71,6 @@ struct SHEAF_EXPORT BlockSizes {
   const int64_t* first_ = nullptr;
   BlockSource* source_ = nullptr;  // null: sizes are in the table
 };
-
-// Calls visit(block, bytes) for the blocks that are not empty, in order.
-template <class Visit>
-void for_each_used(const BlockSizes& sizes, Visit&& visit) {
-  for (int64_t b = sizes.next_used(0); b < sizes.count; b = sizes.next_used(b + 1)) visit(b, sizes[b]);
-}
 
 struct StreamPosition {
   int64_t block = 0;

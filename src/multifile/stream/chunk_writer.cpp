@@ -9,8 +9,6 @@
 
 namespace sheaf::multifile {
 
-using namespace stream_constants;
-
 void ChunkWriter::load(const layout::ChunkGeometry& geometry, TaskBlocks blocks, int64_t local_rank) {
   SHEAF_ASSERT(geometry.size >= 0 && local_rank >= 0);
   geometry_ = geometry;
@@ -48,7 +46,8 @@ void ChunkWriter::write(std::span<const std::byte> head, std::span<const std::by
       const size_t n =
           blocks_.piece == 0
               ? body.size()
-              : std::min<size_t>(body.size(), static_cast<size_t>(summed_at_once - at % summed_at_once));
+              : std::min<size_t>(body.size(), static_cast<size_t>(stream_constants::summed_at_once -
+                                                                  at % stream_constants::summed_at_once));
       const auto part = body.first(n);
       const Piece<const std::byte> pieces[] = {{begin + done, head}, {at, part}};
       target_.file().write_pieces(pieces);

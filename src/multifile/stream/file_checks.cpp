@@ -13,7 +13,6 @@
 namespace sheaf::multifile {
 
 using format::group_tasks;
-using format::Pointer;
 using format::SectionKind;
 
 // Returns the trailer of a file of `size` bytes, or nullopt if the file does not end with a footer.
@@ -47,7 +46,7 @@ static void refuse_footer(File& file, int64_t file_size) {
 }
 
 std::optional<FileChecks> FileChecks::open(File& file, int64_t size, const format::Header& header,
-                                           const Pointer& pointer,
+                                           const format::Pointer& pointer,
                                            const std::optional<format::Extension>& extension) {
   if (!extension) {
     if (header.version == format::newest_version) refuse_footer(file, size);
@@ -67,9 +66,9 @@ std::optional<FileChecks> FileChecks::open(File& file, int64_t size, const forma
   return checks;
 }
 
-bool matches_trailer(File& file, const format::Header& header, const Pointer& pointer,
+bool matches_trailer(File& file, const format::Header& header, const format::Pointer& pointer,
                      const std::optional<format::Extension>& extension) {
-  const Pointer complete{pointer.maxblocks, pointer.varheader};
+  const format::Pointer complete{pointer.maxblocks, pointer.varheader};
   std::optional<FileChecks> checks;
   const bool sound = unless_damaged([&] {
     checks = FileChecks::open(file, file.status().size, header, complete, extension);
@@ -83,7 +82,8 @@ bool matches_trailer(File& file, const format::Header& header, const Pointer& po
   return sound && checks;
 }
 
-std::optional<Pointer> pointer_in_trailer(File& file, const std::optional<format::Extension>& extension) {
+std::optional<format::Pointer> pointer_in_trailer(File& file,
+                                                  const std::optional<format::Extension>& extension) {
   if (!extension || !extension->checksums()) return std::nullopt;
   std::optional<format::Trailer> trailer;
   unless_damaged([&] { trailer = read_trailer(file, file.status().size); });
@@ -184,7 +184,8 @@ void FileChecks::visit_sums(int64_t first, int64_t count, Visit&& visit) {
 std::vector<uint32_t> FileChecks::read_sums(int64_t first, int64_t count) {
   std::vector<uint32_t> all;
   visit_sums(first, count, [&](std::span<const std::byte> bytes) {
-    for (size_t i = 0; i < bytes.size(); i += 4) all.push_back(load<uint32_t>(&bytes[i], ByteOrder::little));
+    all.resize(all.size() + bytes.size() / 4);
+    format::decode(bytes, ByteOrder::little, std::span(all).last(bytes.size() / 4));
   });
   return all;
 }

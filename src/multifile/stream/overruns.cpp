@@ -15,8 +15,6 @@ using layout::ChunkGeometry;
 
 namespace {
 
-using namespace stream_constants;
-
 // Returns the offset to which byte `at` of the tail after a chunk is moved.
 int64_t moved_to(const ChunkGeometry& g, int64_t chunk, int64_t at) {
   return g.offset(chunk + 1 + at / g.size) + at % g.size;
@@ -74,8 +72,8 @@ int64_t alike(File& file, const OverrunReport& by, const WrittenTask& task, cons
   std::vector<std::byte> here, moved;
   for (int64_t at = part.from; at < part.until;) {
     const int64_t in_tail = offset + at - by.begin();
-    const int64_t n =
-        std::min({part.until - at, by.geometry.size - in_tail % by.geometry.size, compared_at_once});
+    const int64_t n = std::min(
+        {part.until - at, by.geometry.size - in_tail % by.geometry.size, stream_constants::compared_at_once});
     here.resize(static_cast<size_t>(n));
     moved.resize(static_cast<size_t>(n));
     read_all(file, here, offset + at);
@@ -144,7 +142,7 @@ void move_tail(File& file, const ChunkGeometry& g, int64_t chunk, int64_t bytes)
   const int64_t begin = g.offset(chunk) + g.size;
   std::vector<std::byte> data, again;
   for (int64_t left = bytes; left > 0;) {
-    const int64_t n = std::min((left - 1) % g.size + 1, compared_at_once);
+    const int64_t n = std::min((left - 1) % g.size + 1, stream_constants::compared_at_once);
     const int64_t to = moved_to(g, chunk, left - n);
     left -= n;
     if (to == begin + left) return;

@@ -7,8 +7,6 @@
 
 namespace sheaf::multifile {
 
-using namespace stream_constants;
-
 void ReadStream::load(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes,
                       StreamPosition position, SumsPlace sums) {
   blocks_ = BlockReader(std::move(file), geometry, sizes, sums);
@@ -48,17 +46,16 @@ void ReadStream::learn_from_handle() {
 int64_t ReadStream::bytes_read() {
   const StreamPosition at = position();
   int64_t sum = at.offset;
-  for (int64_t b = sizes().next_used(0); b < at.block; b = sizes().next_used(b + 1)) sum += sizes()[b];
+  for (const auto [block, bytes] : sizes().used(0, at.block)) sum += bytes;
   return sum;
 }
 
 int64_t ReadStream::available(int64_t limit) {
-  const BlockSizes& sizes = blocks_.sizes();
   int64_t sum = available_in_block();
-  for (int64_t b = sizes.next_used(blocks_.block() + 1); b < sizes.count && sum < limit;
-       b = sizes.next_used(b + 1))
-    sum += sizes[b];
-  return std::min(sum, limit);
+  if (sum >= limit) return limit;
+  for (const auto [block, bytes] : sizes().used(blocks_.block() + 1))
+    if ((sum += bytes) >= limit) return limit;
+  return sum;
 }
 
 bool ReadStream::at_end() {
@@ -82,10 +79,9 @@ bool ReadStream::seek_block(int64_t block, int64_t offset) {
 bool ReadStream::seek_absolute(int64_t offset) {
   if (offset < 0) return false;
   if (offset == 0) return seek_block(0, 0);
-  const BlockSizes& sizes = blocks_.sizes();
-  for (int64_t b = sizes.next_used(0); b < sizes.count; b = sizes.next_used(b + 1)) {
-    if (offset <= sizes[b]) return seek_block(b, offset);
-    offset -= sizes[b];
+  for (const auto [block, bytes] : sizes().used()) {
+    if (offset <= bytes) return seek_block(block, offset);
+    offset -= bytes;
   }
   return false;
 }
@@ -194,8 +190,9 @@ void ReadStream::transfer(std::span<std::byte> out) {
 // Reads ahead in the part of the block that ends at `end`. If `unit` > 1, reads whole pieces of `unit` bytes
 // and compares them with their checksums.
 void ReadStream::refill(int64_t end, uint32_t unit) {
-  const auto next = static_cast<uint32_t>(std::min<int64_t>(buffer_.max(), first_read_ahead << ahead_));
-  if (ahead_ < max_doublings) ++ahead_;
+  const auto next =
+      static_cast<uint32_t>(std::min<int64_t>(buffer_.max(), stream_constants::first_read_ahead << ahead_));
+  if (ahead_ < stream_constants::max_doublings) ++ahead_;
   const StreamPosition begin{blocks_.block(), fetched_ / unit * unit};
   const int64_t n = std::min<int64_t>(end - begin.offset, std::max(unit, next / unit * unit));
   const auto memory = buffer_.make_room(static_cast<size_t>(n));

@@ -76,13 +76,18 @@ void TaskBlocks::return_to(int64_t block, int64_t to, int64_t highest, int64_t c
   high = highest;
 }
 
+int64_t TaskBlocks::sums_before(int64_t block, int64_t chunk_size) const {
+  int64_t sums = 0;
+  for (int64_t b = 0; b < block; ++b) sums += format::sums_of_block(size_of(b), chunk_size, piece);
+  return sums;
+}
+
 // Discards the checksums of pieces that do not end before `to` in `block`, the current block. Allocates
 // nothing: if all sums of the block are unknown, fewer may be there.
 void TaskBlocks::forget_behind(int64_t block, int64_t to, int64_t chunk_size) {
   Past& p = *past;
   const int64_t whole = to / piece;
-  p.current_sums = 0;
-  for (int64_t b = 0; b < block; ++b) p.current_sums += format::sums_of_block(size_of(b), chunk_size, piece);
+  p.current_sums = sums_before(block, chunk_size);
   p.sums.resize(std::min(p.sums.size(), static_cast<size_t>(p.current_sums + whole)));
   std::erase_if(p.unknown,
                 [&](const Pieces& u) { return u.block > block || (u.block == block && u.first >= whole); });
@@ -128,9 +133,7 @@ std::optional<int64_t> TaskBlocks::find_sums(const Pieces& pieces, int64_t chunk
     return u.block == pieces.block && u.first < pieces.last && pieces.first < u.last;
   };
   if (std::ranges::any_of(past->unknown, overlaps)) return std::nullopt;
-  int64_t begin = 0;
-  for (int64_t b = 0; b < pieces.block; ++b) begin += format::sums_of_block(size_of(b), chunk_size, piece);
-  return begin + pieces.first;
+  return sums_before(pieces.block, chunk_size) + pieces.first;
 }
 
 void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::span<uint32_t> sums) {

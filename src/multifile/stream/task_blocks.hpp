@@ -133,6 +133,7 @@ struct TaskBlocks {
   }
   template <class Note>
   void note(Note&& allocate_and_store) noexcept;
+  int64_t sums_before(int64_t block, int64_t chunk_size) const;
   void end_sums(int64_t chunk_size);
   void forget_behind(int64_t block, int64_t to, int64_t chunk_size);
 };

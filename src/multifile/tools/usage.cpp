@@ -19,7 +19,7 @@ void add_task(Usage& u, const TaskRow& row, int64_t rounds, int64_t fsblksize) {
   u.chunk_bytes = checked_mul_add(chunk, row.sizes.count, u.chunk_bytes).value_or(INT64_MAX);
   int64_t total = 0;
   int64_t used = 0;
-  for_each_used(row.sizes, [&](int64_t, int64_t size) {
+  for (const auto [block, size] : row.sizes.used()) {
     ++used;
     total += size;
     (size == chunk ? u.full_bytes : u.partly_bytes) += size;
@@ -27,7 +27,7 @@ void add_task(Usage& u, const TaskRow& row, int64_t rounds, int64_t fsblksize) {
     u.fsblocks_full += size / fsblksize;
     u.fsblocks_partly += size % fsblksize != 0;
     u.fsblocks_partly_bytes += size % fsblksize;
-  });
+  }
   u.data_bytes += total;
   const int64_t unused = row.sizes.count - used;
   if (chunk == 0) u.full_chunks += unused;

@@ -67,9 +67,8 @@ void look_for_overruns(const PhysicalFile& f, FileReport& report) {
   FileRows rows(f);
   for (int64_t t = 0; t < f.header.ntasks; ++t) {
     const TaskRow& row = rows.at(t);
-    for_each_used(row.sizes, [&](int64_t, int64_t bytes) {
+    for (const auto [block, bytes] : row.sizes.used())
       if (bytes > row.geometry.size && overruns++ == 0) first_task = t;
-    });
   }
   for (const layout::CutBlock& block : f.table->cut_blocks())
     add_finding(report, "task " + std::to_string(block.entry % f.header.ntasks) +

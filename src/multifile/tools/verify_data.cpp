@@ -26,17 +26,16 @@ class DataCheck {
     row_ = &row;
     task_ = task;
     blocks_ = BlockReader(f_.file, row.geometry, row.sizes, row.sums);
-    for (int64_t b = row.sizes.next_used(0); b < row.sizes.count; b = row.sizes.next_used(b + 1))
-      if (!check_block(b)) return;
+    for (const auto [block, bytes] : row.sizes.used())
+      if (!check_block(block, bytes)) return;
   }
 
  private:
   // Reads and checks a block of the current task. Returns false if a part cannot be read.
-  bool check_block(int64_t b) {
+  bool check_block(int64_t b, int64_t bytes) {
     blocks_.move_to(b);
     const int64_t checked = blocks_.checked_size(b);
     const int64_t piece = blocks_.piece();
-    const int64_t bytes = row_->sizes[b];
     uint32_t sum = 0;  // checksum so far of a piece larger than the buffer
     for (int64_t at = 0; at < bytes;) {
       const bool is_checked = at < checked;

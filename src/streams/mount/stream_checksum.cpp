@@ -22,7 +22,7 @@ std::optional<std::string> stream_checksum(const multifile::PhysicalFile& file,
   uint32_t sum = 0;
   int64_t at = row.sums.at;
   std::vector<uint32_t> some;
-  multifile::for_each_used(row.sizes, [&](int64_t, int64_t bytes) {
+  for (const auto [block, bytes] : row.sizes.used()) {
     all = all && bytes <= row.geometry.size;
     for (int64_t left = bytes; all && left > 0;) {
       some.resize(static_cast<size_t>(std::min(sums_at_once, (left + piece - 1) / piece)));
@@ -34,7 +34,7 @@ std::optional<std::string> stream_checksum(const multifile::PhysicalFile& file,
         left -= length;
       }
     }
-  });
+  }
   if (!all) return {};
   char text[32];
   std::snprintf(text, sizeof text, "crc32c:%08x", sum);
