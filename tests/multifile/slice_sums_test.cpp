@@ -35,7 +35,8 @@ void pretend(WriteStream& stream, int64_t local_rank, Sums sums) {
   blocks.past = std::make_unique<TaskBlocks::Past>();
   blocks.past->sums = std::move(sums);
   stream.load(geometry, std::move(blocks), local_rank);
-  if (stream.target().file().status().size < stream.file_position()) stream.target().file().resize(stream.file_position());
+  if (stream.target().file().status().size < stream.file_position())
+    stream.target().file().resize(stream.file_position());
 }
 
 // Checks that the physical file is consistent and holds these checksums, one set per task.

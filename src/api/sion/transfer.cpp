@@ -209,9 +209,8 @@ void seek_in_reading(const char* function, SionHandle& handle, int rank, int blo
     found = !switches || !stream.at_end();
     if (found) stream.settle();
   } else {
-    const StreamPosition at = stream.position();
-    found = stream.seek_block(block == SION_CURRENT_BLK ? at.block : block,
-                              position == SION_CURRENT_POS ? at.offset : position);
+    found = stream.seek_block(block == SION_CURRENT_BLK ? stream.blocks().block() : block,
+                              position == SION_CURRENT_POS ? stream.position().offset : position);
   }
   // Keys have their own positions, so programs that read keys seek only to select a task.
   if (found || handle.facts().keyval) return;

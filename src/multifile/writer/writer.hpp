@@ -118,9 +118,8 @@ class Writer {
   // Makes another task of this process current, at its last position. Throws out_of_range.
   void select(int64_t task);
   FileFacts facts() const;  // facts of the current task
-  const std::string& path() const {
-    return stream_.target().file().path();
-  }                                                       // path of the current task's file
+  // Returns the path of the current task's file.
+  const std::string& path() const { return stream_.target().file().path(); }
   const std::string& base_name() const { return path_; }  // name of the set
   int open_files() const { return static_cast<int>(mine_.files.size()); }
   int64_t bytes_held() const;

@@ -92,7 +92,9 @@ class SionHandle : private NonCopyable {
   Comm* comm() { return writes ? writes->comm() : reads->comm(); }
   multifile::FileFacts facts() { return writes ? writes->facts() : reads->facts(); }
   // Returns the path of the physical file of the current task.
-  const std::string& path() const { return writer ? writer->target().file().path() : reader->blocks().file().path(); }
+  const std::string& path() const {
+    return writer ? writer->target().file().path() : reader->blocks().file().path();
+  }
   // Returns the chunk geometry of the current task.
   const layout::ChunkGeometry& geometry() const { return writer ? writer->geometry() : reader->geometry(); }
   // Returns the program's stream (ansi) or descriptor (posix) of the physical file; creates it on first use.
