@@ -90,23 +90,23 @@ void ChunkWriter::return_to(int64_t chunk, int64_t position, int64_t high) {
 void ChunkWriter::attach(std::unique_ptr<StdioHandle> handle) {
   blocks_.share();
   handle->move_to(offset());
-  sharing().handle = std::move(handle);
+  shared().handle = std::move(handle);
 }
 
 std::unique_ptr<StdioHandle> ChunkWriter::release_handle() {
   learn();
-  return sharing_ ? std::move(sharing_->handle) : nullptr;
+  return shared_ ? std::move(shared_->handle) : nullptr;
 }
 
 void ChunkWriter::forget_handle() {
   if (!handle()) return;
   const std::optional<int64_t> left_at = handle()->forget();
-  sharing_->handle.reset();
+  shared_->handle.reset();
   if (left_at) learn_position(*left_at);
 }
 
 void ChunkWriter::learn() {
-  if (sharing_ && sharing_->back) std::exchange(sharing_->back, nullptr)();
+  if (shared_ && shared_->back) std::exchange(shared_->back, nullptr)();
   if (!handle()) return;
   // stdio discards bytes that it could not write. No later flush can store them, so they are lost.
   if (handle()->failed())
@@ -161,7 +161,7 @@ void ChunkWriter::take_in(int64_t tail) {
                     ", are lost: " + e.what(),
                 e.errno_value());
   }
-  sharing_->overrun = true;
+  shared_->overrun = true;
 }
 
 void ChunkWriter::too_large(int64_t bytes) const {

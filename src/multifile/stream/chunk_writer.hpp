@@ -49,7 +49,7 @@ class ChunkWriter {
   ChunkReport progress(bool finished = false) const { return {local_rank_, chunk(), blocks_.high, finished}; }
 
   // Returns the handle through which the program shares the position; null if there is none.
-  StdioHandle* handle() const { return sharing_ ? sharing_->handle.get() : nullptr; }
+  StdioHandle* handle() const { return shared_ ? shared_->handle.get() : nullptr; }
   // Takes a handle and moves it to the position.
   void attach(std::unique_ptr<StdioHandle> handle);
   // Synchronizes and releases the handle.
@@ -58,12 +58,12 @@ class ChunkWriter {
   // stream or, if it was a second stream, at that of the last call.
   void forget_handle();
   // Runs `back` once, at the next learn(). If `back` fails, it calls leave() again.
-  void leave(std::function<void()> back) { sharing().back = std::move(back); }
+  void leave(std::function<void()> back) { shared().back = std::move(back); }
   // Accounts for bytes that the program wrote itself. Moves bytes beyond the chunk to further chunks, and
   // throws if that fails.
   void learn();
   // Returns true once after bytes beyond the chunk were moved (multifile/stream/overruns).
-  bool take_overrun() { return sharing_ && std::exchange(sharing_->overrun, false); }
+  bool take_overrun() { return shared_ && std::exchange(shared_->overrun, false); }
   // Moves the handle to the position, where the program may write from now on.
   void move_handle() {
     if (!handle()) return;
@@ -78,15 +78,15 @@ class ChunkWriter {
   [[noreturn]] void too_large(int64_t bytes) const;
 
  private:
-  // Members that only shared positions need.
-  struct Sharing {
+  // Members that are needed only if the program shares the position.
+  struct SharedHandle {
     std::unique_ptr<StdioHandle> handle;
     std::function<void()> back;
     bool overrun = false;
   };
-  Sharing& sharing() {
-    if (!sharing_) sharing_ = std::make_unique<Sharing>();
-    return *sharing_;
+  SharedHandle& shared() {
+    if (!shared_) shared_ = std::make_unique<SharedHandle>();
+    return *shared_;
   }
   void learn_position(int64_t in_file);
   void take_in(int64_t tail);
@@ -94,7 +94,7 @@ class ChunkWriter {
   [[no_unique_address]] JournaledFile target_;  // the next members use its padding
   uint32_t local_rank_ : 31 = 0;
   uint32_t watches_length_ : 1 = 0;
-  std::unique_ptr<Sharing> sharing_;
+  std::unique_ptr<SharedHandle> shared_;
   layout::ChunkGeometry geometry_;
   TaskBlocks blocks_;
 };

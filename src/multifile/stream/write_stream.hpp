@@ -27,7 +27,7 @@ class WriteStream {
  public:
   // Requests of at least this size are written directly from the caller's memory (docs/tuning.md).
   static constexpr int64_t direct_bytes = 64 << 10;
-  static constexpr int64_t max_buffer_bytes = 256 << 20;
+  static constexpr int64_t max_buffer_bytes = 256 << 20;  // larger buffers are not used
 
   // Sets the file to write to. `max_buffer` 0: no buffer.
   void bind(std::shared_ptr<File> file, int64_t max_buffer) {
