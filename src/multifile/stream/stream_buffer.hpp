@@ -70,7 +70,7 @@ class WriteBuffer : public StreamBuffer<std::unique_ptr<std::byte[]>> {
   // Enlarges the buffer to hold `wanted` more bytes if possible. Returns false and changes nothing if it has
   // its maximum size.
   bool grow(int64_t wanted) {
-    if (capacity_ == max_) return false;
+    if (capacity_ >= max_) return false;
     const int64_t held = size();
     const auto grown =
         static_cast<uint32_t>(std::min(max(), std::max({first_bytes, held + wanted, 4 * capacity()})));
