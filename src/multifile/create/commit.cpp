@@ -201,8 +201,7 @@ void require_committable(std::string_view stored_name, int32_t nfiles) {
 void commit_set(Store& store, const std::string& temporary, const std::string& path, int32_t nfiles,
                 bool durable) {
   ExistingContent old = look(store, path);
-  const auto own = format::parse_temporary_name(temporary).value();
-  if (old.record && old.record->number != own.number) {
+  if (old.record && old.record->number != format::parse_temporary_name(temporary).value().number) {
     const auto lost = attempt([&] { finish_commit(store, path); });
     if (lost && lost->code() != Code::damaged) throw *lost;
     old = look(store, path);

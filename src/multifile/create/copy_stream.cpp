@@ -71,7 +71,6 @@ void RangeCopier::finish() {
 
 void RangeCopier::copy_range() {
   const int64_t end = from_ + length_;
-  const int64_t distance = to_ - from_;
   length_ = 0;
   for (int64_t from = from_; from < end;) {
     int64_t data = from;
@@ -87,7 +86,7 @@ void RangeCopier::copy_range() {
     if (data > from) progress_.advance(data - from);
     for (from = data; from < hole;) {
       const int64_t piece = std::min(hole - from, WorkProgress::piece_bytes);
-      copy_data(from, from + distance, piece);
+      copy_data(from, from + (to_ - from_), piece);
       from += piece;
       progress_.advance(piece);
     }
@@ -117,10 +116,9 @@ void RangeCopier::write_buffer() {
 }
 
 int64_t RangeCopier::add_stream(const PhysicalFile& file, const TaskRow& row, int64_t to) {
-  File& source = *file.file;
   int64_t length = 0;
   for_each_extent(row.geometry, row.sizes, [&](int64_t offset, int64_t bytes) {
-    add(source, offset, to + length, bytes);
+    add(*file.file, offset, to + length, bytes);
     length += bytes;
   });
   return length;

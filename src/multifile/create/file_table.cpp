@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "comm/agree.hpp"
@@ -28,32 +30,12 @@ std::string read_text(Store& store, const std::string& path, int64_t ntasks) {
   return text;
 }
 
-}  // namespace
-
-std::vector<int32_t> parse_file_table(const std::string& text, const std::string& path, int64_t ntasks) {
-  std::vector<int32_t> numbers;
-  int64_t line = 1;
-  const char* const end = text.data() + text.size();
-  for (const char* at = text.data(); at < end;) {
-    if (*at == '#') {
-      at = std::find(at, end, '\n');
-    } else if (*at == '\n' || *at == ' ' || *at == '\t' || *at == '\r') {
-      line += *at++ == '\n';
-    } else {
-      int32_t number = 0;
-      const auto [next, error] = std::from_chars(at, end, number);
-      const bool ends = next == end || std::string_view(" \t\r\n#").find(*next) != std::string_view::npos;
-      if (error != std::errc() || !ends || number < 0 || number == INT32_MAX)
-        bad_table(path,
-                  "line " + std::to_string(line) + " holds something else than numbers of physical files");
-      numbers.push_back(number);
-      at = next;
-    }
-  }
+// Throws unless every file from 0 to the largest number has a task, and there are `ntasks` numbers.
+void check_numbers(std::span<const int32_t> numbers, const std::string& path, int64_t ntasks) {
   if (std::ssize(numbers) != ntasks)
     bad_table(path, "it places " + std::to_string(numbers.size()) + " tasks, but " + std::to_string(ntasks) +
                         " tasks open the multifile");
-  const int64_t files = ntasks == 0 ? 0 : int64_t{*std::ranges::max_element(numbers)} + 1;
+  const int64_t files = ntasks == 0 ? 0 : int64_t{std::ranges::max(numbers)} + 1;
   std::vector<bool> used(static_cast<size_t>(std::min(files, ntasks)));
   for (const int32_t number : numbers)
     if (std::cmp_less(number, used.size())) used[static_cast<size_t>(number)] = true;
@@ -61,6 +43,32 @@ std::vector<int32_t> parse_file_table(const std::string& text, const std::string
   if (files > ntasks || unused != used.end())
     bad_table(path, "no task is in file " + std::to_string(unused - used.begin()) + " of the " +
                         std::to_string(files) + " files it names");
+}
+
+}  // namespace
+
+std::vector<int32_t> parse_file_table(const std::string& text, const std::string& path, int64_t ntasks) {
+  constexpr std::string_view blanks = " \t\r\n";
+  std::vector<int32_t> numbers;
+  int64_t line = 1;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at < end;) {
+    if (*at == '#') {
+      at = std::find(at, end, '\n');
+    } else if (blanks.find(*at) != blanks.npos) {
+      line += *at++ == '\n';
+    } else {
+      int32_t number = 0;
+      const auto [next, error] = std::from_chars(at, end, number);
+      const bool ends = next == end || *next == '#' || blanks.find(*next) != blanks.npos;
+      if (error != std::errc() || !ends || number < 0 || number == INT32_MAX)
+        bad_table(path,
+                  "line " + std::to_string(line) + " holds something else than numbers of physical files");
+      numbers.push_back(number);
+      at = next;
+    }
+  }
+  check_numbers(numbers, path, ntasks);
   return numbers;
 }
 

@@ -90,8 +90,7 @@ void remove_set_aside(Store& store, const std::string& replaced, const std::stri
 
 NewFile create_file(Store& store, const std::string& path, const std::string& later,
                     const std::string& neighbour, OldFile old) {
-  const bool is_temporary = format::parse_temporary_name(path).has_value();
-  const std::string& beside = neighbour.empty() && is_temporary ? later : neighbour;
+  const std::string& beside = neighbour.empty() && format::parse_temporary_name(path) ? later : neighbour;
   NewFile made{make(store, path), false, {}, {}};
   if (!made.file) made = beside.empty() ? open_given(store, path) : open_placed(store, path, beside);
   if (made.existed && old == OldFile::set_aside) made = set_aside(store, path, std::move(made));
