@@ -54,7 +54,7 @@ void tabulate(SionHandle& handle, Writer& writer) {
   Tables& tables = handle.tables;
   const int n = handle.ntasks();
   tables.chunk_sizes = column(n, [&](int t) { return writer.tasks()[static_cast<size_t>(t)].geometry.size; });
-  tables.globalranks.assign(writer.globalranks().begin(), writer.globalranks().end());
+  tables.globalranks.assign(writer.globalranks()->begin(), writer.globalranks()->end());
   tables.block_counts = column(n, [&](int t) { return writer.blocks_of(t).count(); });
   const long long rounds =
       n == 0 ? 0 : *std::max_element(tables.block_counts.begin(), tables.block_counts.end());
@@ -70,7 +70,7 @@ void tabulate(SionHandle& handle, Writer& writer) {
 // writing. Both return null unless this process has access to all tasks.
 const Multifile* whole(SionHandle& handle) { return handle.reads ? handle.reads->whole() : nullptr; }
 Writer* lone_writer(SionHandle& handle) {
-  return handle.writes && handle.writes->is_alone() ? handle.writes.get() : nullptr;
+  return handle.writes && handle.writes->globalranks() ? handle.writes.get() : nullptr;
 }
 
 }  // namespace

@@ -23,10 +23,13 @@ class JournaledFile {
   // are left, and commits. `store` outlives the object. If `durable` is true, records also survive a power
   // loss.
   void keep_journal(Store& store, bool on, bool durable) {
-    store_ = on ? &store : nullptr;
+    store_ = &store;
+    keeps_journal_ = on;
     durable_ = durable;
   }
-  bool keeps_journal() const { return store_ != nullptr; }
+  // Returns the store given to keep_journal().
+  Store& store() const { return *store_; }
+  bool keeps_journal() const { return keeps_journal_; }
   bool durable() const { return durable_; }
   // Sets the identity of the bound file for its journal.
   void know_file(const JournalKey& key) { key_ = key; }
@@ -97,9 +100,10 @@ class JournaledFile {
   bool records_wait() const { return keeps_journal() && key_.own_caches && !durable_; }
 
   std::shared_ptr<File> file_;
-  Store* store_ = nullptr;  // null: no journal is kept
+  Store* store_ = nullptr;
   std::unique_ptr<Rare> rare_;
-  [[no_unique_address]] JournalKey key_;  // the next member uses its padding
+  [[no_unique_address]] JournalKey key_;  // the next members use its padding
+  bool keeps_journal_ = false;
   bool durable_ = false;
 };
 

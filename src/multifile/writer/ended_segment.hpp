@@ -38,6 +38,9 @@ struct ClosingLead {
     by.max(varheader).max(maxblocks).max(of_file).max(fsblksize).max(sums).max(piece).max(process);
     by.any(sums_follow).any(overran).any(incomplete);
   }
+  // When appending to a multifile without tasks, there are no segments, and the file stays unchanged and
+  // complete.
+  bool has_tasks() const { return process >= 0; }
   // Returns file 0 as a segment without rows.
   EndedSegment file() const {
     return {{.fsblksize = static_cast<int32_t>(fsblksize), .file_tasks = of_file},
