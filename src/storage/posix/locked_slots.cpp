@@ -12,8 +12,8 @@
 #include "base/assert.hpp"
 #include "base/error.hpp"
 #include "storage/constants.hpp"
-#include "storage/posix/posix_file.hpp"
 #include "storage/posix/posix_locks.hpp"
+#include "storage/posix/posix_open.hpp"
 #include "storage/write_slots.hpp"
 
 namespace sheaf {

@@ -24,40 +24,6 @@ namespace sheaf {
 
 namespace {
 
-// Open flags of an access, and the message if the open fails.
-struct AccessFlags {
-  int flags;
-  const char* failed;
-};
-constexpr AccessFlags way_of(Access access) {
-  constexpr AccessFlags ways[] = {{O_RDONLY, "cannot open"},
-                                  {O_RDWR, "cannot open for writing"},
-                                  {O_RDWR | O_CREAT, "cannot create"},
-                                  {O_RDWR | O_CREAT | O_EXCL, "cannot create"},
-                                  {O_RDWR | O_NOFOLLOW, "cannot open for writing"}};
-  return ways[static_cast<size_t>(access)];
-}
-static_assert(way_of(Access::sidecar).flags == (O_RDWR | O_NOFOLLOW));
-
-// Return why a file counts as foreign, given the errno of its open or its status; null if it does not.
-const char* foreign_by(int error) {
-  if (error == ELOOP) return "is a symbolic link";
-  if (error == EISDIR) return "is a directory";
-  return error == ENXIO || error == ENODEV ? "is no regular file" : nullptr;
-}
-const char* foreign_by(const struct stat& found) {
-  if (S_ISDIR(found.st_mode)) return foreign_by(EISDIR);
-  if (!S_ISREG(found.st_mode)) return foreign_by(ENXIO);
-  return found.st_nlink > 1 ? "has other names (hard links)" : nullptr;
-}
-
-// Throws invalid_argument for files without positions.
-void require_positions(const std::string& path, const struct stat& found) {
-  const char* const what = S_ISFIFO(found.st_mode) ? "pipe" : S_ISSOCK(found.st_mode) ? "socket" : nullptr;
-  if (what)
-    throw Error(Code::invalid_argument, "'" + path + "': is a " + what + ", not a regular file", ESPIPE);
-}
-
 // Removes the first `bytes` bytes from the list that starts at `first`; returns the new first element.
 size_t skip(std::span<iovec> list, size_t first, size_t bytes) {
   while (first < list.size() && bytes >= list[first].iov_len) bytes -= list[first++].iov_len;
@@ -101,47 +67,13 @@ void close_another(int fd) {
   const PosixDescriptor another(open_at(AT_FDCWD, again, O_WRONLY | O_NOCTTY));
 }
 
+bool are_one_file(int a, int b) {
+  struct stat one, other;
+  return ::fstat(a, &one) == 0 && ::fstat(b, &other) == 0 && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
+}
+
 }  // namespace
-
-FileOpener by_name(const std::string& path, std::shared_ptr<const WorkingDirectory> directory) {
-  return [path, directory = std::move(directory)](int flags) {
-    return open_at(base_of(directory.get()), path, flags);
-  };
-}
-
-// An open may block indefinitely: for the other end of a pipe or device, or for another process that holds a
-// lease on a regular file.
-PosixDescriptor open_descriptor(const std::string& path, Access access, const FileOpener& how,
-                                int64_t* size) {
-  const auto& [flags, failed] = way_of(access);
-  const auto open = [&](int more) { return PosixDescriptor(how(flags | O_CLOEXEC | O_NOCTTY | more)); };
-  // A file that this open creates is always regular.
-  PosixDescriptor opened = open(access == Access::fresh ? 0 : O_NONBLOCK);
-  struct stat found {};
-  if (opened.get() < 0) {
-    const int error = errno;
-    if (const char* const why = access == Access::sidecar ? foreign_by(error) : nullptr)
-      throw file_error(Code::foreign, path, why);
-    if (access != Access::fresh && (error == ENXIO || error == EWOULDBLOCK)) {
-      const PosixDescriptor there(how(O_PATH | O_CLOEXEC));
-      if (::fstat(there.get(), &found) == 0) require_positions(path, found);
-    }
-    if (error == EWOULDBLOCK && access != Access::sidecar && S_ISREG(found.st_mode)) opened = open(0);
-    if (opened.get() < 0) throw os_error(failed, path, error);
-  }
-  if (access == Access::fresh) return opened;
-  const bool keeps = !opens_anew(kind_of_descriptor(opened.get()));
-  const bool known = keeps ? status_of_server(opened.get(), found) : ::fstat(opened.get(), &found) == 0;
-  if (const char* const why = known && access == Access::sidecar ? foreign_by(found) : nullptr)
-    throw file_error(Code::foreign, path, why);
-  if (known) require_positions(path, found);
-  if (S_ISDIR(found.st_mode)) throw os_error(failed, path, EISDIR);
-  ::fcntl(opened.get(), F_SETFL, 0);
-  // This call keeps dirty pages, which hold the writes of this host.
-  if (keeps) ::posix_fadvise(opened.get(), 0, 0, POSIX_FADV_DONTNEED);
-  if (size && S_ISREG(found.st_mode)) *size = found.st_size;
-  return opened;
-}
 
 PosixFile::PosixFile(const std::string& path, Access access, FileOpener how,
                      std::shared_ptr<const WorkingDirectory> directory)
@@ -224,9 +156,108 @@ int64_t PosixFile::next(Space space, int64_t offset) {
   throw os_error("cannot look for data at offset " + std::to_string(offset) + " of", path_, errno);
 }
 
+// Opens the name of the file again. Returns a negative number if the name now belongs to another file, or to
+// none.
+int PosixFile::open_beside_own(int flags) const {
+  PosixDescriptor opened(how_(flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (opened.get() < 0 || are_one_file(opened.get(), fd_.get())) return opened.release();
+  errno = ESTALE;
+  return -1;
+}
+
+std::shared_ptr<DirectFile> PosixFile::open_direct() {
+  const int access = writable_ && !is_fuse(file_system()) ? O_RDWR : O_RDONLY;
+  int fd = open_beside_own(access | O_DIRECT);
+  const bool refused = fd < 0 && errno == EINVAL;
+  if (refused) fd = open_beside_own(access);
+  return fd < 0 ? nullptr : std::make_shared<DirectFile>(fd, !refused, path_);
+}
+
+std::shared_ptr<DirectFile> PosixFile::direct() {
+  const std::lock_guard lock(uncached_.mutex);
+  if (!uncached_.direct) uncached_.direct = open_direct();
+  return uncached_.direct;
+}
+
+std::shared_ptr<PosixDescriptor> PosixFile::written() {
+  const std::lock_guard lock(uncached_.mutex);
+  if (!uncached_.written)
+    if (const int fd = open_beside_own(O_RDWR); fd >= 0)
+      uncached_.written = std::make_shared<PosixDescriptor>(fd);
+  return uncached_.written;
+}
+
+void PosixFile::sync_written() {
+  std::unique_lock lock(uncached_.mutex);
+  const auto file = std::exchange(uncached_.written, nullptr);
+  lock.unlock();
+  if (file) sync_descriptor(file->get(), path_);
+}
+
+void PosixFile::know(FileSystem kind) {
+  if (is_fuse(kind)) file_system_ = static_cast<int>(kind);
+}
+
+// Publishes by closing a duplicate of the descriptor if that suffices, else by fsync(2). On GlusterFS, a
+// query of the attributes would suffice, but it makes the kernel drop the pages of the file.
+void PosixFile::publish() {
+  sync_written();
+  const int again = closes_publish(file_system()) ? ::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0) : -1;
+  const int error = again < 0 || ::close(again) == 0 ? 0 : errno;
+  if (again >= 0 && error == 0) return;
+  if ((error != 0 && error != EINTR) || uninterrupted([&] { return ::fsync(fd_.get()); }) != 0)
+    throw os_error("cannot sync", path_, errno);
+}
+
+// GlusterFS updates its attributes with the reply to fsync, MooseFS when a file is opened. Dropping the pages
+// and querying the attributes again discards the kernel's cached state. The descriptor stays open, because it
+// holds the locks.
+int64_t PosixFile::revalidate_cache(bool opens) {
+  sync_written();
+  if (uninterrupted([&] { return ::fsync(fd_.get()); }) != 0 && errno != EINVAL && errno != EROFS)
+    throw os_error("cannot sync", path_, errno);
+  ::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);
+  if (opens) {
+    const std::lock_guard lock(uncached_.mutex);
+    if (auto again = open_direct()) uncached_.direct = std::move(again);
+  }
+  struct stat found;
+  if (!status_of_server(fd_.get(), found)) throw os_error("cannot get the status of", path_, errno);
+  return static_cast<int64_t>(found.st_nlink);
+}
+
+// FUSE forwards exactly the bytes of a write unless mounted with a write-back cache. Direct writes are no
+// better on FUSE, and unsafe. If a direct write beyond the end of the file fails, FUSE truncates the file to
+// the size known to this host, which cuts off bytes of other hosts. If descriptors keep lengths
+// (!forgets_lengths()), the writes use a descriptor that the next sync closes.
+bool PosixFile::write_directly(std::span<const std::byte> data, int64_t offset) {
+  require_writable(path_, writable_);
+  require_range(path_, offset, data.size());
+  if (!is_fuse(file_system())) {
+    const auto file = direct();
+    return file && file->write_at(data, offset);
+  }
+  const auto file = forgets_lengths(file_system()) ? nullptr : written();
+  if (!file) {
+    write_at(data, offset);
+    return true;
+  }
+  require_moved("write", path_, offset, data.size(), write_all(file->get(), data, offset).error);
+  return true;
+}
+
+size_t PosixFile::read_directly(std::span<std::byte> data, int64_t offset) {
+  require_range(path_, offset, data.size());
+  if (const auto file = direct()) {
+    const int64_t got = file->read_at(data, offset);
+    if (got >= 0) return static_cast<size_t>(got);
+  }
+  return read_at(data, offset);
+}
+
 bool PosixFile::evict() {
   if (writable_ || fd_.get() < 0 || ::fstat(fd_.get(), &rested_) != 0) return false;
-  direct_.reset();  // reopened on demand
+  uncached_.direct.reset();  // reopened on demand
   fd_ = PosixDescriptor();
   return true;
 }
@@ -251,8 +282,8 @@ void PosixFile::reopen() {
 
 void PosixFile::close() {
   if (fd_.get() < 0) return;
-  direct_.reset();
-  written_.reset();
+  uncached_.direct.reset();
+  uncached_.written.reset();
   // Linux has released the descriptor even if it reports an error; after EINTR nothing is left to do.
   if (::close(fd_.release()) != 0 && errno != EINTR) throw os_error("cannot close", path_, errno);
 }
