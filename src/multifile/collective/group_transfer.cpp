@@ -7,7 +7,6 @@
 #include "base/assert.hpp"
 #include "comm/agree.hpp"
 #include "comm/rounds.hpp"
-#include "exchange/transfer/non_coherent_file.hpp"
 
 namespace sheaf::multifile {
 
@@ -63,7 +62,6 @@ class SteppedTransfer {
   // Transfers the bytes of all members, at most `most` of each. Collective over the file. A member without
   // extents sends and receives nothing.
   std::optional<Error> run(File& file, int64_t most) {
-    if (!writes) at_file([&] { exchange::revalidate_reads(file); });
     const auto failed = in_rounds(
         group_.file(), (most + at_once_ - 1) / at_once_,
         [&](int64_t step) {
@@ -74,7 +72,6 @@ class SteppedTransfer {
           if (writes && group_.is_collector()) move_pieces(file, step);
         });
     if (!problem_) problem_ = failed;
-    if (writes) at_file([&] { exchange::publish_writes(file); });
     return problem_;
   }
 
