@@ -29,10 +29,9 @@ HostMap::Rules rules_of(const CollectiveOptions& how, bool shared) {
   return {how.aggregators > 0 ? how.aggregators : how.stripes, how.per_host, shared};
 }
 
-ReadSource source_of(File& file, const FileAccess& access) {
-  const VisibilityPolicy* const visibility = file.traits().visibility;
-  if (!visibility || access.bytes() <= 0) return ReadSource::shared_cache;
-  return visibility->keeps(access.low(), access.high()) ? ReadSource::own_writes : ReadSource::other_hosts;
+ReadSource source_of(const CollectiveFile& file, const FileAccess& access) {
+  if (!file.across || access.bytes() <= 0) return ReadSource::shared_cache;
+  return file.across->keeps(access.low(), access.high()) ? ReadSource::own_writes : ReadSource::other_hosts;
 }
 
 }  // namespace
@@ -66,7 +65,7 @@ bool CollectiveExecutor::replace_window_pool(const LocalCall& call, const CallSu
   if (summary.facts.other_hosts) hosts_.reset();
   planner_.forget();
   if (call.how.shared && !hosts_ && comm_.node_count() == 1)
-    pool_ = ShmWindowPool::make(comm_, shape_on_one_host(call.how, call.file.traits().dear_requests));
+    pool_ = ShmWindowPool::make(comm_, shape_on_one_host(call.how, call.target.file.traits().dear_requests));
   if (!pool_) make_window_pools(call.how, summary.range(), call.how.shared);
   return true;
 }
@@ -102,11 +101,10 @@ void CollectiveExecutor::post_contribution(const LocalCall& call, uint64_t cover
 }
 
 CallSummary CollectiveExecutor::summarize(const LocalCall& call, CallFacts facts, uint64_t coverage) {
-  const VisibilityPolicy* const visibility = call.file.traits().visibility;
   facts.failed = call.problem.has_value();
   facts.threads = hardware_threads();
   facts.other_hosts = hosts_ && !(hosts_->rules() == rules_of(call.how, hosts_->rules().shared));
-  facts.changed = visibility && visibility->changed();
+  facts.changed = call.target.across && call.target.across->changed();
   facts.alone = hosts_ && !pool_;
   if (pool_) post_contribution(call, coverage);
   reduce(comm_, facts);
@@ -177,9 +175,9 @@ bool CollectiveExecutor::find_exclusive_extent(const FileAccess& access, int64_t
 
 // Collective. Publishes the earlier independent writes of all tasks, so that the server receives them before
 // the data of this transfer.
-void CollectiveExecutor::publish(File& file) {
-  agree(comm_, attempt([&] { file.traits().visibility->publish(); }));
-  file.traits().visibility->note_all_published();
+void CollectiveExecutor::publish(NonCoherentFile& file) {
+  agree(comm_, attempt([&] { file.publish(); }));
+  file.note_all_published();
 }
 
 void CollectiveExecutor::count_exchange(const LocalCall& call, const CallSummary& summary) const {
@@ -190,14 +188,14 @@ void CollectiveExecutor::count_exchange(const LocalCall& call, const CallSummary
   call.counters.aggregators = std::max(call.counters.aggregators, aggregators);
 }
 
-void CollectiveExecutor::write(File& file, const FileAccess& access, const CollectiveOptions& how,
+void CollectiveExecutor::write(CollectiveFile target, const FileAccess& access, const CollectiveOptions& how,
                                std::optional<Error> problem, IoCounters& counters) {
   // A task that needs no exchange transfers before the reduction. The reduction reports its failure to all
   // tasks.
-  const auto independently = [&] { independent_write(file, access, how.independent, counters); };
+  const auto independently = [&] { independent_write(target.file, access, how.independent, counters); };
   const bool shares = !problem && planner_.write_path(access, how) == IoPath::collective;
   if (!problem && !shares) problem = attempt(independently);
-  const LocalCall call{file, access, how, counters, shares ? access : FileAccess{}, std::move(problem)};
+  const LocalCall call{target, access, how, counters, shares ? access : FileAccess{}, std::move(problem)};
   CallSummary summary = summarize_write(call);
   if (summary.is_empty()) return;
   find_window_pool(call, summary, [&] { return summarize_write(call); });
@@ -207,22 +205,24 @@ void CollectiveExecutor::write(File& file, const FileAccess& access, const Colle
     return agree(comm_, attempt([&] {
                    if (shares) independently();
                  }));
-  if (summary.facts.changed) publish(file);
+  if (summary.facts.changed) publish(*target.across);
   count_exchange(call, summary);
   hosts_ ? write_between_hosts(call, summary) : write_on_one_host(call, summary);
 }
 
-int64_t CollectiveExecutor::read(File& file, const FileAccess& access, const CollectiveOptions& how,
-                                 std::optional<Error> problem, IoCounters& counters) {
+int64_t CollectiveExecutor::read(CollectiveFile target, const FileAccess& access,
+                                 const CollectiveOptions& how, std::optional<Error> problem,
+                                 IoCounters& counters) {
   int64_t done = 0;
-  const auto independently = [&] { done = independent_read(file, access, how.independent, counters); };
-  const IoPath path = problem ? IoPath::collective : planner_.read_path(access, how, source_of(file, access));
+  const auto independently = [&] { done = independent_read(target.file, access, how.independent, counters); };
+  const IoPath path =
+      problem ? IoPath::collective : planner_.read_path(access, how, source_of(target, access));
   if (path == IoPath::independent) problem = attempt(independently);
   const bool shares = path == IoPath::collective && !problem,
              waits = path == IoPath::independent_after_publish;
-  const LocalCall call{file, access, how, counters, shares ? access : FileAccess{}, std::move(problem)};
+  const LocalCall call{target, access, how, counters, shares ? access : FileAccess{}, std::move(problem)};
   CallSummary summary = summarize_read(call, waits);
-  if (summary.facts.changed && (summary.facts.waits || !summary.is_empty())) publish(file);
+  if (summary.facts.changed && (summary.facts.waits || !summary.is_empty())) publish(*target.across);
   if (summary.facts.waits)
     agree(comm_, attempt([&] {
             if (waits) independently();

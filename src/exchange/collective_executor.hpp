@@ -20,8 +20,8 @@
 #include "exchange/host_map.hpp"
 #include "exchange/shm_window_pool.hpp"
 #include "exchange/transfer/io_counters.hpp"
+#include "exchange/transfer/non_coherent_file.hpp"
 #include "exchange/window_call.hpp"
-#include "storage/file.hpp"
 
 namespace sheaf::exchange {
 
@@ -32,11 +32,11 @@ class CollectiveExecutor {
   // Writes the accesses of all tasks. Collective. If this task cannot take part, `problem` is the reason: the
   // task then contributes no bytes, and all tasks throw. Throws on all tasks the error of the lowest failing
   // task (comm/agree.hpp).
-  void write(File& file, const FileAccess& access, const CollectiveOptions& how, std::optional<Error> problem,
-             IoCounters& counters);
+  void write(CollectiveFile file, const FileAccess& access, const CollectiveOptions& how,
+             std::optional<Error> problem, IoCounters& counters);
   // Reads the accesses of all tasks. Collective; handles `problem` as write() does. Returns the number of
   // bytes that this task has read, counted from the start of its stream.
-  int64_t read(File& file, const FileAccess& access, const CollectiveOptions& how,
+  int64_t read(CollectiveFile file, const FileAccess& access, const CollectiveOptions& how,
                std::optional<Error> problem, IoCounters& counters);
 
   // Determines the hosts and aggregators ahead of the first transfer, for a group on several hosts.
@@ -57,7 +57,7 @@ class CollectiveExecutor {
  private:
   // Arguments of a collective call on this task, and the part of the access that it exchanges.
   struct LocalCall {
-    File& file;
+    CollectiveFile target;
     const FileAccess& access;
     const CollectiveOptions& how;
     IoCounters& counters;
@@ -80,7 +80,7 @@ class CollectiveExecutor {
   void make_window_pools(const CollectiveOptions& how, int64_t range, bool shared);
   PoolFacts pool_facts(const LocalCall& call, const CallSummary& summary) const;
   bool find_exclusive_extent(const FileAccess& access, int64_t unit);
-  void publish(File& file);
+  void publish(NonCoherentFile& file);
   void count_exchange(const LocalCall& call, const CallSummary& summary) const;
 
   WindowCall next_windows(const LocalCall& call, const CallSummary& summary, int64_t tokens);

@@ -34,14 +34,14 @@ void CollectiveExecutor::conclude(const std::optional<Error>& problem) {
 
 void CollectiveExecutor::write_on_one_host(const LocalCall& call, const CallSummary& summary) {
   const WindowCall windows = next_windows(call, summary, planner_.tokens(call.how, summary.facts.threads));
-  const auto loan = call.file.traits().dear_requests ? pool_->lend() : nullptr;
+  const auto loan = call.target.file.traits().dear_requests ? pool_->lend() : nullptr;
   WindowTransfer part(windows, call.rest, !summary.tiled, call.counters);
   SharedWord& failed = pool_->sums(summary.call).failed;
   PutPass pass(windows, call.rest);
   pass.go(
       windows.end(), [&](const WindowPart& window) { part.put(window); },
       [&](uint64_t number) {
-        part.write(number, call.file, call.how.independent.sieving);
+        part.write(number, call.target.file, call.how.independent.sieving);
         if (part.problem()) failed.store(1);
       });
   if (failed.load() != 0) conclude(part.problem());
@@ -49,14 +49,14 @@ void CollectiveExecutor::write_on_one_host(const LocalCall& call, const CallSumm
 
 int64_t CollectiveExecutor::read_on_one_host(const LocalCall& call, const CallSummary& summary) {
   const WindowCall windows = next_windows(call, summary, planner_.tokens(call.how, summary.facts.threads));
-  const auto loan = call.file.traits().dear_requests ? pool_->lend() : nullptr;
+  const auto loan = call.target.file.traits().dear_requests ? pool_->lend() : nullptr;
   WindowTransfer part(windows, call.rest, false, call.counters);
   SharedWord& failed = pool_->sums(summary.call).failed;
   TakePass pass(windows, call.rest);
   pass.go(
       windows.end(), [&](const WindowPart& window) { part.take(window); },
       [&](uint64_t number) {
-        part.read(number, call.file);
+        part.read(number, call.target.file);
         if (part.problem()) failed.store(1);
       },
       call.how.overlap ? windows_ahead : 0);
@@ -108,33 +108,35 @@ std::optional<Error> CollectiveExecutor::plan_between_hosts(const LocalCall& cal
 
 void CollectiveExecutor::write_between_hosts(const LocalCall& call, const CallSummary& summary) {
   std::optional<Error> problem = plan_between_hosts(call, summary);
-  VisibilityPolicy* const visibility = call.file.traits().visibility;
+  NonCoherentFile* const across = call.target.across;
   RangeLock kept_out;
   std::unique_lock<std::shared_mutex> alone;
   Sieving sieving = call.how.independent.sieving;
-  if (const auto filled = visibility ? sieving_of_gaps(call.how, kept_out) : std::nullopt) {
-    alone = std::unique_lock(visibility->writers());
-    publish(call.file);
+  if (const auto filled = across ? sieving_of_gaps(call.how, kept_out) : std::nullopt) {
+    alone = across->exclude_writers();
+    publish(*across);
     sieving = *filled;
   }
   // The call takes the next windows of the pool. Every task must process them, so nothing may throw from here
   // to the end of the transfer.
   const WindowCall windows = next_windows(call, summary, 0);
   WindowTransfer part(windows, call.rest, false, call.counters);
-  if (visibility) {
-    visibility->forget(summary.facts.low, summary.facts.high);
+  if (across) {
+    across->forget(summary.facts.low, summary.facts.high);
     const bool same_aggregators =
         windows.windows().has_aggregators_of(std::exchange(written_, windows.windows()));
-    if (!same_aggregators || call.how.others_write) visibility->forget_windows();
+    if (!same_aggregators || call.how.others_write) across->forget_windows();
   }
-  File& file = visibility ? visibility->windows() : call.file;
+  File& file = across ? across->windows() : call.target.file;
   PutPass pass(windows, call.rest);
   const auto put = [&](const WindowPart& window) { part.put(window); };
   std::optional<Error> moving;
-  if (channel_)
+  if (channel_) {
     moving = channel_->write(windows, pass, put, {file, call.how.overlap, call.counters, sieving});
+    if (across) attempt(moving, [&] { across->publish(); });
+  }
   pass.go(windows.end(), put, [](uint64_t) {});
-  if (visibility) visibility->forget(0, 0);
+  if (across) across->forget(0, 0);
   conclude(problem ? problem : moving);
 }
 
@@ -142,8 +144,7 @@ int64_t CollectiveExecutor::read_between_hosts(const LocalCall& call, const Call
   std::optional<Error> problem = plan_between_hosts(call, summary);
   const WindowCall windows = next_windows(call, summary, 0);
   WindowTransfer part(windows, call.rest, false, call.counters);
-  VisibilityPolicy* const visibility = call.file.traits().visibility;
-  File& file = visibility ? visibility->windows() : call.file;
+  File& file = call.target.across ? call.target.across->windows() : call.target.file;
   TakePass pass(windows, call.rest);
   const auto take = [&](const WindowPart& window) { part.take(window); };
   std::optional<Error> moving;

@@ -19,7 +19,6 @@
 #include "exchange/run_code.hpp"
 #include "exchange/transfer/independent.hpp"
 #include "exchange/transfer/io_counters.hpp"
-#include "exchange/transfer/non_coherent_file.hpp"
 #include "exchange/window_call.hpp"
 #include "storage/file.hpp"
 
@@ -171,7 +170,6 @@ std::optional<Error> HostExchange::write(const WindowCall& call, PutPass& own, C
     if (!io.overlap) write_out(call, round, io);
   }
   if (io.overlap) write_out(call, call.windows().rounds() - 1, io);
-  attempt(problem_, [&] { publish_writes(io.file); });
   return problem_;
 }
 

@@ -19,13 +19,12 @@
 
 #include "base/export.hpp"
 #include "base/non_copyable.hpp"
-#include "storage/file_traits.hpp"
 #include "storage/range_lock.hpp"
 
 namespace sheaf {
 
-class Store;              // storage/store.hpp
-struct FileSystemTraits;  // storage/filesystem/traits.hpp
+class Store;                      // storage/store.hpp
+enum class FileSystem : uint8_t;  // storage/filesystem/traits.hpp
 
 enum class Access : uint8_t {
   read,    // the file must exist
@@ -83,6 +82,23 @@ struct FileDescriptor {
   std::shared_ptr<void> pin;  // DescriptorKind::file: keeps an evictable file's descriptor open
 };
 
+// Properties of an open file, for code that chooses how to transfer. Properties of the file system are in
+// storage/filesystem/traits.hpp.
+struct FileTraits {
+  // True for files on I/O listeners: each request costs a message, whatever its size. Callers then pass many
+  // segments together (File::write_pieces), and no write reads bytes in order to write them back.
+  bool dear_requests = false;
+  // True if tasks of several hosts have the file open, each host with its own page cache
+  // (storage/visibility.hpp). No write then reads bytes in order to write them back.
+  bool own_caches = false;
+  bool evictable = false;  // File::evict() may succeed
+  // Size in bytes of a regular file when it was opened for reading. Needs no message; invalid if the file has
+  // been truncated since. -1: unknown.
+  int64_t opened_size = -1;
+
+  bool written_as_pieces() const { return dear_requests || own_caches; }
+};
+
 // docs/internals-exchange.md, "The calls of a File", gives the reason for each call.
 class File : private NonCopyable {
  public:
@@ -114,6 +130,32 @@ class File : private NonCopyable {
   // include what other hosts have closed or synced. Keeps locks. No effect by default. Throws the errors of
   // sync(), and ESTALE or not_found if the file no longer exists on its server.
   virtual void revalidate() {}
+  // Like revalidate() for a file that was just opened; does not query again what the open has returned.
+  // Returns the number of names (FileStatus::links).
+  virtual int64_t revalidate_opened() {
+    revalidate();
+    return status().links;
+  }
+
+  // Publishes all bytes written on this host, directly or through the cache. The bytes need not be on a
+  // device yet; sync() ensures that. Syncs by default. Throws the errors of sync().
+  virtual void publish() { sync(); }
+
+  // Like write_at(), but bypasses this host's cache: writes exactly these bytes, and bytes that other hosts
+  // have written next to them stay. The bytes reach the server by publish() or sync() at the latest. Returns
+  // false if the file system does not support such a write, or not for this offset and length; some of the
+  // bytes may have been written even then. The default is for stores without a cache.
+  virtual bool write_directly(std::span<const std::byte> data, int64_t offset) {
+    write_at(data, offset);
+    return true;
+  }
+  // Like read_at(), but reads the server's bytes, as far as the file system allows. Requires that the caller
+  // has revalidated.
+  virtual size_t read_directly(std::span<std::byte> data, int64_t offset) { return read_at(data, offset); }
+
+  // Sets the kind of file system that one task has determined for all tasks. Until this call, the file
+  // determines the kind itself when it needs it.
+  virtual void know(FileSystem /*kind*/) {}
 
   // Returns the first offset >= `offset` in data or in a hole, as `space` says, or the file size if there is
   // none. Bytes outside holes are data. A store may report fewer holes than there are, or none.
@@ -134,6 +176,17 @@ class File : private NonCopyable {
   void expect_lockers(int64_t tasks) { lockers_ = tasks; }
 
   virtual FileTraits traits() { return {}; }
+
+  // Throws `foreign` if the file is known to have been rewritten since it was opened. Called after reading
+  // data that are wrong.
+  virtual void require_unchanged() {}
+
+  // evict() closes the descriptor until reopen(). It returns false if the file still needs the descriptor,
+  // because it is writable or not open, or if there is none. reopen() throws the errors of an open, and io
+  // (ESTALE) if the name now belongs to another file; the file stays evicted then. Must not run concurrently
+  // with other calls on the file.
+  virtual bool evict() { return false; }
+  virtual void reopen() {}
 
   // Returns a descriptor of the operating system. Throws the errors of an open for a separate descriptor, and
   // `unsupported` if the store has no descriptors.
@@ -171,11 +224,8 @@ std::shared_ptr<std::byte> map_range(File& file, int64_t offset, int64_t length)
 void discard_range(File& file, int64_t offset, int64_t length);
 
 // Publishes as a close does, but keeps the file open: a task that opens the file later sees the bytes
-// written. Throws the errors of close().
-void publish(File& file);
-
-// Returns when bytes written through `file` survive the loss of this host: they are on the server, or on the
-// disk if that is unknown. Throws the errors of File::sync().
-void publish_or_sync(File& file);
+// written. Throws the errors of close(). File::publish() also reports errors that some file systems report
+// in fsync(2) only.
+void publish_by_close(File& file);
 
 }  // namespace sheaf

@@ -22,9 +22,7 @@ bool is_gone(const Error& e) { return e.errno_value() == ESTALE || e.code() == C
 // the error of the query.
 std::shared_ptr<File> revalidated(std::shared_ptr<File> file, bool last) {
   try {
-    DirectIo* const past = file->traits().direct_io;
-    if (!past) file->revalidate();
-    const int64_t links = past ? past->revalidate_opened() : file->status().links;
+    const int64_t links = file->revalidate_opened();
     return last || links > 0 ? file : nullptr;
   } catch (const Error& e) {
     if (last || !is_gone(e)) throw;

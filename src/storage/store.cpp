@@ -20,11 +20,6 @@ void File::read_pieces(std::span<const Piece<std::byte>> pieces) {
   }
 }
 
-void publish_or_sync(File& file) {
-  DirectIo* const past = file.traits().direct_io;
-  past ? past->publish() : file.sync();
-}
-
 FileDescriptor File::descriptor(DescriptorKind kind) {
   if (kind == DescriptorKind::file) return {};
   throw file_error(Code::unsupported, path(), "has no descriptor of the operating system");

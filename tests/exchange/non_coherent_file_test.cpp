@@ -19,6 +19,7 @@ TEST(NonCoherentFile, PublishesWhatItWroteWhenItIsClosedAndTellsIfThatFails) {
   memory.open("file", Access::fresh);
   FaultyStore store(memory);
   const std::vector<std::byte> bytes(100);
+  const VisibilityPolicy policy{{.kind = FileSystem::nfs, .locks = LockScope::global}, 2};
   for (const bool writes : {false, true})
     for (const bool fails : {false, true}) {
       FaultPlan plan;
@@ -27,7 +28,7 @@ TEST(NonCoherentFile, PublishesWhatItWroteWhenItIsClosedAndTellsIfThatFails) {
       store.set_plan(plan);
       const int64_t synced = store.operations(StoreOperation::sync),
                     closed = store.operations(StoreOperation::close);
-      NonCoherentFile file(store.open("file", Access::write), LockScope::global, false);
+      NonCoherentFile file(store.open("file", Access::write), policy);
       if (writes) file.write_at(bytes, 0);
       EXPECT_EQ(attempt([&] { file.close(); }).has_value(), writes && fails);
       EXPECT_EQ(store.operations(StoreOperation::sync) - synced, writes);

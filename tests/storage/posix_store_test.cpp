@@ -38,12 +38,11 @@ TEST_F(PosixStoreTest, WritesPastTheCacheOfFuseHaveADescriptorWhereLengthsAreKep
   };
   for (const FileSystem kind : {FileSystem::glusterfs, FileSystem::moosefs, FileSystem::fuse}) {
     const auto file = store.open(directory / name_of(kind), Access::create);
-    DirectIo& past = *file->traits().direct_io;
-    past.know(kind);
+    file->know(kind);
     const auto before = open_now();
-    EXPECT_TRUE(past.write_directly(bytes("abc"), 0));
+    EXPECT_TRUE(file->write_directly(bytes("abc"), 0));
     EXPECT_EQ(open_now() - before, kind != FileSystem::glusterfs) << name_of(kind);
-    past.publish();
+    file->publish();
     EXPECT_EQ(open_now(), before) << name_of(kind);
     EXPECT_EQ(file->status().size, 3);
   }

@@ -14,7 +14,7 @@ namespace {
 
 using World = SimulatedHosts::World;
 
-class HostedFile final : public File, public DirectIo {
+class HostedFile final : public File {
  public:
   HostedFile(std::string path, std::shared_ptr<World> world, std::shared_ptr<ServedFile> file, HostedTask who,
              bool writable)
@@ -91,19 +91,6 @@ class HostedFile final : public File, public DirectIo {
     since_ = ++world_->clock;
     length_ = file_->bytes.status().size;
   }
-
-  void publish() override {
-    const std::lock_guard lock(world_->mutex);
-    require_open();
-    publish_pending();
-  }
-  int64_t revalidate_opened() override {
-    revalidate();
-    return status().links;
-  }
-  void know(FileSystem) override {}
-
-  FileTraits traits() override { return {.direct_io = world_->has_caches() ? this : nullptr}; }
 
   bool write_directly(std::span<const std::byte> data, int64_t offset) override {
     require_writable(path_, writable_);

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <mutex>
-#include <shared_mutex>
 #include <vector>
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "exchange/pieces/constants.hpp"
-#include "exchange/transfer/non_coherent_file.hpp"
 #include "layout/each_piece.hpp"
 
 namespace sheaf::exchange {
@@ -238,18 +235,15 @@ size_t get(File& file, std::span<std::byte> data, int64_t offset, IoCounters& co
   return got;
 }
 
-namespace {
-
-void write_alone(File& file, const FileAccess& access, const IndependentOptions& how, IoCounters& counters) {
-  std::shared_lock<std::shared_mutex> writing;
-  VisibilityPolicy* const visibility = file.traits().visibility;
-  if (visibility) {
-    writing = std::shared_lock(visibility->writers());
-    visibility->change();
-  }
+void independent_write(File& file, const FileAccess& access, const IndependentOptions& how,
+                       IoCounters& counters) {
+  if (access.bytes() <= 0) return;
+  SHEAF_DEBUG_ASSERT(access.filetype->is_ordered());
+  RangeLock lock;
+  if (how.locked) lock = file.lock(access.low(), access.high() - access.low(), true);
   if (file.traits().written_as_pieces()) {
     write_scattered(file, access, counters);
-    if (how.locked || (visibility && visibility->at_once())) publish_writes(file);
+    if (how.publishes) file.publish();
     return;
   }
   if (sieves(access, how, bytes_per_write)) return write_sieved(file, access, how, counters);
@@ -257,17 +251,6 @@ void write_alone(File& file, const FileAccess& access, const IndependentOptions&
   const auto write = [&] { write_direct(file, access, access.from, access.to, counters); };
   if (how.locked) return write();
   while_shared(file, access.low(), access.high() - access.low(), write);
-}
-
-}  // namespace
-
-void independent_write(File& file, const FileAccess& access, const IndependentOptions& how,
-                       IoCounters& counters) {
-  if (access.bytes() <= 0) return;
-  SHEAF_DEBUG_ASSERT(access.filetype->is_ordered());
-  RangeLock lock;
-  if (how.locked) lock = file.lock(access.low(), access.high() - access.low(), true);
-  write_alone(file, access, how, counters);
 }
 
 int64_t independent_read(File& file, const FileAccess& access, const IndependentOptions& how,

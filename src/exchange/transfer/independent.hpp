@@ -20,7 +20,8 @@ enum class Sieving : uint8_t { automatic, enabled, disabled };
 struct IndependentOptions {
   Sieving sieving = Sieving::automatic;
   int64_t buffer = 512 << 10;  // bytes of memory for sieving
-  bool locked = false;  // lock the range, so that tasks see all of the transfer or nothing (atomic mode)
+  bool locked = false;     // lock the range, so that tasks see all of the transfer or nothing (atomic mode)
+  bool publishes = false;  // a write ends with File::publish(); for hosts with caches of their own
 };
 
 // Write or read the access. If `how.locked` is set, lock the range of the access during the transfer,

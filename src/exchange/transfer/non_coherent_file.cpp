@@ -29,7 +29,7 @@ void NonCoherentFile::while_locked(int64_t offset, int64_t length, Part part) {
   if (held_ > 0) return part();
   RangeLock held;
   try {
-    if (locks_ != LockScope::none) held = lock(offset, length, true);
+    if (policy_.locks != LockScope::none) held = lock(offset, length, true);
   } catch (const Error& e) {
     if (e.errno_value() == EAGAIN) throw;
   }
@@ -43,10 +43,7 @@ void NonCoherentFile::write(std::span<const std::byte> data, int64_t offset, Kep
   require_range(path(), offset, data.size());
   if (data.empty()) return;
   written_ = Written::unpublished;
-  DirectIo* const past = inner().traits().direct_io;
-  if (!past) {
-    inner().write_at(data, offset);
-  } else if (!past->write_directly(data, offset)) {
+  if (!inner().write_directly(data, offset)) {
     through_ = false;
     while_locked(offset, std::ssize(data), [&] { inner().write_at(data, offset); });
   }
@@ -54,13 +51,14 @@ void NonCoherentFile::write(std::span<const std::byte> data, int64_t offset, Kep
   kept.add(offset, offset + std::ssize(data));
 }
 
-// Writes segment by segment with `file`, which is this file or its aggregator view.
-void NonCoherentFile::write_pieces_by(File& file, std::span<const Piece<const std::byte>> pieces) {
+void NonCoherentFile::write(std::span<const Piece<const std::byte>> pieces, KeptRanges& kept) {
   if (pieces.empty()) return;
-  const auto write = [&] { file.File::write_pieces(pieces); };
-  if (through_) return write();
+  const auto write_each = [&] {
+    for (const auto& piece : pieces) write(piece.memory, piece.offset, kept);
+  };
+  if (through_) return write_each();
   const int64_t low = std::ranges::min(pieces, {}, &Piece<const std::byte>::offset).offset;
-  while_locked(low, std::ranges::max(pieces, {}, &Piece<const std::byte>::end).end() - low, write);
+  while_locked(low, std::ranges::max(pieces, {}, &Piece<const std::byte>::end).end() - low, write_each);
 }
 
 size_t NonCoherentFile::read_at(std::span<std::byte> data, int64_t offset) {
@@ -71,8 +69,7 @@ size_t NonCoherentFile::read_at(std::span<std::byte> data, int64_t offset) {
 size_t NonCoherentFile::read(std::span<std::byte> data, int64_t offset, bool kept) {
   if (kept) return inner().read_at(data, offset);
   revalidate_if_stale();
-  DirectIo* const past = inner().traits().direct_io;
-  return past ? past->read_directly(data, offset) : inner().read_at(data, offset);
+  return inner().read_directly(data, offset);
 }
 
 FileStatus NonCoherentFile::status() {
@@ -113,7 +110,7 @@ void NonCoherentFile::ensure_state(Written to, Part part) {
   if (written_ <= to) return;
   written_ = to;
   const auto problem = attempt(part);
-  if (at_once_) stale_ = true;  // own writes, too, are visible only after a revalidation
+  if (!policy_.keeps_own_writes()) stale_ = true;  // own writes, too, are visible only after a revalidation
   if (!problem) return;
   written_ = Written::unpublished;
   throw *problem;
@@ -124,9 +121,7 @@ void NonCoherentFile::sync() {
 }
 
 void NonCoherentFile::publish() {
-  DirectIo* const past = inner().traits().direct_io;
-  if (!past) return sync();
-  ensure_state(Written::note_all_published, [&] { past->publish(); });
+  ensure_state(Written::published, [&] { inner().publish(); });
 }
 
 RangeLock NonCoherentFile::lock_range(const LockRequest& wanted) {

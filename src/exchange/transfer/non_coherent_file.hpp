@@ -1,9 +1,9 @@
 // exchange/transfer/non_coherent_file: a file that tasks of several hosts have open, each host with its own
-// page cache.
+// page cache (VisibilityPolicy::has_own_caches() in storage/visibility.hpp).
 //
 // A page cache writes back whole pages, including stale bytes of other hosts, and continues to serve stale
 // pages to reads. This file therefore bypasses the cache and transfers exactly the bytes of the call
-// (storage/file_traits.hpp). If the file system refuses such a write, this file locks the pages, drops the
+// (File::write_directly()). If the file system refuses such a write, this file locks the pages, drops the
 // cache, writes and syncs. While a host holds a lock in a page, Linux writes back the changed bytes of the
 // page only. Written bytes are at the server after sync().
 //
@@ -22,21 +22,27 @@
 
 #include "exchange/transfer/kept_ranges.hpp"
 #include "storage/decorators/forwarding_file.hpp"
-#include "storage/filesystem/traits.hpp"
+#include "storage/visibility.hpp"
 
 namespace sheaf::exchange {
 
-class NonCoherentFile final : public ForwardingFile, private VisibilityPolicy {
+class NonCoherentFile final : public ForwardingFile {
  public:
-  // `locks` is the scope of the file system's locks. If `at_once` is true, each transfer is published on its
-  // own, and no read is served from the host's cache.
-  NonCoherentFile(std::shared_ptr<File> inner, LockScope locks, bool at_once)
-      : ForwardingFile(std::move(inner)), locks_(locks), at_once_(at_once), windows_(*this) {}
+  NonCoherentFile(std::shared_ptr<File> inner, const VisibilityPolicy& policy)
+      : ForwardingFile(std::move(inner)), policy_(policy), windows_(*this) {}
 
-  void write_at(std::span<const std::byte> data, int64_t offset) override { write(data, offset, alone_); }
+  // Other tasks see these independent writes after all tasks have synced and published (MPI 3.1, 13.6.1). The
+  // writing task sees them at once, in its host's cache.
+  void write_at(std::span<const std::byte> data, int64_t offset) override {
+    const std::shared_lock writing(writers_);
+    changed_ = true;
+    write(data, offset, alone_);
+  }
   // Takes a single lock for all segments if writes need a lock.
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
-    write_pieces_by(*this, pieces);
+    const std::shared_lock writing(writers_);
+    changed_ = true;
+    write(pieces, alone_);
   }
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   FileStatus status() override;
@@ -47,7 +53,7 @@ class NonCoherentFile final : public ForwardingFile, private VisibilityPolicy {
   }
   // Publishes, then closes the file even if publishing fails.
   void close() override;
-  // Does nothing if no bytes were written through this File.
+  // Do nothing if no bytes were written through this File.
   void sync() override;
   void publish() override;
 
@@ -56,28 +62,37 @@ class NonCoherentFile final : public ForwardingFile, private VisibilityPolicy {
   // of File::lock_range() and revalidate().
   RangeLock lock_range(const LockRequest& wanted) override;
 
-  FileTraits traits() override { return {.visibility = this}; }
+  FileTraits traits() override { return {.own_caches = true}; }
   FileDescriptor descriptor(DescriptorKind kind) override;
 
- private:
-  void change() override { changed_ = true; }
-  bool changed() const override { return changed_; }
-  void note_all_published() override {
+  // Returns true if this task has independent writes that are not announced to the other tasks.
+  bool changed() const { return changed_; }
+  // Records that all tasks have published. From then on, any state cached on this host may be stale, and no
+  // unannounced writes remain.
+  void note_all_published() {
     changed_ = false;
     forget_all();
   }
-  void forget(int64_t begin, int64_t end) override {
+  // Records that aggregators, possibly on other hosts, have written and published [begin, end). Later reads
+  // fetch these bytes from the server.
+  void forget(int64_t begin, int64_t end) {
     stale_ = true;
     alone_.remove(begin, end);
   }
-  void forget_windows() override { windows_.forget(); }
-  bool keeps(int64_t begin, int64_t end) const override {
-    return held_ == 0 && !at_once_ && alone_.have(begin, end);
+  // Records that other tasks may now write in windows that this task owned.
+  void forget_windows() { windows_.forget(); }
+  // Returns true if this task alone has written all of [begin, end) and no other bytes have been published
+  // there since.
+  bool keeps(int64_t begin, int64_t end) const {
+    return held_ == 0 && policy_.keeps_own_writes() && alone_.have(begin, end);
   }
-  bool at_once() const override { return at_once_; }
-  std::shared_mutex& writers() override { return writers_; }
-  File& windows() override { return windows_; }
+  // Keeps the threads of this task from independent writes while the result is held.
+  std::unique_lock<std::shared_mutex> exclude_writers() { return std::unique_lock(writers_); }
+  // Returns the view of the file that aggregators use in collective transfers. It reads windows that this
+  // task has written from the cache of this host.
+  File& windows() { return windows_; }
 
+ private:
   // The view of the file that aggregators use in collective transfers.
   class AggregatorFile final : public ForwardingFile {
    public:
@@ -86,11 +101,10 @@ class NonCoherentFile final : public ForwardingFile, private VisibilityPolicy {
     void write_at(std::span<const std::byte> data, int64_t offset) override {
       file_.write(data, offset, kept_);
     }
-    void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
-      file_.write_pieces_by(*this, pieces);
-    }
+    void write_pieces(std::span<const Piece<const std::byte>> pieces) override { file_.write(pieces, kept_); }
     size_t read_at(std::span<std::byte> data, int64_t offset) override {
-      return file_.read(data, offset, !file_.at_once_ && kept_.have(offset, offset + std::ssize(data)));
+      const bool kept = file_.policy_.keeps_own_writes() && kept_.have(offset, offset + std::ssize(data));
+      return file_.read(data, offset, kept);
     }
     FileTraits traits() override { return file_.traits(); }
     void forget() { kept_.remove(0, KeptRanges::everywhere); }
@@ -105,22 +119,22 @@ class NonCoherentFile final : public ForwardingFile, private VisibilityPolicy {
     forget_windows();
   }
   void write(std::span<const std::byte> data, int64_t offset, KeptRanges& kept);
-  void write_pieces_by(File& file, std::span<const Piece<const std::byte>> pieces);
+  void write(std::span<const Piece<const std::byte>> pieces, KeptRanges& kept);
   size_t read(std::span<std::byte> data, int64_t offset, bool kept);
   void revalidate_if_stale();
   template <class Part>
   void while_locked(int64_t offset, int64_t length, Part part);
-  enum class Written : uint8_t { synced, note_all_published, unpublished };
+  enum class Written : uint8_t { synced, published, unpublished };
   template <class Part>
   void ensure_state(Written to, Part part);
 
-  const LockScope locks_;
-  const bool at_once_;
+  const VisibilityPolicy policy_;
   std::atomic<bool> through_ = true;  // the file system has not refused a write that bypasses the cache
   std::atomic<Written> written_ = Written::synced;  // minimum state of all written bytes
   std::atomic<bool> changed_ = false;  // has independent writes that are not announced to the other tasks
   std::atomic<int> held_ = 0;          // number of ranges that this task has locked
-  // Other tasks (or, with `at_once_`, this task) have published since the last revalidation.
+  // Other tasks (or this task, unless the policy keeps own writes) have published since the last
+  // revalidation.
   std::atomic<bool> stale_ = false;
   std::shared_mutex writers_;
   std::mutex revalidating_;
@@ -129,13 +143,13 @@ class NonCoherentFile final : public ForwardingFile, private VisibilityPolicy {
   AggregatorFile windows_;
 };
 
-// publish_writes() publishes the writes of this task. revalidate_reads() revalidates: later reads return
-// bytes that were at the server at the time of the call. Both affect only files of several hosts.
-inline void publish_writes(File& file) {
-  if (VisibilityPolicy* const visibility = file.traits().visibility) visibility->publish();
-}
-inline void revalidate_reads(File& file) {
-  if (file.traits().visibility) file.revalidate();
-}
+// The file of a collective transfer. Converts from any File whose tasks share a page cache.
+struct CollectiveFile {
+  CollectiveFile(File& same) : file(same) {}
+  CollectiveFile(NonCoherentFile& own) : file(own), across(&own) {}
+
+  File& file;
+  NonCoherentFile* across = nullptr;  // `file` if hosts have caches of their own
+};
 
 }  // namespace sheaf::exchange

@@ -12,9 +12,8 @@
 namespace sheaf::exchange {
 
 // Holds a shared lock on a range, as all tasks do that write without sieving. Takes no lock if no task sieves
-// writes of the file: because it supports no locks, or because requests are dear (FileTraits). Skips parts
-// that the program has locked: no other task can lock them, and so sieve them, until the program unlocks
-// them.
+// writes of the file, because it supports no locks or is written as pieces (FileTraits). Skips parts that the
+// program has locked: no other task can lock them, and so sieve them, until the program unlocks them.
 class SharedRange : private NonCopyable {
  public:
   // Throws the error of File::lock if the range stays locked.

@@ -18,7 +18,7 @@ void write_together(File& file, std::span<std::byte> run, WriteSegments parts, I
   const int64_t offset = parts.front().offset;
   ++counters.sieve_calls;
   RangeLock lock;
-  if (!file.traits().visibility) {
+  if (!file.traits().own_caches) {
     lock = file.lock(offset, std::ssize(run), true, OnConflict::report);
     if (!lock) {
       for (const auto& part : parts) put_shared(file, part.memory, part.offset, counters);
@@ -45,11 +45,11 @@ void write_covered(File& file, std::span<std::byte> window, const CoverageMap& m
         {offset + from, window.subspan(static_cast<size_t>(from), static_cast<size_t>(to - from))});
   });
   const FileTraits traits = file.traits();
-  if (traits.dear_requests || (traits.visibility && sieving == Sieving::disabled))
+  if (traits.dear_requests || (traits.own_caches && sieving == Sieving::disabled))
     return write_segments(file, parts, counters);
   const int64_t worth = sieving == Sieving::disabled  ? 0
                         : sieving == Sieving::enabled ? std::ssize(window)
-                        : traits.visibility           ? gap_worth_a_message
+                        : traits.own_caches           ? gap_worth_a_message
                                                       : gap_worth_a_request;
   for (WriteSegments rest = parts; !rest.empty();) {
     const auto last = std::ranges::adjacent_find(

@@ -33,9 +33,10 @@ int64_t TransferSettings::block() const {
 }
 
 exchange::IndependentOptions TransferSettings::independent_writes() const {
-  return {.sieving = across.may_sieve_writes() ? wanted<Sieving>(hints.sieve_write) : Sieving::disabled,
+  return {.sieving = policy.may_sieve_writes() ? wanted<Sieving>(hints.sieve_write) : Sieving::disabled,
           .buffer = hints.sieve_write_size,
-          .locked = atomic};
+          .locked = atomic,
+          .publishes = policy.has_own_caches() && (atomic || !policy.keeps_own_writes())};
 }
 
 exchange::IndependentOptions TransferSettings::independent_reads() const {
@@ -51,7 +52,7 @@ exchange::CollectiveOptions TransferSettings::collective(
           .stripes = hints.striping_factor,
           .buffer = hints.buffer_size,
           .block = block(),
-          .unit = across.caches() ? across.unit : 0,
+          .unit = policy.unit_per_host(),
           .others_write = several_sequences,
           .shared = hints.shared,
           .overlap = hints.overlap,
@@ -72,7 +73,7 @@ exchange::CollectiveOptions TransferSettings::collective_reads() const {
   exchange::CollectiveOptions how = collective(hints.collective_read, independent_reads());
   // If every transfer is published on its own, aggregators keep no windows in a cache, and several
   // aggregators may read parts of one unit. Whole host pages remain with one aggregator.
-  if (across.at_once()) how.unit = std::min(how.unit, exchange::max_host_page);
+  if (!policy.keeps_own_writes()) how.unit = std::min(how.unit, exchange::max_host_page);
   return how;
 }
 
@@ -81,7 +82,7 @@ Hints TransferSettings::resolved(const exchange::CollectiveExecutor::Chosen& cho
   if (result.block_size == 0) result.block_size = block();
   if (result.aggregators == 0) result.aggregators = chosen.aggregators;
   if (result.buffer_size == 0) result.buffer_size = chosen.window;
-  result.file_system = name_of(across.kind);
+  result.file_system = name_of(policy.kind);
   for (const int64_t task : chosen.tasks)
     result.aggregator_list.append(result.aggregator_list.empty() ? "" : " ").append(std::to_string(task));
   return result;
@@ -129,7 +130,7 @@ int64_t FileTransfers::read_all(Sequence& sequence, const View& view, int64_t po
 void FileTransfers::fail_all(Sequence& sequence, const Error& problem) {
   IoCounters counters;
   collective_call(sequence.comm().job_end(), "transfer", [&] {
-    sequence.transfers.write(*file, {}, settings.collective_writes(), problem, counters);
+    sequence.transfers.write(target(), {}, settings.collective_writes(), problem, counters);
   });
 }
 
@@ -152,14 +153,14 @@ void FileTransfers::write_together(Sequence& sequence, const exchange::FileAcces
                                    const std::optional<Error>& problem, IoCounters& counters) {
   const exchange::CollectiveOptions how = settings.collective_writes();
   collective_call(sequence.comm().job_end(), "write",
-                  [&] { sequence.transfers.write(*file, access, how, problem, counters); });
+                  [&] { sequence.transfers.write(target(), access, how, problem, counters); });
 }
 
 int64_t FileTransfers::read_together(Sequence& sequence, const exchange::FileAccess& access,
                                      const std::optional<Error>& problem, IoCounters& counters) {
   const exchange::CollectiveOptions how = settings.collective_reads();
   return collective_call(sequence.comm().job_end(), "read",
-                         [&] { return sequence.transfers.read(*file, access, how, problem, counters); });
+                         [&] { return sequence.transfers.read(target(), access, how, problem, counters); });
 }
 
 // Runs transfer(counters) and returns its counters. Adds these to the counters of the task, even if it

@@ -24,7 +24,7 @@ namespace sheaf::mpiio {
 // Determines the options of transfers. Equal on all tasks, except for `per_host` and `others`.
 struct TransferSettings {
   Hints hints;
-  AcrossHosts across;
+  VisibilityPolicy policy;
   int64_t per_host = -1;      // maximum aggregators on this host by cb_config_list; negative: unlimited
   int64_t file_block = 4096;  // preferred block of the file, in bytes
   mutable exchange::ConcurrentOpeners others;   // used on task 0
@@ -54,7 +54,13 @@ class FileTransfers {
   FileTransfers(const std::string& path, const SharedMode& mode) : path_(path), mode_(mode) {}
 
   TransferSettings settings;
-  std::shared_ptr<File> file;  // null until opened
+  std::shared_ptr<File> file;                         // null until opened
+  std::shared_ptr<exchange::NonCoherentFile> across;  // `file` if hosts have caches of their own
+
+  // Returns `file` for collective transfers.
+  exchange::CollectiveFile target() const {
+    return across ? exchange::CollectiveFile(*across) : exchange::CollectiveFile(*file);
+  }
 
   // Local. Return the bytes transferred.
   int64_t write(const View& view, int64_t position, const Source& from);
@@ -95,9 +101,8 @@ class FileTransfers {
 
 // Replaces `file` by a decorator that lets at most the number of tasks transfer at once that the hints allow.
 // Has no effect without such a limit, or if this task has not opened a file. If this task cannot acquire the
-// slots, sets `problem`. Collective over `comm` if the hints set a limit. Must be called before
-// AcrossHosts::wrap(), because the exchange must find that decorator outermost
-// (exchange/transfer/non_coherent_file.hpp).
+// slots, sets `problem`. Collective over `comm` if the hints set a limit. Must be called before wrap()
+// (mpiio/file/across_hosts.hpp), so that transfers past the cache count, too.
 void limit_transfers(Comm& comm, Store& store, const Hints& hints, std::shared_ptr<File>& file,
                      std::optional<Error>& problem);
 

@@ -7,7 +7,6 @@
 #include "base/os/random.hpp"
 #include "comm/host_name.hpp"
 #include "comm/reduce.hpp"
-#include "exchange/transfer/non_coherent_file.hpp"
 #include "mpiio/file/across_hosts.hpp"
 #include "mpiio/file/file_access.hpp"
 #include "mpiio/file/file_transfers.hpp"
@@ -50,16 +49,16 @@ class OpenSharedFile final : public SharedFile {
     }
     comm().broadcast(std::as_writable_bytes(std::span(&opening, 1)), 0);
     take_hints(opening);
-    settings().across = across_hosts(opening.traits, comm());
+    settings().policy = across_hosts(opening.traits, comm());
     is_reported_ = opening.reports > 0;
     if (rank() != 0 && opening.opened != 0)
-      problem = attempt([&] { file = open_next(store_, path(), mode_, across().needs_revalidation()); });
-    if (rank() == 0 && mode_.write && across().marks_handles() && !problem) {
+      problem = attempt([&] { file = open_next(store_, path(), mode_, policy().needs_revalidation()); });
+    if (rank() == 0 && mode_.write && policy().excludes_other_opens() && !problem) {
       problem = attempt([&] { settings().others.announce(file); });
       if (problem && problem->errno_value() != EAGAIN) problem.reset();  // files without locks have no marks
     }
     limit_transfers(comm(), store_, settings().hints, file, problem);
-    file = across().wrap(std::move(file));
+    transfers_.across = wrap(policy(), file);
     OpenedFile opened{.is_announced = settings().others.is_announced()};
     if (!problem && rank() == 0)
       problem = attempt([&] {
@@ -71,20 +70,20 @@ class OpenSharedFile final : public SharedFile {
     file->expect_lockers(comm().size());
     settings().file_block = std::max<int64_t>(opened.block, 1);
     settings().is_announced = opened.is_announced;
-    if (across().hosts > 1) sequence_.transfers.find_hosts(settings().collective_writes());
-    begin(std::make_unique<SharedPointer>(store_, path(), opening.id, comm().size(), across()),
+    if (policy().hosts > 1) sequence_.transfers.find_hosts(settings().collective_writes());
+    begin(std::make_unique<SharedPointer>(store_, path(), opening.id, comm().size(), policy()),
           opened.pointers);
   }
 
   void close() override {
-    std::optional<Error> problem = across().await_all_before_close(file(), comm(), mode_);
+    std::optional<Error> problem = await_all_before_close(file(), comm(), mode_.write && policy().hosts > 1);
     if (const auto missing = transfers_.incomplete(rank())) problem = missing;
     attempt(problem, [&] { shared_pointer().close(); });
     // Task 0 withdraws the announced handle after all tasks have closed, and keeps the file open until then.
     const bool closes_last = settings().others.is_announced();
     attempt(problem, [&] {
       if (!closes_last) return file().close();
-      across().caches() ? exchange::publish_writes(file()) : publish(file());
+      transfers_.across ? file().publish() : publish_by_close(file());
     });
     if (is_reported_) attempt(problem, [&] { report(comm(), store_, statistics(), path(), targets_); });
     // All tasks must have closed the file before task 0 removes it and the file of the shared pointer.
@@ -124,7 +123,7 @@ class OpenSharedFile final : public SharedFile {
   }
   Sequence& sequence() override { return sequence_; }
   int64_t bytes() override {
-    if (across().caches()) file().revalidate();
+    policy().revalidate(file());
     return file().status().size;
   }
   void resize(int64_t bytes) override {
@@ -133,7 +132,7 @@ class OpenSharedFile final : public SharedFile {
   }
   void preallocate(int64_t bytes) override {
     by_task_0(bytes, [&] {
-      exchange::revalidate_reads(file());
+      policy().revalidate(file());
       set_room_aside(file(), bytes);
     });
   }
@@ -142,7 +141,7 @@ class OpenSharedFile final : public SharedFile {
     agree(comm(), transfers_.incomplete(rank()));
   }
   void set_atomic(bool atomic) override {
-    if (atomic) across().require_locks(path());
+    if (atomic) require_locks(policy(), path());
     sync_all();
     settings().atomic = atomic;
   }
@@ -175,7 +174,7 @@ class OpenSharedFile final : public SharedFile {
  private:
   File& file() const { return *transfers_.file; }
   TransferSettings& settings() { return transfers_.settings; }
-  const AcrossHosts& across() const { return transfers_.settings.across; }
+  const VisibilityPolicy& policy() const { return transfers_.settings.policy; }
 
   void take_hints(const OpeningMessage& told) {
     settings().hints = hints_in(told);
@@ -192,19 +191,19 @@ class OpenSharedFile final : public SharedFile {
     agree(comm(), attempt([&] {
             require_position(bytes);
             if (!mode_.write) throw Error(Code::wrong_mode, "'" + path() + "' is not open for writing");
-            exchange::publish_writes(file());
+            policy().publish(file());
           }));
     const auto act = [&] {
       part();
-      if (across().needs_revalidation()) file().sync();
+      if (policy().needs_revalidation()) file().sync();
     };
     agree_with(comm(), rank() == 0 ? attempt(act) : std::nullopt, 0);
     revalidate();
   }
   // Makes the bytes of all tasks visible to this task. Requires that all tasks have synced.
   void revalidate() {
-    if (VisibilityPolicy* const policy = file().traits().visibility) return policy->note_all_published();
-    if (across().needs_revalidation()) agree(comm(), attempt([&] { file().revalidate(); }));
+    if (transfers_.across) return transfers_.across->note_all_published();
+    if (policy().needs_revalidation()) agree(comm(), attempt([&] { file().revalidate(); }));
   }
 
   Sequence sequence_;

@@ -9,7 +9,6 @@
 #include "base/checked.hpp"
 #include "base/non_copyable.hpp"
 #include "comm/agree.hpp"
-#include "exchange/transfer/non_coherent_file.hpp"
 #include "storage/beside.hpp"
 #include "storage/range_lock.hpp"
 #include "storage/retries.hpp"
@@ -58,13 +57,13 @@ std::string beside(const std::string& path, uint64_t id) {
 }  // namespace
 
 SharedPointer::SharedPointer(Store& store, const std::string& path, uint64_t id, int64_t tasks,
-                             const AcrossHosts& across)
-    : store_(store), data_(path), path_(beside(path, id)), id_(id), tasks_(tasks), across_(across) {}
+                             const VisibilityPolicy& policy)
+    : store_(store), data_(path), path_(beside(path, id)), id_(id), tasks_(tasks), policy_(policy) {}
 
 // Creates the sidecar file or opens an existing one. Retries on hosts with separate page caches, because
 // another host may be creating the file at the same moment.
 std::shared_ptr<File> SharedPointer::made_or_found() {
-  const std::chrono::seconds timeout = across_.needs_revalidation() ? name_timeout : std::chrono::seconds(0);
+  const std::chrono::seconds timeout = policy_.needs_revalidation() ? name_timeout : std::chrono::seconds(0);
   return with_retries(timeout, [&](bool last) -> std::shared_ptr<File> {
     try {
       return make_beside(store_, path_);
@@ -92,7 +91,8 @@ SharedPointer::Owner SharedPointer::owner_of(File& file) const {
 // Opens the sidecar file. The first task that does so writes the identity of the open into the first 8 bytes.
 void SharedPointer::open() {
   if (file_) return;
-  std::shared_ptr<File> file = across_.wrap(made_or_found());
+  std::shared_ptr<File> file = made_or_found();
+  wrap(policy_, file);
   file->expect_lockers(tasks_);
   while_alone(*file, 0, [&] {
     const Owner owner = owner_of(*file);
@@ -100,7 +100,7 @@ void SharedPointer::open() {
     if (owner == Owner::foreign)
       throw file_error(Code::foreign, path_, "is not the shared file pointer of '" + data_ + "'");
     file->write_at(std::as_bytes(std::span(&id_, 1)), 0);
-    exchange::publish_writes(*file);
+    policy_.publish(*file);
   });
   file_ = std::move(file);
 }
@@ -109,12 +109,12 @@ void SharedPointer::open() {
 template <class Part>
 void SharedPointer::while_alone(File& file, int64_t at, Part part) {
   constexpr int64_t length = sizeof(int64_t);
-  if (across_.excludes()) {
+  if (policy_.excludes()) {
     const RangeLock lock = file.lock(at, length, true);
     return part();
   }
   const NameLock lock(store_, path_ + ".lock", lock_timeout(tasks_, length));
-  exchange::revalidate_reads(file);
+  policy_.revalidate(file);
   part();
 }
 
@@ -130,7 +130,7 @@ int64_t SharedPointer::change(Change next) {
     if (file_->read_at(found, at) < found.size()) before = 0;
     const int64_t position = next(before);
     if (position != before) file_->write_at(std::as_bytes(std::span(&position, 1)), at);
-    exchange::publish_writes(*file_);
+    policy_.publish(*file_);
   });
   return before;
 }
@@ -148,10 +148,11 @@ void SharedPointer::set(int64_t position) {
 // exist although this host does not see it yet; made_or_found() then finds or creates it. Writes nothing,
 // because the failure of a first use may have been a failing write.
 void SharedPointer::remove(bool used) {
-  if (!(used && across_.needs_revalidation()) && !store_.status(path_).exists) return;
+  if (!(used && policy_.needs_revalidation()) && !store_.status(path_).exists) return;
   std::shared_ptr<File> file;
   try {
-    file = across_.wrap(made_or_found());
+    file = made_or_found();
+    wrap(policy_, file);
   } catch (const Error& e) {
     if (e.code() == Code::foreign || !store_.status(path_).exists) return;  // the file is already removed
     throw;

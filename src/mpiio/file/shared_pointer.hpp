@@ -25,7 +25,8 @@ class SharedPointer {
  public:
   // Creates an object without accessing files. Local. `tasks` is the number of tasks of the file. `id` is the
   // same on all tasks and differs between opens.
-  SharedPointer(Store& store, const std::string& path, uint64_t id, int64_t tasks, const AcrossHosts& across);
+  SharedPointer(Store& store, const std::string& path, uint64_t id, int64_t tasks,
+                const VisibilityPolicy& policy);
 
   // Returns the pointer and advances it by `bytes`. Thread-safe; excludes other tasks. Throws the error of
   // File::lock() if another task does not release the pointer in time.
@@ -63,7 +64,7 @@ class SharedPointer {
   const std::string path_;
   const uint64_t id_;
   const int64_t tasks_;
-  const AcrossHosts across_;
+  const VisibilityPolicy policy_;
   std::mutex mutex_;
   std::shared_ptr<File> file_;
   int64_t views_ = 0;  // number of views before the current one

@@ -205,7 +205,7 @@ std::optional<Error> CollectiveWriter::write_collected(const PendingExtents& hel
     if (stream_.target().durable())
       problem = attempt([&] { file.sync(); });
     else if (stream_.target().journal_key().own_caches)
-      problem = attempt([&] { publish(file); });
+      problem = attempt([&] { publish_by_close(file); });
   }
   return problem;
 }

@@ -7,12 +7,6 @@
 
 namespace sheaf::multifile {
 
-FileTraits CommittedFile::traits() {
-  FileTraits traits = inner().traits();
-  if (traits.evictable) traits.evictable = this;
-  return traits;
-}
-
 std::shared_ptr<File> CommittedFile::open_renamed() const {
   auto file = store_.open(final_name_, Access::read);
   if (read_identity(*file) == identity_) return file;
@@ -31,14 +25,9 @@ FileDescriptor CommittedFile::descriptor(DescriptorKind kind) {
   return open_renamed()->descriptor(kind);
 }
 
-bool CommittedFile::evict() {
-  EvictableFile* const evictable = inner().traits().evictable;
-  return evictable && evictable->evict();
-}
-
 void CommittedFile::reopen() {
   try {
-    return inner().traits().evictable->reopen();
+    return inner().reopen();
   } catch (const Error& e) {
     if (e.code() != Code::not_found) throw;
   }

@@ -10,9 +10,9 @@
 
 namespace sheaf::multifile {
 
-// A file that is open for reading. When its name is needed again (EvictableFile, File::descriptor), the file
+// A file that is open for reading. When its name is needed again (File::reopen, File::descriptor), the file
 // is looked up under its temporary and then its final name.
-class CommittedFile final : public ForwardingFile, public EvictableFile {
+class CommittedFile final : public ForwardingFile {
  public:
   // `store` has opened `temporary` and must outlive the object. `identity` is that of the file's generation.
   CommittedFile(Store& store, std::shared_ptr<File> temporary, std::string final_name,
@@ -23,11 +23,11 @@ class CommittedFile final : public ForwardingFile, public EvictableFile {
         identity_(identity) {}
 
   void read_pieces(std::span<const Piece<std::byte>> pieces) override { inner().read_pieces(pieces); }
-  FileTraits traits() override;
+  int64_t revalidate_opened() override { return inner().revalidate_opened(); }
+  FileTraits traits() override { return inner().traits(); }
   FileDescriptor descriptor(DescriptorKind kind) override;
   const std::string& path() const override { return final_name_; }
 
-  bool evict() override;
   void reopen() override;
 
  private:

@@ -66,7 +66,7 @@ struct Ownership::OwnershipState {
     const auto problem = attempt([&] {
       made->write_at(format::encode(lease), 0);
       own.is_local = store->traits_of(*made).coherence == Coherence::local;
-      if (!own.is_local) publish(*made);
+      if (!own.is_local) publish_by_close(*made);
     });
     if (problem) {
       attempt([&] { store->remove(own.name); });
@@ -120,7 +120,7 @@ struct Ownership::OwnershipState {
     if (!right->holds(LeaseCheck::name)) return;
     ++lease.counter;
     file->write_at(format::encode(lease), 0);
-    if (!own.is_local) publish(*file);
+    if (!own.is_local) publish_by_close(*file);
     if (!lock) lock = try_lock(*file, owner_byte);
   }
 

@@ -108,6 +108,7 @@ class BoundaryFile final : public ForwardingFile {
     inner().sync();
     boundary_blocks_->sync();
   }
+  void publish() override { boundary_blocks_->in_use() ? sync() : inner().publish(); }
   FileTraits traits() override { return boundary_blocks_->in_use() ? FileTraits{} : inner().traits(); }
   FileDescriptor descriptor(DescriptorKind kind) override;
 

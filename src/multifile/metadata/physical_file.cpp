@@ -118,8 +118,7 @@ void check_set(const Multifile& m) {
 }  // namespace
 
 void require_unchanged(const Multifile& m) {
-  for (const PhysicalFile& f : m.files)
-    if (Watch* const watch = f.file->traits().watch) watch->require_unchanged();
+  for (const PhysicalFile& f : m.files) f.file->require_unchanged();
 }
 
 void load_stream(ReadStream& stream, const Multifile& m, int64_t task, const TaskRow& row) {

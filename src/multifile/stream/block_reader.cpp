@@ -47,7 +47,7 @@ void BlockReader::read_checked(StreamPosition from, std::span<std::byte> out) co
 }
 
 void BlockReader::unlike_sum(StreamPosition from, int64_t bytes) const {
-  if (Watch* const watch = file_->traits().watch) watch->require_unchanged();
+  file_->require_unchanged();
   throw file_error(Code::damaged, file_->path(),
                    "the " + std::to_string(bytes) + " bytes from offset " + std::to_string(from.offset) +
                        " on of block " + std::to_string(from.block) + " of task " +
@@ -103,7 +103,7 @@ StreamPosition BlockReader::read(StreamPosition from, std::span<std::byte> out) 
 }
 
 void BlockReader::ends_early(StreamPosition at) const {
-  if (Watch* const watch = file_->traits().watch) watch->require_unchanged();
+  file_->require_unchanged();
   throw file_error(Code::damaged, file_->path(),
                    "the physical file ends at offset " + std::to_string(offset(at)) + ", inside block " +
                        std::to_string(at.block) + " of the task");

@@ -136,7 +136,7 @@ class CloseProtocol {
         bool is_local = false;  // true if the file is known to be on a file system that only this host uses
         if (!set_.hosts.own_caches)
           attempt([&] { is_local = set_.store().traits_of(*f.file).coherence == Coherence::local; });
-        if (!is_local) publish(*f.file);
+        if (!is_local) publish_by_close(*f.file);
       }
     }
   }

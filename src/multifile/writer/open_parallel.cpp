@@ -149,7 +149,7 @@ void create_group_file(OpenedSet& set, const ParallelWriteRequest& request, cons
     // this file is in the directory.
     apart = in_directory.everywhere && !set.names ? in_directory
                                                   : HostSeparation::by(set.store().traits_of(*made.file));
-    if (DirectIo* const past = made.file->traits().direct_io) past->know(static_cast<FileSystem>(apart.kind));
+    made.file->know(static_cast<FileSystem>(apart.kind));
   }
   if (set.collecting && apart.own_caches == 0) made.start.number = made.file->status().number;
   made.start.fsblksize = choose_block_size(*made.file, request.fsblksize);

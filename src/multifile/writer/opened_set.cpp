@@ -89,7 +89,7 @@ void change_file(const OpenedSet& set, const Segment& segment,
   if (set.facts.durable)
     file->sync();
   else if (what == Outlives::host)
-    publish_or_sync(*file);
+    file->publish();
   if (!kept) file->close();
 }
 

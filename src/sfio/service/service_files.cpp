@@ -7,6 +7,7 @@
 #include "sfio/service/service.hpp"
 #include "storage/beside.hpp"
 #include "storage/store.hpp"
+#include "storage/visibility.hpp"
 
 namespace sheaf::sfio {
 
@@ -230,7 +231,7 @@ void Service::finish(Subfile& subfile) {
     const int64_t full =
         layout::Stripes{identity.unit, identity.count}.subfile_size(identity.index, subfile.size_at_close);
     // If every task is its own listener, tasks of other hosts may have written to the subfile.
-    if (store_.traits_of(*subfile.file).coherence == Coherence::close_to_open) subfile.file->revalidate();
+    if (VisibilityPolicy{store_.traits_of(*subfile.file)}.needs_revalidation()) subfile.file->revalidate();
     if (subfile.file->status().size < full) counted(Counted::ftruncate, [&] { subfile.file->resize(full); });
     identity.size = subfile.size_at_close;
     keep_identity(subfile, identity);

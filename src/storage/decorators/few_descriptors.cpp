@@ -30,7 +30,7 @@ bool lacks_descriptors(const Error& e) { return e.errno_value() == EMFILE || e.e
 
 // An evictable file and its state.
 struct Sleeper {
-  EvictableFile& evictable;
+  File& evictable;
   std::mutex waking{};  // serializes the threads that reopen the file
   bool rests = false;   // written under `waking` during a use, and by Awake while the file has no users
   int64_t users = 0;    // this and the following members are guarded by Awake
@@ -126,8 +126,7 @@ class DescriptorUse : private NonCopyable {
 
 class OneOfMany final : public ForwardingFile {
  public:
-  OneOfMany(std::shared_ptr<File> inner, EvictableFile& evictable)
-      : ForwardingFile(std::move(inner)), own_{evictable} {
+  explicit OneOfMany(std::shared_ptr<File> file) : ForwardingFile(std::move(file)), own_{inner()} {
     const DescriptorUse counted(own_);
   }
   ~OneOfMany() override { awake().leave(own_); }
@@ -170,9 +169,8 @@ class OneOfMany final : public ForwardingFile {
 
 std::shared_ptr<File> open_one_of_many(Store& store, const std::string& path) {
   auto file = with_descriptors([&] { return store.open(path, Access::read); });
-  EvictableFile* const evictable = file->traits().evictable;
-  if (!evictable) return file;
-  return std::make_shared<OneOfMany>(std::move(file), *evictable);
+  if (!file->traits().evictable) return file;
+  return std::make_shared<OneOfMany>(std::move(file));
 }
 
 }  // namespace sheaf

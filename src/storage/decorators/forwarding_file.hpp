@@ -1,6 +1,7 @@
 // storage/decorators/forwarding_file: a File that forwards the mandatory calls to another File; decorators
-// override some of the calls. Traits, segment transfers and the File's own descriptor keep the defaults of
-// File, because a caller must not bypass a decorator.
+// override some of the calls. Traits, segment transfers, transfers past the cache, publish(),
+// revalidate_opened() and the File's own descriptor keep the defaults of File, because a caller must not
+// bypass a decorator.
 #pragma once
 
 #include <memory>
@@ -19,11 +20,15 @@ class ForwardingFile : public File {
   void resize(int64_t size) override { inner_->resize(size); }
   void sync() override { inner_->sync(); }
   void revalidate() override { inner_->revalidate(); }
+  void know(FileSystem kind) override { inner_->know(kind); }
   int64_t next(Space space, int64_t offset) override { return inner_->next(space, offset); }
   RangeLock lock_range(const LockRequest& wanted) override { return inner_->lock_range(wanted); }
   FileDescriptor descriptor(DescriptorKind kind) override {
     return kind == DescriptorKind::file ? FileDescriptor{} : inner_->descriptor(kind);
   }
+  void require_unchanged() override { inner_->require_unchanged(); }
+  bool evict() override { return inner_->evict(); }
+  void reopen() override { inner_->reopen(); }
   const std::string& path() const override { return inner_->path(); }
   void close() override { inner_->close(); }
 

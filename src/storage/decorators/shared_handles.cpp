@@ -39,6 +39,14 @@ class SharedHandles::SharedFileHandle final : public ForwardingFile {
 
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override { inner().write_pieces(pieces); }
   void read_pieces(std::span<const Piece<std::byte>> pieces) override { inner().read_pieces(pieces); }
+  int64_t revalidate_opened() override { return inner().revalidate_opened(); }
+  void publish() override { inner().publish(); }
+  bool write_directly(std::span<const std::byte> data, int64_t offset) override {
+    return inner().write_directly(data, offset);
+  }
+  size_t read_directly(std::span<std::byte> data, int64_t offset) override {
+    return inner().read_directly(data, offset);
+  }
   FileTraits traits() override { return inner().traits(); }
   FileDescriptor descriptor(DescriptorKind kind) override { return inner().descriptor(kind); }
 

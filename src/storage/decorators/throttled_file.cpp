@@ -8,7 +8,7 @@ namespace sheaf {
 
 namespace {
 
-class ThrottledFile final : public ForwardingFile, public DirectIo {
+class ThrottledFile final : public ForwardingFile {
  public:
   ThrottledFile(std::shared_ptr<File> inner, std::shared_ptr<WriteSlots> slots)
       : ForwardingFile(std::move(inner)), slots_(std::move(slots)) {}
@@ -31,20 +31,14 @@ class ThrottledFile final : public ForwardingFile, public DirectIo {
   }
   bool write_directly(std::span<const std::byte> data, int64_t offset) override {
     const HeldWriteSlot slot(*slots_);
-    return inner().traits().direct_io->write_directly(data, offset);
+    return inner().write_directly(data, offset);
   }
   size_t read_directly(std::span<std::byte> data, int64_t offset) override {
     const HeldWriteSlot slot(*slots_);
-    return inner().traits().direct_io->read_directly(data, offset);
+    return inner().read_directly(data, offset);
   }
-  void publish() override { inner().traits().direct_io->publish(); }
-  int64_t revalidate_opened() override { return inner().traits().direct_io->revalidate_opened(); }
-  void know(FileSystem kind) override { inner().traits().direct_io->know(kind); }
-  FileTraits traits() override {
-    FileTraits traits = inner().traits();
-    if (traits.direct_io) traits.direct_io = this;
-    return traits;
-  }
+  void publish() override { inner().publish(); }
+  FileTraits traits() override { return inner().traits(); }
   FileDescriptor descriptor(DescriptorKind kind) override { return inner().descriptor(kind); }
 
  private:

@@ -18,7 +18,7 @@ struct WatchedBytes {
   std::array<std::byte, 16> expected{};
 };
 
-class WatchedFile final : public ForwardingFile, public Watch {
+class WatchedFile final : public ForwardingFile {
  public:
   // Every read compares `always` afterwards, which costs one short read of the same place.
   // require_unchanged(), called if the data read turns out to be wrong, compares `on_damage`.
@@ -29,11 +29,7 @@ class WatchedFile final : public ForwardingFile, public Watch {
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   void read_pieces(std::span<const Piece<std::byte>> pieces) override;
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override { inner().write_pieces(pieces); }
-  FileTraits traits() override {
-    FileTraits traits = inner().traits();
-    traits.watch = this;
-    return traits;
-  }
+  FileTraits traits() override { return inner().traits(); }
   FileDescriptor descriptor(DescriptorKind kind) override { return inner().descriptor(kind); }
 
   void require_unchanged() override;

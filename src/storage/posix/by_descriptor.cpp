@@ -104,7 +104,7 @@ void discard_range(File& file, int64_t offset, int64_t length) {
 
 // Closes a duplicate of the descriptor: network file systems flush in every close(2), not only in the last
 // one.
-void publish(File& file) {
+void publish_by_close(File& file) {
   const FileDescriptor own = file.descriptor(DescriptorKind::file);
   const int fd = own.number < 0 ? -1 : ::fcntl(own.number, F_DUPFD_CLOEXEC, 0);
   if (fd < 0) return file.sync();

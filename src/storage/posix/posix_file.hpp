@@ -19,7 +19,7 @@
 
 namespace sheaf {
 
-class PosixFile final : public File, public DirectIo, public EvictableFile {
+class PosixFile final : public File {
  public:
   // Opens the file that `how` finds. Throws the errors of open_descriptor(). `path` is relative to
   // `directory`.
@@ -51,7 +51,7 @@ class PosixFile final : public File, public DirectIo, public EvictableFile {
   // Uses open file description locks: each File is a separate holder, also within this process. Threads that
   // lock through one File exclude each other, even if both request shared locks.
   RangeLock lock_range(const LockRequest& wanted) override;
-  FileTraits traits() override { return {.direct_io = this, .evictable = this, .opened_size = opened_size_}; }
+  FileTraits traits() override { return {.evictable = true, .opened_size = opened_size_}; }
   FileDescriptor descriptor(DescriptorKind kind) override;
   const std::string& path() const override { return path_; }
   void close() override;

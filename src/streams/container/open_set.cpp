@@ -394,7 +394,7 @@ void OpenSet::record_growth(SharedStream& stream) {
 
 void OpenSet::publish_changes() {
   writer_->note_change();
-  if (!local_) publish(*file_);
+  if (!local_) publish_by_close(*file_);
 }
 
 }  // namespace sheaf::streams

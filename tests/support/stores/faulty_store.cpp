@@ -19,7 +19,7 @@ int64_t total_of(Pieces pieces) {
 }
 
 // Decorator of a File. Also counts accesses that bypass the cache of a simulated host.
-class FaultyFile final : public File, private DirectIo {
+class FaultyFile final : public File {
  public:
   FaultyFile(std::shared_ptr<File> inner, std::shared_ptr<FaultyStore::FaultLedger> ledger)
       : inner_(std::move(inner)), ledger_(std::move(ledger)) {}
@@ -67,15 +67,33 @@ class FaultyFile final : public File, private DirectIo {
 
   RangeLock lock_range(const LockRequest& wanted) override { return inner_->lock_range(wanted); }
   void revalidate() override { inner_->revalidate(); }
-  FileTraits traits() override {
-    direct_io_ = inner_->traits().direct_io;
-    return {.direct_io = direct_io_ ? this : nullptr};
-  }
 
   void sync() override {
     ledger_->require(StoreOperation::sync, path());
     inner_->sync();
   }
+
+  bool write_directly(std::span<const std::byte> data, int64_t offset) override {
+    const auto length = static_cast<int64_t>(data.size());
+    if (const int error = ledger_->enter(StoreOperation::write, path(), offset, length)) {
+      if (ledger_->half_first()) inner_->write_directly(data.first(data.size() / 2), offset);
+      throw injected_error(StoreOperation::write, path(), error);
+    }
+    return inner_->write_directly(data, offset);
+  }
+  size_t read_directly(std::span<std::byte> data, int64_t offset) override {
+    ledger_->require(StoreOperation::read, path(), offset, static_cast<int64_t>(data.size()));
+    return inner_->read_directly(data, offset);
+  }
+  void publish() override {
+    ledger_->require(StoreOperation::sync, path());
+    inner_->publish();
+  }
+  int64_t revalidate_opened() override {
+    ledger_->require(StoreOperation::status, path());
+    return inner_->revalidate_opened();
+  }
+  void know(FileSystem kind) override { inner_->know(kind); }
 
   int64_t next(Space space, int64_t offset) override {
     ledger_->require(StoreOperation::next, path(), offset);
@@ -97,28 +115,6 @@ class FaultyFile final : public File, private DirectIo {
   }
 
  private:
-  bool write_directly(std::span<const std::byte> data, int64_t offset) override {
-    const auto length = static_cast<int64_t>(data.size());
-    if (const int error = ledger_->enter(StoreOperation::write, path(), offset, length)) {
-      if (ledger_->half_first()) direct_io_->write_directly(data.first(data.size() / 2), offset);
-      throw injected_error(StoreOperation::write, path(), error);
-    }
-    return direct_io_->write_directly(data, offset);
-  }
-  size_t read_directly(std::span<std::byte> data, int64_t offset) override {
-    ledger_->require(StoreOperation::read, path(), offset, static_cast<int64_t>(data.size()));
-    return direct_io_->read_directly(data, offset);
-  }
-  void publish() override {
-    ledger_->require(StoreOperation::sync, path());
-    direct_io_->publish();
-  }
-  int64_t revalidate_opened() override {
-    ledger_->require(StoreOperation::status, path());
-    return direct_io_->revalidate_opened();
-  }
-  void know(FileSystem kind) override { direct_io_->know(kind); }
-
   // Writes adjacent pieces: each begins where the previous one ends.
   void write_run(Pieces pieces) {
     const int64_t length = total_of(pieces);
@@ -140,7 +136,6 @@ class FaultyFile final : public File, private DirectIo {
 
   const std::shared_ptr<File> inner_;
   const std::shared_ptr<FaultyStore::FaultLedger> ledger_;
-  DirectIo* direct_io_ = nullptr;  // of inner_
 };
 
 }  // namespace
