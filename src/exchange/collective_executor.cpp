@@ -37,7 +37,7 @@ ReadSource source_of(const CollectiveFile& file, const FileAccess& access) {
 }  // namespace
 
 void CollectiveExecutor::find_hosts(const CollectiveOptions& how) {
-  hosts_ = HostMap::find(comm_, rules_of(how, how.shared));
+  hosts_ = HostMap::find(comm_, rules_of(how, how.switches.shared));
 }
 
 CollectiveExecutor::Chosen CollectiveExecutor::chosen(File& file, const CollectiveOptions& how) const {
@@ -64,9 +64,9 @@ bool CollectiveExecutor::replace_window_pool(const LocalCall& call, const CallSu
   drop_window_pool();
   if (summary.facts.other_hosts) hosts_.reset();
   planner_.forget();
-  if (call.how.shared && !hosts_ && comm_.node_count() == 1)
+  if (call.how.switches.shared && !hosts_ && comm_.node_count() == 1)
     pool_ = ShmWindowPool::make(comm_, shape_on_one_host(call.how, call.target.file.traits().dear_requests));
-  if (!pool_) make_window_pools(call.how, summary.range(), call.how.shared);
+  if (!pool_) make_window_pools(call.how, summary.range(), call.how.switches.shared);
   return true;
 }
 

@@ -8,6 +8,13 @@
 
 namespace sheaf::exchange {
 
+// Optimisations; false switches one off for measurements.
+struct TransferSwitches {
+  bool shared = true;   // tasks of a host share memory; false: each task counts as a host
+  bool overlap = true;  // rounds between hosts and read-ahead overlap with transfers in flight
+  bool reuse = true;    // an exchange plan is reused while the access signatures stay the same
+};
+
 // Options of a collective transfer. All tasks pass the same values, except for `per_host`.
 struct CollectiveOptions {
   enum class Buffering : uint8_t { automatic, enabled, disabled };
@@ -29,10 +36,7 @@ struct CollectiveOptions {
   // size and alignment) then has a single writer.
   int64_t unit = 0;
   bool others_write = false;  // another sequence of transfers may be in flight on the file
-  // Switches for measurements.
-  bool shared = true;   // tasks of a host share memory; false: each task counts as a host
-  bool overlap = true;  // rounds between hosts and read-ahead overlap with transfers in flight
-  bool reuse = true;    // an exchange plan is reused while the access signatures stay the same
+  TransferSwitches switches;
 };
 
 }  // namespace sheaf::exchange

@@ -59,7 +59,7 @@ int64_t CollectiveExecutor::read_on_one_host(const LocalCall& call, const CallSu
         part.read(number, call.target.file);
         if (part.problem()) failed.store(1);
       },
-      call.how.overlap ? windows_ahead : 0);
+      call.how.switches.overlap ? windows_ahead : 0);
   if (failed.load() != 0) conclude(part.problem());
   return part.done() - call.rest.from;
 }
@@ -132,7 +132,7 @@ void CollectiveExecutor::write_between_hosts(const LocalCall& call, const CallSu
   const auto put = [&](const WindowPart& window) { part.put(window); };
   std::optional<Error> moving;
   if (channel_) {
-    moving = channel_->write(windows, pass, put, {file, call.how.overlap, call.counters, sieving});
+    moving = channel_->write(windows, pass, put, {file, call.how.switches.overlap, call.counters, sieving});
     if (across) attempt(moving, [&] { across->publish(); });
   }
   pass.go(windows.end(), put, [](uint64_t) {});
@@ -148,7 +148,8 @@ int64_t CollectiveExecutor::read_between_hosts(const LocalCall& call, const Call
   TakePass pass(windows, call.rest);
   const auto take = [&](const WindowPart& window) { part.take(window); };
   std::optional<Error> moving;
-  if (channel_) moving = channel_->read(windows, pass, take, {file, call.how.overlap, call.counters});
+  if (channel_)
+    moving = channel_->read(windows, pass, take, {file, call.how.switches.overlap, call.counters});
   pass.go(
       windows.end(), take, [](uint64_t) {}, uint64_t{0});
   conclude(problem ? problem : moving);

@@ -68,10 +68,10 @@ int64_t window_size(const CollectiveOptions& how, int64_t usual) {
 }  // namespace
 
 CallSummary::CallSummary(const CallFacts& combined, int64_t tasks)
-    : facts(combined),
-      bytes(saturated_product(combined.bytes, tasks)),
-      pieces(std::max<int64_t>(saturated_product(combined.pieces, tasks), 1)),
-      lengths(saturated_product(combined.lengths, tasks)) {}
+    : CallTotals{saturated_product(combined.bytes, tasks),
+                 std::max<int64_t>(saturated_product(combined.pieces, tasks), 1),
+                 saturated_product(combined.lengths, tasks)},
+      facts(combined) {}
 
 IoPath CollectivePlanner::write_path(const FileAccess& access, const CollectiveOptions& how) const {
   if (access.bytes() <= 0) return IoPath::collective;
@@ -102,7 +102,8 @@ CallFacts CollectivePlanner::begin(const FileAccess& access, const CollectiveOpt
     begun_.from = access.from;
     begun_.to = access.to;
   }
-  CallFacts facts{.differs = !how.reuse || signature_ != begun_};
+  CallFacts facts;
+  facts.differs = !how.switches.reuse || signature_ != begun_;
   if (facts.differs) coverage_.reset();
   if (!works) return facts;
   facts.low = access.low();

@@ -35,16 +35,20 @@ enum class Merging : uint8_t {
 
 inline constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 
+// Amounts of one task, or of all tasks together.
+struct CallTotals {
+  int64_t bytes = 0, pieces = 0;
+  int64_t lengths = 0;  // bytes of all blocks or units that the range of a task overlaps
+};
+
 // Input of one task to the reduction of a call; afterwards, the combined facts of all tasks. Excludes bytes
 // that a task transfers before the reduction.
-struct CallFacts {
+struct CallFacts : CallTotals {
   bool failed = false;
   int64_t low = unlimited;  // range in the file; low > high: none
   int64_t high = -1;
-  bool differs = false;  // the access signature differs from that of the last call
-  int64_t threads = 1;   // threads that the hardware runs at once
-  int64_t bytes = 0, pieces = 0;
-  int64_t lengths = 0;       // bytes of all blocks or units that the range overlaps
+  bool differs = false;      // the access signature differs from that of the last call
+  int64_t threads = 1;       // threads that the hardware runs at once
   bool other_hosts = false;  // the rules for aggregators have changed: find the hosts again
   bool changed = false;      // has unpublished independent writes
   bool waits = false;        // reads independently once all tasks have published
@@ -59,11 +63,10 @@ struct CallFacts {
 };
 
 // Summary of a call, the same on all tasks. On several hosts, the totals are upper estimates.
-struct CallSummary {
+struct CallSummary : CallTotals {
   CallFacts facts;
-  int64_t bytes = 0, pieces = 1, lengths = 0;  // totals of all tasks
-  bool tiled = false;                          // one host: the extents of all tasks fill the range
-  int call = 0;                                // index of the sums and ranges of this call in the window pool
+  bool tiled = false;  // one host: the extents of all tasks fill the range
+  int call = 0;        // index of the sums and ranges of this call in the window pool
 
   CallSummary(const CallFacts& combined, int64_t tasks);
   bool is_empty() const { return facts.low > facts.high; }  // no task has bytes left

@@ -55,7 +55,7 @@ TEST(CollectivePlanner, KeepsAPlanWhileEveryTaskRepeatsItsAccess) {
       EXPECT_TRUE(tasks.summarize(with).facts.differs) << why;
       for (size_t task = 0; task < tasks.size(); ++task)
         EXPECT_FALSE(tasks.planner(task).is_planned()) << why;
-      EXPECT_TRUE(!with.reuse || !tasks.summarize(with).facts.differs) << why;
+      EXPECT_TRUE(!with.switches.reuse || !tasks.summarize(with).facts.differs) << why;
       for (size_t task = 0; task < tasks.size(); ++task) tasks.planner(task).note_plan();
     };
     ++parts[one].begin;
@@ -73,7 +73,7 @@ TEST(CollectivePlanner, KeepsAPlanWhileEveryTaskRepeatsItsAccess) {
     expect_no_plan(how, "another unit");
     tasks.planner(one).forget();
     expect_no_plan(how, "a task has failed");
-    how.reuse = false;
+    how.switches.reuse = false;
     expect_no_plan(how, "switched off");
   });
 }

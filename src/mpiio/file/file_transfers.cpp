@@ -54,9 +54,7 @@ exchange::CollectiveOptions TransferSettings::collective(
           .block = block(),
           .unit = policy.unit_per_host(),
           .others_write = several_sequences,
-          .shared = hints.shared,
-          .overlap = hints.overlap,
-          .reuse = hints.reuse};
+          .switches = hints};
 }
 
 exchange::CollectiveOptions TransferSettings::collective_writes() const {

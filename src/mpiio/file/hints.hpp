@@ -21,33 +21,34 @@
 #include <vector>
 
 #include "base/export.hpp"
+#include "exchange/collective_options.hpp"
 
 namespace sheaf::mpiio {
 
 enum class Choice : uint8_t { automatic, enabled, disabled };
 
+// Hints about read-modify-write of small extents (data sieving).
+struct SievingHints {
+  Choice sieve_write = Choice::automatic;  // romio_ds_write
+  Choice sieve_read = Choice::automatic;   // romio_ds_read
+  int64_t sieve_write_size = 512 << 10;    // ind_wr_buffer_size, bytes
+  int64_t sieve_read_size = 4 << 20;       // ind_rd_buffer_size, bytes
+};
+
 // Hints with values of fixed size. Task 0 broadcasts this struct as bytes.
-struct HintValues {
+struct HintValues : SievingHints, exchange::TransferSwitches {
   int64_t aggregators = 0;  // cb_nodes; 0: automatic
   int64_t buffer_size = 0;  // cb_buffer_size, bytes of an aggregator's buffer; 0: automatic
   Choice collective_write = Choice::automatic;  // romio_cb_write: exchange between tasks
   Choice collective_read = Choice::automatic;
-  // romio_ds_write: read-modify-write of small extents (data sieving).
-  Choice sieve_write = Choice::automatic;
-  Choice sieve_read = Choice::automatic;
-  int64_t sieve_write_size = 512 << 10;  // ind_wr_buffer_size, bytes
-  int64_t sieve_read_size = 4 << 20;     // ind_rd_buffer_size, bytes
-  int64_t striping_unit = 0;             // bytes; 0: not given
-  int64_t striping_factor = 0;           // 0: not given
+  int64_t striping_unit = 0;    // bytes; 0: not given
+  int64_t striping_factor = 0;  // 0: not given
   // Alignment of file domains in bytes; 0: the striping unit, or the file system's block size.
   int64_t block_size = 0;
   int64_t io_tasks = 0;  // sheaf_iotasks: tasks of a host that transfer at once; 0: unlimited
   // romio_no_indep_rw: the program makes no independent calls. Collective transfers then always exchange;
   // romio_cb_write and romio_cb_read count as enabled, even if they are set otherwise.
   bool no_independent = false;
-
-  // Optimisations; false switches one off for measurements.
-  bool shared = true, overlap = true, reuse = true;
 };
 
 struct SHEAF_EXPORT Hints : HintValues {
