@@ -12,6 +12,8 @@ struct Run {
   int64_t length = 0;
   int64_t stride = 0;
   int64_t count = 1;
+
+  int64_t end() const { return offset + (count - 1) * stride + length; }  // end of the last extent
 };
 
 }  // namespace sheaf::layout
