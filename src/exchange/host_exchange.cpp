@@ -7,8 +7,12 @@
 #include "base/byte_order.hpp"
 #include "base/extent.hpp"
 #include "exchange/transfer/write_covered.hpp"
+#include "layout/extent_code.hpp"
 
 namespace sheaf::exchange {
+
+using layout::for_each_extent;
+using layout::throw_bad_extents;
 
 namespace {
 
@@ -18,7 +22,7 @@ namespace {
 template <class Move>
 int64_t for_each_part(const Runs& runs, int64_t bytes, int64_t length, Move move) {
   int64_t done = 0, missing = length;
-  for_each_run(runs.code, [&](int64_t begin, int64_t run) {
+  for_each_extent(runs.code, [&](int64_t begin, int64_t run) {
     const int64_t part = std::min(run, bytes - done);
     if (part > 0) move(begin, done, static_cast<size_t>(part));
     if (part < run) missing = std::min(missing, begin + part);
@@ -44,8 +48,9 @@ int64_t unpack_runs(const Runs& runs, std::byte* window, const std::byte* messag
 int64_t bytes_below(const Runs& runs, int64_t end) {
   if (end >= runs.end) return runs.bytes;
   int64_t bytes = 0;
-  for_each_run(runs.code,
-               [&](int64_t begin, int64_t length) { bytes += std::clamp<int64_t>(end - begin, 0, length); });
+  for_each_extent(runs.code, [&](int64_t begin, int64_t length) {
+    bytes += std::clamp<int64_t>(end - begin, 0, length);
+  });
   return bytes;
 }
 
@@ -63,9 +68,8 @@ void HostExchange::collect_runs(const WindowCall& call, int64_t round) {
         Runs& ours = window_of(round, aggregator).ours;
         ours = encode_runs(map, call.length(number));
         if (is_mine(aggregator) || ours.bytes == 0) return;
-        append_number(plan_[aggregator], static_cast<uint64_t>(round));
-        append_number(plan_[aggregator], ours.code.size());
-        plan_[aggregator].insert(plan_[aggregator].end(), ours.code.begin(), ours.code.end());
+        layout::append_number(plan_[aggregator], static_cast<uint64_t>(round));
+        layout::append_list(plan_[aggregator], ours.code);
       });
       map.clear();
     }
@@ -79,7 +83,7 @@ bool HostExchange::leaves_gaps(int64_t least, int64_t max_length) const {
     if (!is_mine(i % aggregators())) continue;
     parts.clear();
     const auto add = [&](const Runs& runs) {
-      for_each_run(runs.code, [&](int64_t begin, int64_t length) { parts.push_back({begin, length}); });
+      for_each_extent(runs.code, [&](int64_t begin, int64_t length) { parts.push_back({begin, length}); });
     };
     add(windows_[i].ours);
     for (const auto& their : windows_[i].theirs) add(their.runs);
@@ -124,11 +128,11 @@ bool HostExchange::send_to_aggregators(const WindowCall& call, ReceivedCodes& re
     if (static_cast<int>(host) == hosts_.me()) continue;
     auto& code = received.plan[host];
     code.resize(static_cast<size_t>(got[next++]));
-    if (code.size() < code_head) throw_senseless();
+    if (code.size() < code_head) throw_bad_extents();
     int64_t& length = received.lengths[host];
     std::memcpy(&length, code.data(), code_head);
     code.erase(code.begin(), code.begin() + code_head);
-    if (std::min<int64_t>(length, short_code) != std::ssize(code)) throw_senseless();
+    if (std::min<int64_t>(length, short_code) != std::ssize(code)) throw_bad_extents();
     if (length == std::ssize(code)) learn(call, code, static_cast<int>(host));
   }
   return more;
@@ -158,13 +162,12 @@ void HostExchange::learn(const WindowCall& call, std::span<const std::byte> code
   size_t aggregator = 0;
   while (!is_mine(aggregator)) ++aggregator;
   while (!code.empty()) {
-    const auto round = static_cast<int64_t>(take_number(code));
-    const size_t length = take_number(code);
-    if (round >= call.windows().rounds() || length > code.size()) throw_senseless();
+    const auto round = static_cast<int64_t>(layout::take_number(code));
+    const auto list = layout::take_list(code);
+    if (round < 0 || round >= call.windows().rounds()) throw_bad_extents();
     window_of(round, aggregator)
         .theirs.push_back(
-            {host, check_runs(code.first(length), call.length(number_of(call, round, aggregator)))});
-    code = code.subspan(length);
+            {host, check_runs({list.begin(), list.end()}, call.length(number_of(call, round, aggregator)))});
   }
 }
 
@@ -205,8 +208,8 @@ void HostExchange::write_out(const WindowCall& call, int64_t round, const FileIo
     await_full(call, number);
     const CoverageMap map(call.pool().map(number));
     const auto mark = [&](int64_t begin, int64_t length) { map.set(begin, begin + length); };
-    for_each_run(window.ours.code, mark);
-    for (const auto& their : window.theirs) for_each_run(their.runs.code, mark);
+    for_each_extent(window.ours.code, mark);
+    for (const auto& their : window.theirs) for_each_extent(their.runs.code, mark);
     attempt(problem_, [&] {
       write_covered(io.file, call.bytes(number), map, call.low(number), io.sieving, io.counters);
     });

@@ -11,6 +11,7 @@
 #include "exchange/collective_executor.hpp"
 #include "exchange/pieces/windows.hpp"
 #include "exchange/run_code.hpp"
+#include "layout/extent_code.hpp"
 
 namespace sheaf::exchange::coverage_test {
 namespace {
@@ -126,7 +127,8 @@ TEST(RunCode, GivesBackTheRuns) {
     }
     const Runs code = encode_runs(map, window);
     const Runs checked = check_runs(code.code, window);
-    for_each_run(checked.code, [&](int64_t begin, int64_t length) { decoded.emplace_back(begin, length); });
+    layout::for_each_extent(checked.code,
+                            [&](int64_t begin, int64_t length) { decoded.emplace_back(begin, length); });
     ASSERT_EQ(decoded, runs);
     ASSERT_EQ(checked.bytes, code.bytes);
     ASSERT_EQ(checked.begin, runs.front().first);
@@ -147,7 +149,8 @@ TEST(RunCode, RefusesNonsense) {
   refused({1, 0, 1});
   refused({1, 1, 0});
   refused({101, 1, 1});
-  refused({1, 1, 51});
+  refused({1, 1, 51, 1});
+  refused({10, 5, 1, 0xfb, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 5, 1});  // 5 bytes back
   refused({0, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1});
 }
 

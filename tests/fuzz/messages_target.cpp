@@ -1,6 +1,7 @@
-// Decodes messages between tasks: requests to I/O listeners, and extents of a window. Bit 0 of the first byte
+// Decodes messages between tasks: requests to I/O listeners, and lists of extents. Bit 0 of the first byte
 // selects the kind. If bit 1 is set, a recipe creates the head of a request. Otherwise the bytes are the
 // message.
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.hpp"
@@ -8,6 +9,8 @@
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/recipe.hpp"
 #include "fuzz/targets.hpp"
+#include "layout/extent_code.hpp"
+#include "sfio/service/constants.hpp"
 #include "sfio/service/protocol.hpp"
 
 namespace sheaf::fuzz {
@@ -16,6 +19,11 @@ namespace {
 
 constexpr int64_t window = 4 << 20;    // bytes
 constexpr int64_t max_visited = 1000;  // extents, in bytes
+
+Extent make_extent(Recipe& recipe) {
+  const int64_t offset = recipe.number() & INT64_MAX >> 1, length = recipe.number() & INT64_MAX >> 1;
+  return {offset, std::max<int64_t>(length, 1)};
+}
 
 std::vector<std::byte> make_request(Recipe& recipe) {
   sfio::Request made;
@@ -28,7 +36,7 @@ std::vector<std::byte> make_request(Recipe& recipe) {
     sfio::SubfileExtents& section = made.sections.emplace_back();
     section.handle = recipe.number();
     for (auto extents = recipe.byte() % 4; extents > 0; --extents)
-      section.extents.push_back({recipe.number(), recipe.number()});
+      section.extents.push_back(make_extent(recipe));
   }
   std::vector<std::byte> message = sfio::encode(made);
   // One number of the message may be wrong.
@@ -42,18 +50,20 @@ std::vector<std::byte> make_request(Recipe& recipe) {
 void decode_request(std::span<const std::byte> message) {
   const auto decoded = sfio::decode(message);
   if (!decoded) return;
+  require(decoded->data.size() <= message.size(), "what follows the head are the data");
   const auto head = sfio::encode(decoded->request);
-  require(head.size() + decoded->data.size() == message.size(), "what follows the head are the data");
-  require(std::equal(head.begin(), head.end(), message.begin()), "a request is encoded as it was decoded");
+  const auto again = sfio::decode(head);
+  require(again && again->data.empty(), "a request that was decoded can be encoded");
+  require(sfio::encode(again->request) == head, "a request is encoded as it was decoded");
 }
 
 void decode_runs(std::span<const std::byte> code) {
-  const exchange::Runs runs = exchange::check_runs(code, window);
+  const exchange::Runs runs = exchange::check_runs({code.begin(), code.end()}, window);
   require((runs.bytes > 0) == !code.empty() && runs.bytes <= runs.end - runs.begin, "bytes of the runs");
   require(runs.begin >= 0 && runs.end <= window, "runs lie in the window");
   if (runs.bytes > max_visited) return;
   int64_t bytes = 0, behind = runs.begin;
-  exchange::for_each_run(code, [&](int64_t begin, int64_t length) {
+  layout::for_each_extent(code, [&](int64_t begin, int64_t length) {
     require(begin >= behind, "runs are in order");
     behind = begin + length;
     bytes += length;
@@ -66,7 +76,9 @@ void decode_runs(std::span<const std::byte> code) {
 void fuzz_messages(std::span<const std::byte> input) {
   Recipe recipe(input);
   const uint8_t kind = recipe.byte();
-  const MemoryBound bound(MemoryBound::for_structure(8 * std::ssize(input)));
+  // A short list may have many extents, up to the limit of a request.
+  const MemoryBound bound(MemoryBound::for_structure(8 * std::ssize(input)) +
+                          sfio::max_extents * int64_t{sizeof(Extent)});
   try {
     if (kind & 1) return decode_runs(recipe.rest());
     decode_request(kind & 2 ? make_request(recipe) : std::vector(recipe.rest().begin(), recipe.rest().end()));

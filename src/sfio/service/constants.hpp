@@ -16,8 +16,10 @@ inline constexpr size_t max_subfiles = 4096;
 inline constexpr int64_t default_room = 1 << 20;  // bytes of data that a listener accepts
 inline constexpr int64_t direct_room = 4 << 20;   // likewise without messages: the bytes are not copied
 inline constexpr int64_t head_room = 512 << 10;   // bytes for the head of a request, in addition to the data
-inline constexpr int64_t max_extents = 16 << 10;  // extents of 16 bytes
-inline constexpr int64_t max_places = 4 << 10;    // places of 32 bytes, in lent memory
+// In the code of layout/extent_code an extent takes at most 16 bytes and a place in lent memory 32, because a
+// message has less than 2^35 bytes of data.
+inline constexpr int64_t max_extents = 16 << 10;
+inline constexpr int64_t max_places = 4 << 10;
 static_assert(max_extents * 16 + max_places * 32 < head_room);
 static_assert(default_stripe_unit <= default_room && default_room <= direct_room);
 // Minimum mean length of the extents of a request with lent memory, in bytes. Shorter extents are faster in

@@ -4,13 +4,16 @@
 #include <cstring>
 #include <type_traits>
 
+#include "comm/agree.hpp"
 #include "comm/messages.hpp"
+#include "layout/extent_code.hpp"
+#include "sfio/service/constants.hpp"
 
 namespace sheaf::sfio {
 
 namespace {
 
-constexpr uint32_t magic = 0x4f494653;  // "SFIO"
+constexpr uint32_t magic = 0x32494653;  // "SFI2"
 
 // Appends the parts of a message. A list is preceded by its length.
 class MessageWriter {
@@ -27,6 +30,11 @@ class MessageWriter {
   template <class List, class Each>
   bool list_of(const List& list, Each each) {
     return part(std::ssize(list)) && std::ranges::all_of(list, each);
+  }
+  // Appends the code of a list of extents or runs.
+  template <class List>
+  bool extents(const List& list) {
+    return this->list(layout::encode_extents(list));
   }
   std::vector<std::byte> take() { return std::move(bytes_); }
 
@@ -64,9 +72,24 @@ class MessageReader {
     while (count > 0 && each(list.emplace_back())) --count;
     return count == 0;
   }
+  // Extract extents and runs. The message may have max_extents extents in all.
+  bool extents(std::vector<Extent>& extents) {
+    const bool valid = decoded(
+        [&](std::span<const std::byte> code) { extents = layout::decode_extents(code, extents_left_); });
+    extents_left_ -= std::ssize(extents);
+    return valid;
+  }
+  bool extents(std::vector<LentRun>& runs) {
+    return decoded([&](std::span<const std::byte> code) { runs = layout::decode_runs(code); });
+  }
   std::span<const std::byte> rest() const { return rest_; }
 
  private:
+  template <class Decode>
+  bool decoded(Decode decode) {
+    std::vector<std::byte> code;
+    return list(code) && !attempt([&] { decode(code); });
+  }
   bool copy(void* to, size_t bytes) {
     if (bytes > rest_.size()) return false;
     if (bytes > 0) std::memcpy(to, rest_.data(), bytes);
@@ -74,15 +97,16 @@ class MessageReader {
     return true;
   }
   std::span<const std::byte> rest_;
+  int64_t extents_left_ = max_extents;
 };
 
 // Writes or reads the parts of a request, in wire order.
 template <class Archive, class AnyRequest>
 bool parts_of(Archive& archive, AnyRequest& request) {
-  const auto section = [&](auto& one) { return archive.part(one.handle) && archive.list(one.extents); };
+  const auto section = [&](auto& one) { return archive.part(one.handle) && archive.extents(one.extents); };
   return archive.part(request.kind) && archive.part(request.answer_tag) && archive.part(request.handle) &&
          archive.part(request.values) && archive.list(request.path) && archive.list(request.more) &&
-         archive.list_of(request.sections, section) && archive.list(request.places) &&
+         archive.list_of(request.sections, section) && archive.extents(request.places) &&
          (request.places.empty() || archive.part(request.loan));
 }
 

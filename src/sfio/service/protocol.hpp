@@ -3,8 +3,9 @@
 // A request is one message: a head and, for writes, the concatenated bytes of all its extents. The answer is
 // one message: a head of fixed size, of which only the used part is sent, and for reads the bytes. If the
 // task's memory can be lent (base/os/lent_memory.hpp), the message carries no data: the request lists the
-// places in that memory that the listener reads or writes. Numbers are in the host's byte order, since both
-// sides are tasks of one MPI program.
+// places in that memory that the listener reads or writes. Lists of extents and places are in the code of
+// layout/extent_code. Other numbers are in the host's byte order, since both sides are tasks of one MPI
+// program.
 #pragma once
 
 #include <array>
@@ -79,8 +80,8 @@ struct Decoded {
   Request request;
   std::span<const std::byte> data;  // bytes that follow the head
 };
-// Parses a request. Returns nothing if the message is shorter than its lengths or counts say, or has an
-// unknown kind.
+// Parses a request. Returns nothing if the message is shorter than its lengths or counts say, has an invalid
+// list of extents or more than max_extents extents, or has an unknown kind.
 std::optional<Decoded> decode(std::span<const std::byte> message);
 
 // System calls with counted errors, in the order of merror (SFIO paper, section 3).

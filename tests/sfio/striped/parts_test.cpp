@@ -6,8 +6,10 @@
 
 #include "base/error.hpp"
 #include "format/stripe_identity.hpp"
+#include "layout/extent_code.hpp"
 #include "sfio/blocks.hpp"
 #include "sfio/listener_names.hpp"
+#include "sfio/service/constants.hpp"
 #include "sfio/service/protocol.hpp"
 #include "sfio/stripe_name.hpp"
 
@@ -63,7 +65,7 @@ TEST(Protocol, RequestsAndBackAndNothingElse) {
   request.more = std::string("x\0y", 3);
   request.sections = {{5, {{0, 10}, {20, 3}}}, {6, {}}};
   request.loan = {4711, 8, 1 << 20, -5};
-  request.places = {{1, 2, 3, 4}, {100, 5, 0, 1}};
+  request.places = {{1, 2, 3, 4}, {100, 5, 5, 1}};
   auto bytes = encode(request);
   const size_t head = bytes.size();
   bytes.resize(head + 13);
@@ -82,6 +84,26 @@ TEST(Protocol, RequestsAndBackAndNothingElse) {
     auto noise = bytes;
     for (int n = 0; n < 3; ++n) noise[random() % head] = static_cast<std::byte>(random());
     (void)decode(noise);
+  }
+}
+
+TEST(Protocol, RefusesInvalidExtents) {
+  Request request;
+  request.kind = RequestKind::read;
+  std::vector<Extent> extents;
+  for (int64_t i = 0; i < max_extents; ++i) extents.push_back({i * i, 1});
+  request.sections = {{5, extents}};
+  EXPECT_TRUE(decode(encode(request)));
+  request.sections.push_back({6, {{0, 1}}});
+  EXPECT_FALSE(decode(encode(request))) << "too many extents in all";
+  request.sections = {{5, {{0x11, 0x22}, {0x133, 0x22}}}};
+  const auto bytes = encode(request);
+  const auto list = layout::encode_extents(request.sections[0].extents);
+  const auto at = std::ranges::search(bytes, list).begin() - bytes.begin();
+  for (const auto& [byte, value] : {std::pair(1, 0), {2, 0}, {2, 1}, {4, 0}}) {  // length, count, gap
+    auto wrong = bytes;
+    wrong[static_cast<size_t>(at + byte)] = static_cast<std::byte>(value);
+    EXPECT_FALSE(decode(wrong)) << byte << " " << value;
   }
 }
 
