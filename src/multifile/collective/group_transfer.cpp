@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "comm/agree.hpp"
 #include "comm/rounds.hpp"
+#include "layout/extent_code.hpp"
 
 namespace sheaf::multifile {
 
@@ -46,17 +47,19 @@ class SteppedTransfer {
         memory_(memory),
         mine_(mine),
         // With several steps, two are in flight, and each uses half of the memory.
-        at_once_(largest.bytes <= largest.each ? largest.each : std::max<int64_t>(1, largest.each / 2)),
-        extents_(group.gather(std::as_bytes(mine.extents),
-                              static_cast<size_t>(largest.extents) * sizeof(Extent))) {
-    const auto* next = reinterpret_cast<const Extent*>(extents_.bytes.data());
-    for (const int64_t bytes : extents_.sizes) {
-      GroupMember member{static_cast<int>(members_.size()),
-                         {next, static_cast<size_t>(bytes) / sizeof(Extent)}};
-      for (const Extent& extent : member.extents) member.bytes += extent.length;
-      next += member.extents.size();
-      members_.push_back(member);
-    }
+        at_once_(largest.bytes <= largest.each ? largest.each : std::max<int64_t>(1, largest.each / 2)) {
+    const Gathered lists = group.gather(layout::encode_extents(mine.extents),
+                                        layout::max_list_code(static_cast<size_t>(largest.extents)));
+    members_.resize(lists.sizes.size());
+    problem_ = attempt([&] {
+      const std::vector<std::span<const std::byte>> codes = lists.pieces();
+      for (size_t i = 0; i < members_.size(); ++i) {
+        GroupMember& member = members_[i];
+        member.number = static_cast<int>(i);
+        member.extents = layout::decode_extents(codes[i], largest.extents);
+        for (const Extent& extent : member.extents) member.bytes += extent.length;
+      }
+    });
   }
 
   // Transfers the bytes of all members, at most `most` of each. Collective over the file. A member without
@@ -79,7 +82,7 @@ class SteppedTransfer {
   static constexpr bool writes = std::is_const_v<Byte>;
   struct GroupMember {
     int number = 0;
-    std::span<const Extent> extents = {};
+    std::vector<Extent> extents = {};
     int64_t bytes = 0;  // of all extents
   };
 
@@ -135,8 +138,7 @@ class SteppedTransfer {
   const CollectiveGroup& group_;
   const LineMemory& memory_;
   const Placed<Byte> mine_;
-  const int64_t at_once_;  // bytes of each member in a step
-  const Gathered extents_;
+  const int64_t at_once_;             // bytes of each member in a step
   std::vector<GroupMember> members_;  // at the collector
   std::optional<Error> problem_;
 };
