@@ -14,8 +14,7 @@ void take_hints(MPI_Info info, Hints& hints, bool tells) {
   PMPI_Info_get_nkeys(info, &keys);
   for (int i = 0; i < keys; ++i) {
     char key[MPI_MAX_INFO_KEY + 1] = "";
-    int length = 0;
-    int found = 0;
+    int length = 0, found = 0;
     if (PMPI_Info_get_nthkey(info, i, key) != MPI_SUCCESS) continue;
     PMPI_Info_get_valuelen(info, key, &length, &found);
     if (!found) continue;

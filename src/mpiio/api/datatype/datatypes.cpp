@@ -62,16 +62,10 @@ TypeMap build_derived(const Contents& made, const Leaf& leaf, bool native) {
     case MPI_COMBINER_VECTOR:
       return TypeMap::vector(n.at(0), n.at(1), n.at(2) * inner.extent(), inner);
     case MPI_COMBINER_HVECTOR:
-#ifdef MPICH_VERSION  // removed from Open MPI
-    case MPI_COMBINER_HVECTOR_INTEGER:
-#endif
       return TypeMap::vector(n.at(0), n.at(1), made.addresses.at(0), inner);
     case MPI_COMBINER_INDEXED:
       return build_indexed(made, inner, true, false);
     case MPI_COMBINER_HINDEXED:
-#ifdef MPICH_VERSION  // removed from Open MPI
-    case MPI_COMBINER_HINDEXED_INTEGER:
-#endif
       return build_indexed(made, inner, false, false);
     case MPI_COMBINER_INDEXED_BLOCK:
       return build_indexed(made, inner, true, true);
@@ -96,17 +90,14 @@ TypeMap build(MPI_Datatype type, const Leaf& leaf, bool native) {
   const Contents made(type);
   TypeMap map = build_derived(made, leaf, native);
   if (!native) return map;
-  MPI_Count lower = 0;
-  MPI_Count extent = 0;
+  MPI_Count lower = 0, extent = 0;
   PMPI_Type_get_extent_x(type, &lower, &extent);
   if (map.lower_bound() == lower && map.extent() == extent) return map;
   return map.resized(lower, extent);
 }
 
 TypeMap native_leaf(MPI_Datatype type) {
-  MPI_Count size = 0;
-  MPI_Count lower = 0;
-  MPI_Count extent = 0;
+  MPI_Count size = 0, lower = 0, extent = 0;
   PMPI_Type_size_x(type, &size);
   PMPI_Type_get_extent_x(type, &lower, &extent);
   if (size == extent) return TypeMap::bytes(size);

@@ -14,14 +14,15 @@
 namespace sheaf::mpiio {
 
 // Constructor arguments of a type (MPI 3.1, section 4.1.13). Arguments of large-count constructors are
-// ordered like those of the ordinary constructor. The destructor frees the types it holds.
+// ordered like those of the ordinary constructor. Constructors that MPI 3.0 removed have the combiners of
+// their successors. The destructor frees the types it holds.
 class Contents : private NonCopyable {
  public:
   explicit Contents(MPI_Datatype type);
   ~Contents();
 
   // Returns true for a structure. Its parts may have different types.
-  bool is_structure() const;
+  bool is_structure() const { return combiner == MPI_COMBINER_STRUCT; }
 
   int combiner = MPI_COMBINER_NAMED;
   std::vector<int64_t> numbers;

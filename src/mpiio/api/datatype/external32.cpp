@@ -66,10 +66,7 @@ Atoms atoms_of(MPI_Datatype leaf) {
   if (leaf == MPI_LONG_DOUBLE_INT) return {extended, index};
   for (MPI_Datatype const pair : {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_SHORT_INT})
     if (leaf == pair) return {plain(size - index.native), index};
-  int integers = 0;
-  int places = 0;
-  int types = 0;
-  int combiner = MPI_COMBINER_NAMED;
+  int integers = 0, places = 0, types = 0, combiner = MPI_COMBINER_NAMED;
   PMPI_Type_get_envelope(leaf, &integers, &places, &types, &combiner);
   if (combiner == MPI_COMBINER_F90_COMPLEX) return {plain(size / 2), plain(size / 2)};
   return {plain(size)};
@@ -130,13 +127,15 @@ void atom_from_file(const Atom& atom, const std::byte* from, std::byte* to) {
   convert_integer(atom.kind == NumberKind::signed_integer, changed.data(), atom.external, to, atom.native);
 }
 
-// Converts instances of a datatype from `from` to `to`, one predefined type after the other. If `writes` is
-// true, converts from memory to file representation, otherwise back.
+// Converts instances of a datatype from `from` to `to`, one predefined type after the other.
 struct External32Converter {
   const std::byte* from;
   std::byte* to;
   int64_t left;  // remaining bytes in file representation; an incomplete type at the end is ignored
-  bool writes;
+  // The direction: a function that converts a number, and the sizes of the number before and after.
+  void (*convert)(const Atom& atom, const std::byte* from, std::byte* to);
+  int64_t Atom::*size_before;
+  int64_t Atom::*size_after;
 
   void leaf(MPI_Datatype type, int64_t count) {
     const Atoms atoms = atoms_of(type);
@@ -155,12 +154,9 @@ struct External32Converter {
   }
 
   void one(const Atom& atom) {
-    if (writes)
-      atom_to_file(atom, from, to);
-    else
-      atom_from_file(atom, from, to);
-    from += writes ? atom.native : atom.external;
-    to += writes ? atom.external : atom.native;
+    convert(atom, from, to);
+    from += atom.*size_before;
+    to += atom.*size_after;
   }
 
   void instances(MPI_Datatype type, int64_t count) {
@@ -190,7 +186,8 @@ class External32 final : public Datarep {
     std::vector<std::byte> native(static_cast<size_t>(count * memory.size()));
     pack(user, memory, native);
     std::vector<std::byte> result(static_cast<size_t>(count * in_file(type).size()));
-    External32Converter walk{native.data(), result.data(), std::ssize(result), true};
+    External32Converter walk{native.data(), result.data(), std::ssize(result),
+                             atom_to_file,  &Atom::native, &Atom::external};
     walk.instances(type, count);
     return result;
   }
@@ -199,7 +196,8 @@ class External32 final : public Datarep {
                     int64_t count) const override {
     const layout::TypeMap memory = type_map(type);
     std::vector<std::byte> native(static_cast<size_t>(count * memory.size()));
-    External32Converter walk{bytes.data(), native.data(), std::ssize(bytes), false};
+    External32Converter walk{bytes.data(),   native.data(),   std::ssize(bytes),
+                             atom_from_file, &Atom::external, &Atom::native};
     walk.instances(type, count);
     const int64_t filled = walk.to - native.data();
     unpack(std::span(native).first(static_cast<size_t>(filled)), user, memory);

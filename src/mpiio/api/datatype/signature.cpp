@@ -14,8 +14,7 @@ Signature repeated(Signature one, int64_t count) {
 
 // Returns the number of instances of the inner type in `type`, which must not be a structure.
 int64_t instances(const Contents& made, MPI_Datatype type) {
-  MPI_Count outer = 0;
-  MPI_Count inner = 0;
+  MPI_Count outer = 0, inner = 0;
   PMPI_Type_size_x(type, &outer);
   PMPI_Type_size_x(made.types.at(0), &inner);
   return inner > 0 ? outer / inner : 0;

@@ -12,6 +12,16 @@ void check_type(int result) {
   if (result != MPI_SUCCESS) throw MpiError(MPI_ERR_TYPE, "the datatype cannot be looked into");
 }
 
+// Returns the combiner of the successor if MPI 3.0 removed the constructor.
+int present(int combiner) {
+#ifdef MPICH_VERSION  // removed from Open MPI
+  if (combiner == MPI_COMBINER_HVECTOR_INTEGER) return MPI_COMBINER_HVECTOR;
+  if (combiner == MPI_COMBINER_HINDEXED_INTEGER) return MPI_COMBINER_HINDEXED;
+  if (combiner == MPI_COMBINER_STRUCT_INTEGER) return MPI_COMBINER_STRUCT;
+#endif
+  return combiner;
+}
+
 bool is_leaf(int combiner) {
   return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
          combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
@@ -67,9 +77,9 @@ TypeEnvelope envelope_of(MPI_Datatype type) {
     check_type(get(type, &e.integers, &e.places, &e.counts, &e.inner, &e.combiner));
     return e;
   }
-  int numbers[3] = {};  // numbers of integers, addresses and types
-  check_type(PMPI_Type_get_envelope(type, &numbers[0], &numbers[1], &numbers[2], &e.combiner));
-  return {numbers[0], numbers[1], 0, numbers[2], e.combiner};
+  int integers = 0, places = 0, inner = 0;
+  check_type(PMPI_Type_get_envelope(type, &integers, &places, &inner, &e.combiner));
+  return {integers, places, 0, inner, e.combiner};
 }
 
 }  // namespace
@@ -82,7 +92,7 @@ Contents::~Contents() {
 Contents::Contents(MPI_Datatype type) {
   static auto* const get = reinterpret_cast<GetContents*>(find_function("PMPI_Type_get_contents_c"));
   const TypeEnvelope e = envelope_of(type);
-  combiner = e.combiner;
+  combiner = present(e.combiner);
   if (is_leaf(combiner)) return;
   std::vector<int> small(static_cast<size_t>(e.integers) + 1);
   std::vector<MPI_Aint> at(static_cast<size_t>(e.places) + 1);
@@ -98,13 +108,6 @@ Contents::Contents(MPI_Datatype type) {
   numbers.assign(small.begin(), small.end() - 1);
   addresses.assign(at.begin(), at.end() - 1);
   if (e.counts > 0) spread_counts(combiner, numbers, addresses, {large.begin(), large.end() - 1});
-}
-
-bool Contents::is_structure() const {
-#ifdef MPICH_VERSION  // removed from Open MPI
-  if (combiner == MPI_COMBINER_STRUCT_INTEGER) return true;
-#endif
-  return combiner == MPI_COMBINER_STRUCT;
 }
 
 bool is_predefined(MPI_Datatype type) { return is_leaf(envelope_of(type).combiner); }

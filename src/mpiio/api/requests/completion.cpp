@@ -85,30 +85,34 @@ class Statuses {
   MPI_Status* const statuses_;
 };
 
-// Runs complete(), which may complete `request` and sets *done. Passes an error of the request to the handler
-// of its file.
-template <class Complete>
-int complete_one(MPI_Request request, const int* done, Complete complete) {
-  if (none_watched()) return complete();
-  const SharedOutcome outcome = find_outcome(request);
-  if (!outcome) return complete();
-  const WithoutErrors quiet;
-  const int result = complete();
-  return result == MPI_SUCCESS && *done ? told(outcome->deliver()) : result;
-}
-
-// Runs complete(), which may complete one of the requests and sets *index and *done.
-template <class Complete>
-int complete_any(int count, const MPI_Request* requests, const int* index, const int* done,
-                 Complete complete) {
+// Runs complete(), which may complete some of the requests. If any of them is watched, returns
+// deliver(result of complete(), watched requests), otherwise the result of complete().
+template <class Complete, class Deliver>
+int complete_watched(int count, const MPI_Request* requests, Complete complete, Deliver deliver) {
   if (none_watched()) return complete();
   const std::vector<ListedRequest> watched = watched_of(count, requests);
   if (watched.empty()) return complete();
   const WithoutErrors quiet;
-  const int result = complete();
-  if (result != MPI_SUCCESS || !*done) return result;
-  const RequestOutcome* const outcome = outcome_at(watched, *index);
-  return outcome ? told(outcome->deliver()) : result;
+  return deliver(complete(), watched);
+}
+
+// Runs complete(), which may complete one of the requests and sets *index and *done. Passes an error of the
+// request to the handler of its file.
+template <class Complete>
+int complete_any(int count, const MPI_Request* requests, const int* index, const int* done,
+                 Complete complete) {
+  return complete_watched(count, requests, complete, [&](int result, const auto& watched) {
+    const RequestOutcome* const outcome =
+        result == MPI_SUCCESS && *done ? outcome_at(watched, *index) : nullptr;
+    return outcome ? told(outcome->deliver()) : result;
+  });
+}
+
+// Likewise for a single request.
+template <class Complete>
+int complete_one(MPI_Request request, const int* done, Complete complete) {
+  constexpr int first = 0;
+  return complete_any(1, &request, &first, done, complete);
 }
 
 // Runs complete(), which completes all requests, some of them or none. is_complete(index) returns true for a
@@ -116,30 +120,25 @@ int complete_any(int count, const MPI_Request* requests, const int* index, const
 template <class Complete, class IsComplete>
 int complete_all(int count, const MPI_Request* requests, MPI_Status* statuses, Complete complete,
                  IsComplete is_complete) {
-  if (none_watched()) return complete();
-  const std::vector<ListedRequest> watched = watched_of(count, requests);
-  if (watched.empty()) return complete();
-  const WithoutErrors quiet;
-  Statuses all(complete(), count, statuses);
-  for (const ListedRequest& one : watched)
-    if (is_complete(one.index)) all.deliver(*one.outcome, one.index);
-  return all.result();
+  return complete_watched(count, requests, complete, [&](int result, const auto& watched) {
+    Statuses all(result, count, statuses);
+    for (const ListedRequest& one : watched)
+      if (is_complete(one.index)) all.deliver(*one.outcome, one.index);
+    return all.result();
+  });
 }
 
 // Runs complete(), which completes some requests and stores their indices in `indices`.
 template <class Complete>
 int complete_some(int count, const MPI_Request* requests, const int* completed, const int* indices,
                   MPI_Status* statuses, Complete complete) {
-  if (none_watched()) return complete();
-  const std::vector<ListedRequest> watched = watched_of(count, requests);
-  if (watched.empty()) return complete();
-  const WithoutErrors quiet;
-  const int result = complete();
-  if ((result != MPI_SUCCESS && !is_in_status(result)) || *completed == MPI_UNDEFINED) return result;
-  Statuses some(result, *completed, statuses);
-  for (int i = 0; i < *completed; ++i)
-    if (const RequestOutcome* const outcome = outcome_at(watched, indices[i])) some.deliver(*outcome, i);
-  return some.result();
+  return complete_watched(count, requests, complete, [&](int result, const auto& watched) {
+    if ((result != MPI_SUCCESS && !is_in_status(result)) || *completed == MPI_UNDEFINED) return result;
+    Statuses some(result, *completed, statuses);
+    for (int i = 0; i < *completed; ++i)
+      if (const RequestOutcome* const outcome = outcome_at(watched, indices[i])) some.deliver(*outcome, i);
+    return some.result();
+  });
 }
 
 constexpr int yes = 1;
