@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "comm/comm.hpp"
 
 namespace sheaf {
 
@@ -21,6 +22,14 @@ inline std::vector<std::byte> joined(std::initializer_list<std::span<const std::
   std::vector<std::byte> message;
   for (const auto part : parts) message.insert(message.end(), part.begin(), part.end());
   return message;
+}
+
+// Returns the concatenated records of all tasks.
+template <class Record>
+std::vector<Record> records_of(const Gathered& collected) {
+  std::vector<Record> records(collected.bytes.size() / sizeof(Record));
+  if (!records.empty()) std::memcpy(records.data(), collected.bytes.data(), collected.bytes.size());
+  return records;
 }
 
 // Removes a T from the front of a message and returns it. Throws damaged if the message is too short.

@@ -116,6 +116,13 @@ void as_words(std::span<T> structs, std::span<int64_t> words, Combine combine) {
   pass(FieldWords::FieldPass::unpack);
 }
 
+// Likewise for one struct.
+template <Reducible T, class Combine>
+void as_words(T& fields, Combine combine) {
+  std::array<int64_t, FieldWords::of<T>().count()> words{};
+  as_words<T>(std::span(&fields, 1), words, combine);
+}
+
 // Collective. Combines `structs` over the tasks, element by element; every task gets the result. All tasks
 // must pass equally many structs, in the same order. Costs one reduction.
 template <Reducible T>
@@ -127,8 +134,7 @@ void reduce_each(Comm& comm, std::span<T> structs) {
 template <Reducible T>
 void reduce(Comm& comm, T& fields) {
   static_assert(FieldWords::of<T>().is_uniform());
-  std::array<int64_t, FieldWords::of<T>().count()> words{};
-  as_words<T>({&fields, 1}, words, [&](auto all) { comm.reduce(FieldWords::of<T>().reduction(), all); });
+  as_words(fields, [&](auto all) { comm.reduce(FieldWords::of<T>().reduction(), all); });
 }
 
 // Collective. Throws as agree() does (comm/agree.hpp) if a task passes an error; otherwise replaces the
@@ -137,8 +143,14 @@ template <Reducible T>
 void agree(Comm& comm, const std::optional<Error>& mine, T& fields) {
   static_assert(FieldWords::of<T>().reduction() == Reduction::max);
   static_assert(FieldWords::of<T>().count() <= comm_constants::max_agreed_values);
-  std::array<int64_t, FieldWords::of<T>().count()> words{};
-  as_words<T>({&fields, 1}, words, [&](auto all) { agree(comm, mine, all); });
+  as_words(fields, [&](auto all) { agree(comm, mine, all); });
+}
+
+// Collective. Returns true on all tasks if any task passes true.
+inline bool any_task(Comm& comm, bool mine) {
+  int64_t some = mine;
+  comm.all_max(std::span(&some, 1));
+  return some != 0;
 }
 
 }  // namespace sheaf

@@ -2,7 +2,6 @@
 
 #include <fnmatch.h>
 
-#include <array>
 #include <optional>
 #include <span>
 #include <vector>
@@ -59,26 +58,30 @@ std::string io_node_of(std::string_view host, std::string_view table) {
 }
 
 std::optional<int64_t> find_io_node(Comm& all) {
+  struct IoNodeSetting {
+    int64_t table = -1;  // bytes of a table of I/O nodes; -1: there is no setting
+    int64_t tasks = 0;   // tasks per I/O node; 0: as the table says
+  };
   std::string table;
-  std::array<int64_t, 2> told{-1, 0};  // bytes of the table, tasks per I/O node
+  IoNodeSetting told;
   std::optional<Error> problem;
   if (all.rank() == 0) {
     if (const std::string_view word = io_node_word(); word.starts_with(tasks_key)) {
       const auto tasks = parse_number(word.substr(tasks_key.size()));
       told = {0, tasks.value_or(0)};
-      if (told[1] <= 0)
+      if (told.tasks <= 0)
         problem =
             Error(Code::invalid_argument, "SHEAF_TOPOLOGY: the tasks of an I/O node must be a number > 0");
     } else if (!word.empty()) {
       problem = attempt([&] { table = read_text_source(word); });
-      told[0] = std::ssize(table);
+      told.table = std::ssize(table);
     }
   }
-  all.broadcast(std::as_writable_bytes(std::span(told)), 0);
-  if (told[0] < 0) return std::nullopt;
+  all.broadcast(std::as_writable_bytes(std::span(&told, 1)), 0);
+  if (told.table < 0) return std::nullopt;
   agree_with(all, problem, 0);
-  if (told[1] > 0) return all.rank() / told[1];
-  table.resize(static_cast<size_t>(told[0]));
+  if (told.tasks > 0) return all.rank() / told.tasks;
+  table.resize(static_cast<size_t>(told.table));
   all.broadcast(std::as_writable_bytes(std::span(table)), 0);
   // The number of an I/O node is the number of the first table line that mentions it.
   int64_t number = 0;

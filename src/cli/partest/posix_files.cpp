@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +16,7 @@
 #include "base/error.hpp"
 #include "cli/partest/target.hpp"
 #include "comm/agree.hpp"
+#include "comm/packing.hpp"
 
 namespace sheaf::partest {
 
@@ -160,12 +160,11 @@ class OneTask final : public PosixShared {
       }
       return;
     }
-    const Gathered wanted = comm.gather(std::as_bytes(std::span(&bytes, 1)), 0);
+    const auto wanted = records_of<int64_t>(comm.gather(value_bytes(bytes), 0));
     Gathered pieces;
     std::optional<Error> problem;
     for (size_t task = 0; task < places_.size(); ++task) {
-      int64_t size = 0;
-      std::memcpy(&size, wanted.bytes.data() + task * sizeof size, sizeof size);
+      const int64_t size = wanted[task];
       const size_t before = pieces.bytes.size();
       const auto failed = attempt([&] {
         pieces.bytes.resize(before + static_cast<size_t>(size));

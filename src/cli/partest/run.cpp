@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "cli/partest/pattern.hpp"
 #include "cli/partest/progress.hpp"
 #include "comm/agree.hpp"
+#include "comm/packing.hpp"
 
 namespace sheaf::partest {
 
@@ -24,9 +24,9 @@ class PhaseRun {
 
   Phase run() {
     untimed([&] { prepare(); });
-    int64_t max_calls[] = {calls_};
-    comm_.all_max(max_calls);
-    if (target_->collective()) calls_ = max_calls[0];
+    int64_t most = calls_;
+    comm_.all_max(std::span(&most, 1));
+    if (target_->collective()) calls_ = most;
     if (writes_ && options_.write == 2) {
       step(create_step, [&] { target_->open(); });
       step(create_close_step, [&] { target_->close(); });
@@ -135,11 +135,8 @@ class PhaseRun {
   }
 
   Phase collected() {
-    Phase phase{type_, writes_, target_->files, {}};
-    const Gathered all = comm_.gather(std::as_bytes(std::span(&record_, 1)), 0);
-    phase.tasks.resize(all.bytes.size() / sizeof(TaskMeasurements));
-    if (!all.bytes.empty()) std::memcpy(phase.tasks.data(), all.bytes.data(), all.bytes.size());
-    return phase;
+    return {type_, writes_, target_->files,
+            records_of<TaskMeasurements>(comm_.gather(value_bytes(record_), 0))};
   }
 
   const int type_;

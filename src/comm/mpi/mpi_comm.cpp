@@ -17,6 +17,7 @@
 #include "comm/mpi/mpi_shared_memory.hpp"
 #include "comm/mpi/mpi_split_cache.hpp"
 #include "comm/mpi/mpi_timeout.hpp"
+#include "comm/reduce.hpp"
 
 namespace sheaf {
 namespace {
@@ -44,34 +45,6 @@ struct Family : private NonCopyable {
   int per_node = 0;
 };
 
-// Messages that transfer pieces between the root and all other tasks.
-class PieceMessages {
- public:
-  explicit PieceMessages(size_t largest) : largest_(largest) {}
-
-  // Appends the messages that transfer `bytes` to or from `peer`.
-  void send(int peer, std::span<const std::byte> bytes) {
-    mpi::in_parts(bytes, largest_, [&](auto part) { outgoing_.push_back({peer, part}); });
-  }
-  void receive(int peer, std::span<std::byte> bytes) {
-    mpi::in_parts(bytes, largest_, [&](auto part) { incoming_.push_back({peer, part}); });
-  }
-  // Transfers them, with at most pieces_at_once messages of the root in flight.
-  void move(MPI_Comm comm) const {
-    const auto some = [](const auto& messages, size_t from) {
-      const auto begin = messages.begin() + static_cast<ptrdiff_t>(std::min(from, messages.size()));
-      return std::vector(begin, begin + std::min(messages.end() - begin, ptrdiff_t{mpi::pieces_at_once}));
-    };
-    for (size_t at = 0; at < std::max(outgoing_.size(), incoming_.size()); at += mpi::pieces_at_once)
-      mpi::start_exchange(comm, mpi::pieces_tag, some(outgoing_, at), some(incoming_, at))->finish();
-  }
-
- private:
-  const size_t largest_;
-  std::vector<Outgoing> outgoing_;
-  std::vector<Incoming> incoming_;
-};
-
 // Returns the tasks per node of SHEAF_TOPOLOGY; 0: not set, -1: not a number.
 int given_topology() {
   try {
@@ -79,6 +52,20 @@ int given_topology() {
   } catch (const Error&) {
     return -1;
   }
+}
+
+// What the first reduction of a group finds out, in addition to the values of the caller.
+struct FirstFacts {
+  mpi::CommCache::TakenFlags taken{};
+  bool outside_world = false;    // a task cannot use the cache of MPI_COMM_WORLD
+  int64_t per_node = INT64_MIN;  // given_topology() of rank 0
+  constexpr void combine(auto& by) { by.max(taken).any(outside_world).max(per_node); }
+};
+
+bool is_initialized() {
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  return initialized != 0;
 }
 
 JobEnd job_end_of(int rank, int size) {
@@ -150,12 +137,31 @@ class MpiComm final : public Comm, private NonCopyable {
 
   Gathered gather(std::span<const std::byte> mine, int root) override {
     check_root(root, size_);
-    return collective_call(job_end(), "gather", [&] { return gather_at(mine, root); });
+    return collective_call(job_end(), "gather", [&] {
+      Gathered all;
+      mpi::MpiBarrier* const tasks = host_barrier();
+      if (!tasks || !tasks->gather(mine, all, root)) mpi::gather_pieces(comm(), mine, all, root, largest());
+      return all;
+    });
   }
 
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
     check_root(root, size_);
-    return collective_call(job_end(), "scatter", [&] { return scatter_from(pieces, root); });
+    return collective_call(job_end(), "scatter", [&] {
+      // The root reports inconsistent pieces to all tasks as length -1, so that every task throws and none
+      // waits for it.
+      Gathered refusal;
+      if (rank_ == root && !is_consistent(pieces, size_))
+        refusal.sizes.assign(static_cast<size_t>(size_), -1);
+      const Gathered& given = refusal.sizes.empty() ? pieces : refusal;
+      std::vector<std::byte> mine;
+      int64_t length = 0;
+      mpi::MpiBarrier* const tasks = host_barrier();
+      if (!tasks || !tasks->scatter(given, length, mine, root))
+        length = mpi::scatter_pieces(comm(), given, mine, root, largest());
+      if (length < 0) throw Error(Code::invalid_argument, "the pieces to scatter do not match their sizes");
+      return mine;
+    });
   }
 
   void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
@@ -218,57 +224,6 @@ class MpiComm final : public Comm, private NonCopyable {
   }
 
  private:
-  Gathered gather_at(std::span<const std::byte> mine, int root) {
-    Gathered result;
-    if (mpi::MpiBarrier* tasks = host_barrier(); tasks && tasks->gather(mine, result, root)) return result;
-    if (rank_ == root) result.sizes.resize(static_cast<size_t>(size_));
-    const int64_t length = std::ssize(mine);
-    with_retries("MPI_Igather", [&](MPI_Request* request) {
-      return MPI_Igather(&length, 1, MPI_INT64_T, result.sizes.data(), 1, MPI_INT64_T, root, comm(), request);
-    });
-    result.bytes.resize(static_cast<size_t>(result.offsets().back()));
-    PieceMessages messages(largest());
-    if (rank_ != root) messages.send(root, mine);
-    const auto receive_buffers = result.receive_buffers();
-    for (size_t task = 0; task < receive_buffers.size(); ++task)
-      if (static_cast<int>(task) != root) messages.receive(static_cast<int>(task), receive_buffers[task]);
-    if (rank_ == root) std::ranges::copy(mine, receive_buffers[static_cast<size_t>(root)].begin());
-    messages.move(comm());
-    return result;
-  }
-
-  std::vector<std::byte> scatter_from(const Gathered& pieces, int root) {
-    const bool is_root = rank_ == root;
-    // The root reports inconsistent pieces to all tasks as length -1, so that every task throws and none
-    // waits for it.
-    Gathered refusal;
-    if (is_root && !is_consistent(pieces, size_)) refusal.sizes.assign(static_cast<size_t>(size_), -1);
-    const Gathered& given = refusal.sizes.empty() ? pieces : refusal;
-    int64_t length = 0;
-    std::vector<std::byte> mine;
-    mpi::MpiBarrier* const tasks = host_barrier();
-    const bool met = tasks && tasks->scatter(given, length, mine, root);
-    if (!met)
-      with_retries("MPI_Iscatter", [&](MPI_Request* request) {
-        return MPI_Iscatter(is_root ? given.sizes.data() : nullptr, 1, MPI_INT64_T, &length, 1, MPI_INT64_T,
-                            root, comm(), request);
-      });
-    if (length < 0) throw Error(Code::invalid_argument, "the pieces to scatter do not match their sizes");
-    if (met) return mine;
-    mine.resize(static_cast<size_t>(length));
-    PieceMessages messages(largest());
-    if (is_root) {
-      const auto all = pieces.pieces();
-      for (size_t task = 0; task < all.size(); ++task)
-        if (static_cast<int>(task) != root) messages.send(static_cast<int>(task), all[task]);
-      std::ranges::copy(all[static_cast<size_t>(root)], mine.begin());
-    } else {
-      messages.receive(root, mine);
-    }
-    messages.move(comm());
-    return mine;
-  }
-
   // Returns the communicator of this group.
   MPI_Comm comm() {
     if (comm_ == MPI_COMM_NULL) first_reduction({});
@@ -288,28 +243,27 @@ class MpiComm final : public Comm, private NonCopyable {
   // duplicates are free on all tasks, whether all tasks can use the cache of MPI_COMM_WORLD, and the topology
   // set on rank 0. The same reduction computes the maxima of `values` for the caller.
   void first_reduction(std::span<int64_t> values) {
-    constexpr size_t offered = mpi::max_cached;
-    constexpr size_t own = offered + 2;
+    constexpr size_t own = FieldWords::of<FirstFacts>().count();
     const auto world = family_->cache->in_use() ? nullptr : mpi::CommCache::of_world(family_->program);
-    std::array<int64_t, own + mpi::max_on_first_barrier> all;
-    std::ranges::copy((world ? world : family_->cache)->offer(), all.begin());
-    all[offered] = !world;
-    all[offered + 1] = rank_ == 0 ? given_topology() : INT64_MIN;
-    std::ranges::copy(values, all.begin() + own);
-    const auto used = std::span(all).first(own + values.size());
-    mpi::MpiBarrier* const tasks = family_->cache->barrier.get();
-    if (!tasks || !tasks->reduce(Reduction::max, used))
-      mpi::reduce_by_messages(family_->program, Reduction::max, used, largest());
-    std::ranges::copy_n(all.begin() + own, std::ssize(values), values.begin());
-    family_->per_node = static_cast<int>(all[offered + 1]);
-    if (all[offered] == 0) {
+    FirstFacts facts{(world ? world : family_->cache)->offer(), !world};
+    if (rank_ == 0) facts.per_node = given_topology();
+    std::array<int64_t, own + mpi::max_on_first_barrier> words;
+    std::ranges::copy(values, words.begin() + own);
+    as_words<FirstFacts>(std::span(&facts, 1), std::span(words).first(own), [&](auto) {
+      const auto used = std::span(words).first(own + values.size());
+      mpi::MpiBarrier* const tasks = family_->cache->barrier.get();
+      if (!tasks || !tasks->reduce(Reduction::max, used))
+        mpi::reduce_by_messages(family_->program, Reduction::max, used, largest());
+    });
+    std::ranges::copy_n(words.begin() + own, std::ssize(values), values.begin());
+    family_->per_node = static_cast<int>(facts.per_node);
+    if (!facts.outside_world) {
       mpi::CommCache::join(family_->program, world);
       family_->cache = world;
     } else if (world) {
-      std::fill_n(all.begin(), offered,
-                  1);  // no duplicate matches: some tasks offered those of MPI_COMM_WORLD
+      facts.taken.fill(true);  // no duplicate matches: some tasks offered those of MPI_COMM_WORLD
     }
-    family_->spare = family_->cache->take(family_->program, std::span(all).first<offered>());
+    family_->spare = family_->cache->take(family_->program, facts.taken);
     comm_ = family_->spare.comm;
     if (family_->cache->nodes == 0) family_->cache->nodes = count_nodes();
   }
@@ -332,27 +286,26 @@ class MpiComm final : public Comm, private NonCopyable {
 
   // Returns the group that `request` describes: a cached one of an earlier open, or a new one.
   std::unique_ptr<Comm> part(const mpi::SplitCommCache::SplitCommRequest& request, bool on_node = false) {
-    return collective_call(job_end(), "split", [&] { return new_part(request, on_node); });
-  }
-  std::unique_ptr<Comm> new_part(const mpi::SplitCommCache::SplitCommRequest& request, bool on_node) {
-    const MPI_Comm own = comm();
-    mpi::SplitCommCache* const kept = parts();
-    mpi::SplitCommCache::Offer offer{};
-    int number = -1;
-    if (kept && !kept->empty()) {
-      offer = kept->offer(request);
-      all_max(offer);
-      number = kept->take(offer);
-    }
-    MPI_Comm found = MPI_COMM_NULL;
-    if (number >= 0) {
-      found = kept->comm(number);
-    } else {
-      found = mpi::SplitCommCache::make(own, request);
-      if (kept) number = kept->keep(request, found, offer);
-    }
-    if (found == MPI_COMM_NULL) return nullptr;
-    return std::make_unique<MpiComm>(found, family_, kept, number, on_node);
+    return collective_call(job_end(), "split", [&]() -> std::unique_ptr<Comm> {
+      const MPI_Comm own = comm();
+      mpi::SplitCommCache* const kept = parts();
+      mpi::SplitCommCache::SplitOffer offer;
+      int number = -1;
+      if (kept && !kept->empty()) {
+        offer = kept->offer(request);
+        sheaf::reduce(*this, offer);
+        number = kept->take(offer);
+      }
+      MPI_Comm found = MPI_COMM_NULL;
+      if (number >= 0) {
+        found = kept->comm(number);
+      } else {
+        found = mpi::SplitCommCache::make(own, request);
+        if (kept) number = kept->keep(request, found, offer);
+      }
+      if (found == MPI_COMM_NULL) return nullptr;
+      return std::make_unique<MpiComm>(found, family_, kept, number, on_node);
+    });
   }
 
   int tasks_per_node_by_hand() {
@@ -377,18 +330,15 @@ static_assert(sizeof(MpiComm) <= 64, "one of these exists per task and group");
 }  // namespace
 
 std::unique_ptr<Comm> mpi_comm(MPI_Comm comm, int largest_message) {
-  int initialized = 0;
-  MPI_Initialized(&initialized);
-  if (!initialized) throw Error(Code::invalid_argument, "MPI_Init has not been called");
+  if (!is_initialized()) throw Error(Code::invalid_argument, "MPI_Init has not been called");
   if (comm == MPI_COMM_NULL) throw Error(Code::invalid_argument, "the global communicator is MPI_COMM_NULL");
   if (largest_message < 1) throw Error(Code::invalid_argument, "mpi_comm: messages need at least one byte");
   return std::make_unique<MpiComm>(std::make_shared<Family>(comm, largest_message));
 }
 
 JobEnd mpi_job_end(MPI_Comm comm) {
-  int initialized = 0;
-  MPI_Initialized(&initialized);
-  return initialized && comm != MPI_COMM_NULL ? job_end_of(mpi::rank_in(comm), mpi::size_of(comm)) : JobEnd();
+  return is_initialized() && comm != MPI_COMM_NULL ? job_end_of(mpi::rank_in(comm), mpi::size_of(comm))
+                                                   : JobEnd();
 }
 
 }  // namespace sheaf

@@ -74,18 +74,18 @@ void CommCache::join(MPI_Comm comm, const std::shared_ptr<CommCache>& world) {
   if (CommCachePointer* const known = holder_of(comm)) *known = world;
 }
 
-std::array<int64_t, max_cached> CommCache::offer() {
+CommCache::TakenFlags CommCache::offer() {
   const std::lock_guard lock(mutex_);
-  std::array<int64_t, max_cached> taken;
+  TakenFlags taken;
   for (size_t i = 0; i < free_.size(); ++i) taken[i] = !free_[i];
   return taken;
 }
 
 // Threads with other multifiles may return duplicates between offer() and take(). So only the duplicates that
 // all tasks have offered may be taken.
-CommCache::Spare CommCache::take(MPI_Comm comm, std::span<const int64_t, max_cached> largest) {
+CommCache::Spare CommCache::take(MPI_Comm comm, const TakenFlags& taken) {
   for (size_t i = 0; i < free_.size(); ++i) {
-    if (largest[i] != 0) continue;
+    if (taken[i]) continue;
     const std::lock_guard lock(mutex_);
     free_[i] = false;
     return duplicates_[i];

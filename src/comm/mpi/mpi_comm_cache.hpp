@@ -50,11 +50,12 @@ class CommCache {
   };
 
   // offer() and take() together acquire a duplicate, collectively over the communicator of this cache. The
-  // caller computes the maximum of the offer() results over all tasks, element by element, and passes it to
-  // take(). The same reduction may include other numbers of the caller.
-  std::array<int64_t, max_cached> offer();
+  // caller passes to take() the flags that offer() returns on any task. The same reduction may include other
+  // numbers of the caller.
+  using TakenFlags = std::array<bool, max_cached>;  // of each duplicate: whether it cannot be acquired
+  TakenFlags offer();
   // Returns a duplicate that is not in use on any task. Duplicates `comm` if all duplicates are in use.
-  Spare take(MPI_Comm comm, std::span<const int64_t, max_cached> largest);
+  Spare take(MPI_Comm comm, const TakenFlags& taken);
 
   // Local. Returns a duplicate to the cache. Frees the duplicate instead if it is not cached, or if the
   // program has freed the communicator of this cache in the meantime.

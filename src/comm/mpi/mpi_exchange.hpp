@@ -1,9 +1,13 @@
-// comm/mpi/mpi_exchange: messages between single ranks, in flight while the caller does other work.
+// comm/mpi/mpi_exchange: messages between single ranks, in flight while the caller does other work, and the
+// collective calls that consist of such messages.
 #pragma once
 
 #include <mpi.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "comm/comm.hpp"
@@ -14,5 +18,13 @@ namespace sheaf::mpi {
 // only messages of the same `tag`.
 std::unique_ptr<Exchange> start_exchange(MPI_Comm comm, int tag, const std::vector<Outgoing>& outgoing,
                                          const std::vector<Incoming>& incoming);
+
+// Implement Comm::gather() and Comm::scatter() with messages of at most `largest` bytes. gather_pieces()
+// stores the contributions in `all` at the root. scatter_pieces() stores the piece of this task in `mine` and
+// returns its length. If `pieces.sizes` of the root has only negative numbers, it moves no pieces and returns
+// one of them.
+void gather_pieces(MPI_Comm comm, std::span<const std::byte> mine, Gathered& all, int root, size_t largest);
+int64_t scatter_pieces(MPI_Comm comm, const Gathered& pieces, std::vector<std::byte>& mine, int root,
+                       size_t largest);
 
 }  // namespace sheaf::mpi

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
+#include "comm/mpi/mpi_calls.hpp"
 #include "comm/reduce.hpp"
 
 namespace sheaf {
@@ -56,11 +57,9 @@ void check_partition(Comm& comm, MPI_Comm whole, MPI_Comm part) {
   // sum is 0 only if, for every group, exactly its members have passed it as `part`. `outside` counts tasks.
   MembersDigest sums;
   if (part != MPI_COMM_NULL) {
-    int rank = 0, size = 0;
-    MPI_Comm_rank(part, &rank);
-    MPI_Comm_size(part, &size);
+    const int size = mpi::size_of(part);
     const MembersDigest mine = members_of(part, whole, size);
-    sums = {mine.hash - (rank == 0 ? size * mine.hash : 0), mine.outside > 0};
+    sums = {mine.hash - (mpi::rank_in(part) == 0 ? size * mine.hash : 0), mine.outside > 0};
   }
   reduce(comm, sums);
   if (sums.outside != 0)

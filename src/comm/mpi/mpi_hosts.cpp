@@ -9,8 +9,18 @@
 #include "comm/mpi/mpi_calls.hpp"
 #include "comm/mpi/mpi_split_cache.hpp"
 #include "comm/mpi/mpi_timeout.hpp"
+#include "comm/reduce.hpp"
 
 namespace sheaf::mpi {
+namespace {
+
+struct HostsFound {
+  bool several = false;  // a host has several tasks
+  bool apart = false;    // a host has several tasks that cannot share memory
+  constexpr void combine(auto& by) { by.any(several).any(apart); }
+};
+
+}  // namespace
 
 void reduce_by_messages(MPI_Comm comm, Reduction how, std::span<int64_t> values, size_t largest) {
   const bool before = how == Reduction::exclusive_scan;
@@ -33,9 +43,9 @@ void HostsReduction::find_hosts() {
   firsts_ = SplitCommCache::make(comm_, {SplitCommCache::How::split, rank_in(host) == 0 ? 0 : -1, rank});
   barrier_ = MpiBarrier::several(host, 1, comm_).front();
   const bool alone = size_of(host) == 1;
-  std::array<int64_t, 2> found{!alone, !alone && !barrier_};
-  reduce_by_messages(comm_, Reduction::max, found);
-  meets_ = found[0] != 0 && found[1] == 0;
+  HostsFound found{!alone, !alone && !barrier_};
+  as_words(found, [&](auto all) { reduce_by_messages(comm_, Reduction::max, all); });
+  meets_ = found.several && !found.apart;
   free_own(host);
 }
 

@@ -30,13 +30,12 @@ MPI_Comm SplitCommCache::make(MPI_Comm from, const SplitCommRequest& request) {
   return made;
 }
 
-// Sets two flags per part: whether it does not match, and whether it or a part made from it is in use.
-SplitCommCache::Offer SplitCommCache::offer(const SplitCommRequest& request) {
+SplitCommCache::SplitOffer SplitCommCache::offer(const SplitCommRequest& request) {
   const std::lock_guard lock(mutex_);
-  Offer offered{};
+  SplitOffer offered;
   for (size_t i = 0; i < count_; ++i) {
-    offered[i] = kept_[i].used || kept_[i].request != request;
-    offered[most + i] = kept_[i].used || kept_[i].parts->any_in_use();
+    offered.unfit[i] = kept_[i].used || kept_[i].request != request;
+    offered.in_use[i] = kept_[i].used || kept_[i].parts->any_in_use();
   }
   return offered;
 }
@@ -47,25 +46,24 @@ bool SplitCommCache::any_in_use() {
                      [](const CachedSplit& part) { return part.used || part.parts->any_in_use(); });
 }
 
-int SplitCommCache::take(const Offer& largest) {
+int SplitCommCache::take(const SplitOffer& combined) {
   const std::lock_guard lock(mutex_);
   for (size_t i = 0; i < count_; ++i) {
-    if (largest[i] != 0) continue;
+    if (combined.unfit[i]) continue;
     kept_[i].used = kept_[i].comm != MPI_COMM_NULL;
     return static_cast<int>(i);
   }
   return -1;
 }
 
-int SplitCommCache::keep(const SplitCommRequest& request, MPI_Comm made, const Offer& largest) {
+int SplitCommCache::keep(const SplitCommRequest& request, MPI_Comm made, const SplitOffer& combined) {
   const std::lock_guard lock(mutex_);
   size_t place = count_;
   if (count_ < most) {
     ++count_;
   } else {
-    for (size_t tried = 0; tried < most && largest[most + oldest_] != 0; ++tried)
-      oldest_ = (oldest_ + 1) % most;
-    if (largest[most + oldest_] != 0) return -1;
+    for (size_t tried = 0; tried < most && combined.in_use[oldest_]; ++tried) oldest_ = (oldest_ + 1) % most;
+    if (combined.in_use[oldest_]) return -1;
     place = std::exchange(oldest_, (oldest_ + 1) % most);
     kept_[place].parts->free();
     free_own(kept_[place].comm);

@@ -32,19 +32,23 @@ class SplitCommCache {
   // Returns true if no part is cached; the same on all tasks.
   bool empty() const { return count_ == 0; }
 
-  // offer() and take() together acquire a cached part. The caller computes the maximum of the offer() results
-  // over all tasks, element by element, and passes it to take(). take() returns the number of a part that
+  // offer() and take() together acquire a cached part. The caller combines the offer() results of all tasks
+  // (comm/reduce.hpp) and passes the result to take(). take() returns the number of a part that
   // matches on all tasks and is in use on none, or -1 if there is no such part. Collective over the
   // communicator from which the parts were made.
   static constexpr size_t most = 6;
-  using Offer = std::array<int64_t, 2 * most>;
-  Offer offer(const SplitCommRequest& request);
-  int take(const Offer& largest);
+  struct SplitOffer {
+    std::array<bool, most> unfit{};   // the part does not match, or it is in use
+    std::array<bool, most> in_use{};  // the part, or one made from it, is in use
+    constexpr void combine(auto& by) { by.max(unfit).max(in_use); }
+  };
+  SplitOffer offer(const SplitCommRequest& request);
+  int take(const SplitOffer& combined);
 
   // Caches the new part `made` and marks it as in use. If the cache is full, first frees an old part that is
-  // in use on no task. Returns the number of the new part, or -1 if all cached parts are in use. `largest` is
-  // the argument of take(), or {} if the cache was empty. Collective like take().
-  int keep(const SplitCommRequest& request, MPI_Comm made, const Offer& largest);
+  // in use on no task. Returns the number of the new part, or -1 if all cached parts are in use. `combined`
+  // is the argument of take(), or {} if the cache was empty. Collective like take().
+  int keep(const SplitCommRequest& request, MPI_Comm made, const SplitOffer& combined);
 
   MPI_Comm comm(int number) const { return kept_[static_cast<size_t>(number)].comm; }
   // Returns the cache of communicators that were made from part `number`.

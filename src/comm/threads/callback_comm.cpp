@@ -19,7 +19,7 @@
 namespace sheaf {
 namespace {
 
-// Steps of a round that can fail. Tasks exchange them as numbers.
+// Steps of a round that can fail.
 enum class CallbackStep : int64_t {
   none,
   barrier,
@@ -32,6 +32,7 @@ enum class CallbackStep : int64_t {
   answer
 };
 
+// Tasks exchange it as two numbers.
 struct CallbackFailure {
   CallbackStep part = CallbackStep::none;
   int64_t result = 0;
@@ -180,24 +181,27 @@ class CallbackRelay final : public RootRelay {
   // Collective. Returns all contributions on tasks that get them, and an empty result on other tasks. The
   // contributions are empty if their lengths are invalid.
   Gathered collect(std::span<const std::byte> mine) {
-    constexpr size_t head = offsetof(Envelope, first) / sizeof(int64_t);
-    const size_t words = head + words_ahead();
+    const size_t words = offsetof(Envelope, first) / sizeof(int64_t) + words_ahead();
     const int64_t ahead = 8 * static_cast<int64_t>(words_ahead());
     Envelope own{note_of(mine), call_.allgather ? tasks_per_node() : 0, {}};
     std::memcpy(own.first.data(), mine.data(), static_cast<size_t>(std::min(std::ssize(mine), ahead)));
     std::vector<int64_t> envelopes(places() * words);
     gather_all(&own, envelopes.data(), static_cast<int64_t>(words));
-    if (call_.allgather) per_node_of_task_0_ = static_cast<int>(envelopes[head - 1]);
+    const auto envelope_of = [&](size_t task) {
+      Envelope envelope;
+      std::memcpy(static_cast<void*>(&envelope), &envelopes[task * words], words * sizeof(int64_t));
+      return envelope;
+    };
+    if (call_.allgather) per_node_of_task_0_ = static_cast<int>(envelope_of(0).per_node);
     std::vector<Note> notes;
-    for (size_t at = 0; at < envelopes.size(); at += words)
-      notes.push_back({envelopes[at], envelopes[at + 1]});
+    for (size_t task = 0; task < places(); ++task) notes.push_back(envelope_of(task).note);
     const std::optional<int64_t> largest = agree_on_largest(notes);
     Gathered calls;
     for (const Note& n : notes) calls.sizes.push_back(largest ? n.length : 0);
     calls.bytes.resize(static_cast<size_t>(calls.offsets().back()));
     const auto receive_buffers = calls.receive_buffers();
     for (size_t r = 0; r < receive_buffers.size(); ++r)
-      std::memcpy(receive_buffers[r].data(), &envelopes[r * words + head],
+      std::memcpy(receive_buffers[r].data(), envelope_of(r).first.data(),
                   static_cast<size_t>(std::min(std::ssize(receive_buffers[r]), ahead)));
     const Rounds rounds = rounds_for(std::max<int64_t>(largest.value_or(0) - ahead, 0));
     std::vector<std::byte> part(static_cast<size_t>(rounds.window));
@@ -247,49 +251,45 @@ class CallbackRelay final : public RootRelay {
     return reply;
   }
 
-  static constexpr int64_t nobody = -1;
-  static constexpr int64_t untold = -2;
-  using Told = std::array<int64_t, 2>;     // part and result of a failure, as numbers
-  using Verdict = std::array<int64_t, 3>;  // the failing task, then its Told
-
-  Told own_failure() const { return {static_cast<int64_t>(failure_.part), failure_.result}; }
-
-  static Verdict first_failure(std::span<const Told> all) {
-    const auto failed = std::ranges::find_if(all, [](const Told& told) { return told[0] != 0; });
-    if (failed == all.end()) return {nobody};
-    return {failed - all.begin(), (*failed)[0], (*failed)[1]};
-  }
+  // The outcome of a round, which task 0 determines.
+  struct RoundOutcome {
+    static constexpr int64_t nobody = -1;
+    static constexpr int64_t untold = -2;
+    int64_t task = untold;  // the first failing task
+    CallbackFailure failure;
+  };
 
   // Throws on all tasks if a callback has failed on any task, and marks the group as dead.
   void agree_on_failures() {
-    Told told = own_failure();
-    std::vector<Told> all(places());
-    gather_all(told.data(), all.data(), words_of<Told>);
-    Verdict verdict{untold};
+    CallbackFailure told = failure_;
+    std::vector<CallbackFailure> all(places());
+    gather_all(&told, all.data(), words_of<CallbackFailure>);
+    RoundOutcome verdict;
     if (has_all()) {
       // A failed callback delivers nothing, so this task sets its own entry. If task 0 alone decides, the
       // entry includes a failure of the call above.
-      all[static_cast<size_t>(rank_)] = call_.allgather ? told : own_failure();
-      verdict = first_failure(all);
+      all[static_cast<size_t>(rank_)] = call_.allgather ? told : failure_;
+      const auto failed = std::ranges::find_if(
+          all, [](CallbackStep part) { return part != CallbackStep::none; }, &CallbackFailure::part);
+      verdict = failed == all.end() ? RoundOutcome{RoundOutcome::nobody, {}}
+                                    : RoundOutcome{failed - all.begin(), *failed};
     }
     if (!call_.allgather)
       note(CallbackStep::bcastr,
-           call_.bcastr(verdict.data(), group_, CommCallbacks::int64, words_of<Verdict>, 0));
+           call_.bcastr(&verdict, group_, CommCallbacks::int64, words_of<RoundOutcome>, 0));
     judge(verdict);
   }
 
-  void judge(const Verdict& verdict) {
-    if (verdict[0] == nobody) return;  // a failure noted since is reported in the next round
-    if (verdict[0] == untold || failure_.part != CallbackStep::none) {
+  void judge(const RoundOutcome& verdict) {
+    if (verdict.task == RoundOutcome::nobody) return;  // a failure noted since is reported in the next round
+    if (verdict.task == RoundOutcome::untold || failure_.part != CallbackStep::none) {
       dead_ = Error(Code::io, failure_.part == CallbackStep::none ? "the bcastr callback has brought nothing"
                                                                   : failure_.text());
     } else {
-      const auto part = static_cast<CallbackStep>(
-          std::clamp<int64_t>(verdict[1], 0, static_cast<int64_t>(CallbackStep::answer)));
-      const auto task = static_cast<int>(verdict[0]);
-      dead_ =
-          Error(Code::io, "task " + std::to_string(task) + ": " + CallbackFailure{part, verdict[2]}.text(), 0,
-                task);
+      const auto task = static_cast<int>(verdict.task);
+      CallbackFailure failure = verdict.failure;
+      failure.part = std::clamp(failure.part, CallbackStep::none, CallbackStep::answer);
+      dead_ = Error(Code::io, "task " + std::to_string(task) + ": " + failure.text(), 0, task);
     }
     throw *dead_;
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "comm/reduce.hpp"
 #include "comm/shared_memory.hpp"
 #include "comm/threads/hybrid_comm.hpp"
 #include "comm/threads/thread_comm.hpp"
@@ -42,11 +43,11 @@ std::unique_ptr<Comm> TeamComm::of_processes(Membership own, std::unique_ptr<Com
   comm->processes_ = std::move(processes);
   comm->run_together({.call = "hybrid_comm", .result = comm.get()}, [&](Offers all) {
     Comm& between = *comm->processes_;
-    int64_t sizes[2] = {comm->threads(), -comm->threads()};
-    between.all_max(sizes);
-    if (sizes[0] != -sizes[1])
+    MinMax sizes(comm->threads());
+    sheaf::reduce(between, sizes);
+    if (!sizes.is_same())
       throw Error(Code::mismatch, "the processes have teams of different sizes, " +
-                                      std::to_string(-sizes[1]) + " to " + std::to_string(sizes[0]) +
+                                      std::to_string(sizes.min) + " to " + std::to_string(sizes.max) +
                                       " threads");
     for (const Offer& one : all) {
       auto& thread = *static_cast<TeamComm*>(one.result);

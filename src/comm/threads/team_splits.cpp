@@ -1,10 +1,11 @@
 // comm/threads/team_splits: splits groups of threads.
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "comm/packing.hpp"
+#include "comm/reduce.hpp"
 #include "comm/threads/star_comm.hpp"
 #include "comm/threads/team_comm.hpp"
 
@@ -25,12 +26,12 @@ void divide(Offers all, Place place) {
   }
 }
 
-template <class T>
-std::vector<T> values_of(std::span<const std::byte> bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
-  return values;
-}
+// The keys of the threads of a process.
+struct KeyRange {
+  int64_t first = 0;
+  int64_t last = 0;
+  int64_t process = 0;
+};
 
 // Performs the rounds of groups that span parts of processes, in collective calls of the group of all tasks.
 class TeamRelay final : public RootRelay {
@@ -63,32 +64,30 @@ bool TeamComm::cut_through(Offers all) {
   for (const Offer& one : all)
     if (one.color >= 0) colors.insert(one.color);
   const std::vector<int32_t> own(colors.begin(), colors.end());
-  auto everywhere = values_of<int32_t>(processes_->gather(std::as_bytes(std::span(own)), 0).bytes);
+  auto everywhere = records_of<int32_t>(processes_->gather(std::as_bytes(std::span(own)), 0));
   std::ranges::sort(everywhere);
-  int64_t shared = std::ranges::adjacent_find(everywhere) != everywhere.end();
-  processes_->all_max(std::span(&shared, 1));
-  return shared != 0;
+  return any_task(*processes_, std::ranges::adjacent_find(everywhere) != everywhere.end());
 }
 
 // Runs on thread 0. Sets `processes` to the group of processes if the new group consists of whole processes.
 TeamComm::SplitShape TeamComm::shape_of(Offers all, std::unique_ptr<Comm>& processes) {
   const auto has_other_color = [&](const Offer& one) { return one.color != all[0].color; };
-  int64_t divided =
-      !std::ranges::is_sorted(all, {}, &Offer::key) || std::ranges::any_of(all, has_other_color);
-  processes_->all_max(std::span(&divided, 1));
-  if (divided) return cut_through(all) ? SplitShape::irregular : SplitShape::single_process;
+  if (any_task(*processes_,
+               !std::ranges::is_sorted(all, {}, &Offer::key) || std::ranges::any_of(all, has_other_color)))
+    return cut_through(all) ? SplitShape::irregular : SplitShape::single_process;
   processes = processes_->split(all[0].color, all[0].key);
   // The threads of whole processes are in rank order if the processes' ranges of keys do not overlap. Equal
   // keys are ordered by process.
-  int64_t overlap = 0;
-  if (processes) {
-    const int64_t row[3] = {all.front().key, all.back().key, process_};
-    const auto rows = values_of<int64_t>(processes->gather(std::as_bytes(std::span(row)), 0).bytes);
-    for (size_t r = 3; r < rows.size(); r += 3)
-      if (rows[r - 2] > rows[r] || (rows[r - 2] == rows[r] && rows[r - 1] > rows[r + 2])) overlap = 1;
-  }
-  processes_->all_max(std::span(&overlap, 1));
-  return overlap ? SplitShape::irregular : SplitShape::whole_processes;
+  std::vector<KeyRange> ranges;
+  if (processes)
+    ranges = records_of<KeyRange>(
+        processes->gather(value_bytes(KeyRange{all.front().key, all.back().key, process_}), 0));
+  const auto overlap = [](const KeyRange& one, const KeyRange& next) {
+    return std::pair(one.last, one.process) > std::pair(next.first, next.process);
+  };
+  return any_task(*processes_, std::ranges::adjacent_find(ranges, overlap) != ranges.end())
+             ? SplitShape::irregular
+             : SplitShape::whole_processes;
 }
 
 std::unique_ptr<Comm> TeamComm::split(int color, int key) {

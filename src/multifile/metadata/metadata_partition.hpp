@@ -22,6 +22,7 @@
 #include "base/assert.hpp"
 #include "comm/agree.hpp"
 #include "comm/comm.hpp"
+#include "comm/packing.hpp"
 
 namespace sheaf::multifile {
 
@@ -67,14 +68,6 @@ struct FileSums {
   int64_t sum = 0;     // over all rows
   int64_t largest = 0;
 };
-
-// Returns the concatenated records that a metadata task received.
-template <class Record>
-std::vector<Record> records_of(const Gathered& collected) {
-  std::vector<Record> records(collected.bytes.size() / sizeof(Record));
-  if (!records.empty()) std::memcpy(records.data(), collected.bytes.data(), collected.bytes.size());
-  return records;
-}
 
 class MetadataPartition {
  public:

@@ -7,6 +7,7 @@
 #include "base/parse.hpp"
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
+#include "comm/reduce.hpp"
 #include "sfio/listener_names.hpp"
 
 namespace sheaf::sfio {
@@ -50,9 +51,7 @@ Role role_of(Comm& all, std::string_view words) {
   };
   // All tasks make the same collective calls, even if the words of some are invalid.
   const bool by_node = words == "listeners=node" || words == "thread=node";
-  int64_t asks[] = {by_node};
-  all.all_max(asks);
-  const bool chosen = asks[0] != 0 && per_node(words == "listeners=node");
+  const bool chosen = any_task(all, by_node) && per_node(words == "listeners=node");
   if (words.empty() || words == "auto") return Role::automatic;
   if (words == "thread") return Role::combined;
   if (words == "thread=node") return chosen ? Role::combined : Role::compute;
