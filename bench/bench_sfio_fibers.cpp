@@ -140,7 +140,7 @@ SfioWriteOutcome write_all(int nodes, std::span<std::byte> data, int64_t unit, c
     for (int i = 0; i < nodes; ++i) name.subfiles.push_back({"n" + std::to_string(i), "/f"});
     name.unit = unit;
     std::unique_ptr<StripedFile> file;
-    std::vector<int64_t> token(static_cast<size_t>(2 + 2 * nodes));
+    std::vector<StripedFile::SubfileToken> token(static_cast<size_t>(nodes));
     if (mine->rank() == 0) {
       file = StripedFile::open(link, name, SubfileOpenMode::create);
       token = file->token();

@@ -3,28 +3,29 @@
 #include <algorithm>
 #include <set>
 
+#include "base/assert.hpp"
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
 
 namespace sheaf::sfio {
 
-std::vector<int64_t> StripedFile::token() const {
-  std::vector<int64_t> numbers = {stripes_.unit, stripes_.count};
+std::vector<StripedFile::SubfileToken> StripedFile::token() const {
+  std::vector<SubfileToken> token;
   for (const SubfileHandle& subfile : subfiles_)
-    numbers.insert(numbers.end(), {subfile.listener, subfile.handle});
-  return numbers;
+    token.push_back({stripes_.unit, subfile.listener, subfile.handle});
+  return token;
 }
 
 std::unique_ptr<StripedFile> StripedFile::adopt(std::shared_ptr<Link> link, const std::string& name,
-                                                std::span<const int64_t> token) {
+                                                std::span<const SubfileToken> token) {
   std::unique_ptr<StripedFile> file(new StripedFile(std::move(link), name));
-  file->stripes_ = {token[0], token[1]};
+  SHEAF_ASSERT(!token.empty());
+  file->stripes_ = {token.front().unit, std::ssize(token)};
   StripeName parsed;
   attempt([&] { parsed = parse_stripe_name(name); });  // only for messages: any name is accepted
-  for (size_t i = 2; i + 1 < token.size(); i += 2) {
-    const size_t number = i / 2 - 1;
-    const std::string& path = number < parsed.subfiles.size() ? parsed.subfiles[number].path : name;
-    file->subfiles_.push_back({static_cast<int>(token[i]), token[i + 1], path});
+  for (size_t i = 0; i < token.size(); ++i) {
+    const std::string& path = i < parsed.subfiles.size() ? parsed.subfiles[i].path : name;
+    file->subfiles_.push_back({static_cast<int>(token[i].listener), token[i].handle, path});
   }
   return file;
 }

@@ -61,10 +61,16 @@ class SHEAF_EXPORT StripedFile {
   // `fresh`.
   static void make_empty(const std::shared_ptr<Link>& link, const StripeName& name);
 
-  // Returns the numbers that another task needs to use the file through its own link to the same listeners.
-  std::vector<int64_t> token() const;
+  // token() returns what another task needs to use the file through its own link to the same listeners, with
+  // one entry per subfile. adopt() returns the file on that task.
+  struct SubfileToken {
+    int64_t unit = 0;  // bytes of a stripe unit, equal for all subfiles
+    int64_t listener = 0;
+    int64_t handle = 0;
+  };
+  std::vector<SubfileToken> token() const;
   static std::unique_ptr<StripedFile> adopt(std::shared_ptr<Link> link, const std::string& name,
-                                            std::span<const int64_t> token);
+                                            std::span<const SubfileToken> token);
 
   Link& link() { return *link_; }
   const layout::Stripes& stripes() const { return stripes_; }

@@ -79,7 +79,7 @@ int64_t run_striped(const StripedProgram& p, const FaultPlan& plan, int victim, 
   bool closed = false;
   cluster.run([&](StripedCluster::ComputeTask& task) {
     std::unique_ptr<StripedFile> file;
-    std::vector<int64_t> token(1);
+    std::vector<StripedFile::SubfileToken> token(1);
     if (task.comm.rank() == 0) {
       attempt([&] { file = open_named(task, name_on(p.listeners, p.listeners), p.unit); });
       if (file) token = file->token();

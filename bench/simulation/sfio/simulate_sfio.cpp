@@ -221,7 +221,7 @@ double striped(const SfioSimulationSetting& setting, int run) {
     for (int i = 0; i < nodes; ++i) name.subfiles.push_back({"n" + std::to_string(i), "/f"});
     name.unit = setting.unit;
     std::unique_ptr<StripedFile> file;
-    std::vector<int64_t> token(static_cast<size_t>(2 + 2 * nodes));
+    std::vector<StripedFile::SubfileToken> token(static_cast<size_t>(nodes));
     if (mine->rank() == 0) {
       file = StripedFile::open(link, name, SubfileOpenMode::create);
       token = file->token();

@@ -48,7 +48,7 @@ StripeName agreed_name(Runtime& session, const char* name, int stripe_unit = 0) 
 std::unique_ptr<StripedFile> open(Runtime& session, const StripeName& name) {
   std::unique_ptr<StripedFile> file;
   act(session, [&] { file = StripedFile::open(session.link(), name, SubfileOpenMode::create); });
-  std::vector<int64_t> token(2 + 2 * name.subfiles.size());
+  std::vector<StripedFile::SubfileToken> token(name.subfiles.size());
   if (file) token = file->token();
   session.comm().broadcast(std::as_writable_bytes(std::span(token)), 0);
   if (!file) file = StripedFile::adopt(session.link(), name.given, token);

@@ -19,7 +19,7 @@ using sfio::transfer_together;
 std::unique_ptr<StripedFile> open_together(StripedCluster::ComputeTask& task, const std::string& name,
                                            int64_t unit, int subfiles) {
   std::unique_ptr<StripedFile> file;
-  std::vector<int64_t> token(static_cast<size_t>(2 + 2 * subfiles));
+  std::vector<StripedFile::SubfileToken> token(static_cast<size_t>(subfiles));
   if (task.comm.rank() == 0) {
     file = open_named(task, name, unit);
     token = file->token();

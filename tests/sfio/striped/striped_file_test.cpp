@@ -159,7 +159,7 @@ TEST(StripedFile, TasksBeginWithDifferentListenersWhereverTheirBytesBegin) {
   std::vector<std::vector<int>> noted(4);
   cluster.run([&](StripedCluster::ComputeTask& task) {
     const int rank = task.comm.rank();
-    std::vector<int64_t> token(10);
+    std::vector<StripedFile::SubfileToken> token(4);
     std::unique_ptr<StripedFile> file;
     std::vector<int>& mine = noted[static_cast<size_t>(rank)];
     const auto link = std::make_shared<NotingLink>(task.link, mine);
@@ -262,7 +262,7 @@ TEST(StripedFile, SharedBetweenTasksByItsToken) {
   StripedCluster cluster(3, 2);
   cluster.run([](StripedCluster::ComputeTask& task) {
     std::unique_ptr<StripedFile> file;
-    std::vector<int64_t> token(6);
+    std::vector<StripedFile::SubfileToken> token(2);
     if (task.comm.rank() == 0) {
       file = open_named(task, name_on(2, 2), 5);
       token = file->token();
