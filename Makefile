@@ -193,4 +193,4 @@ format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' ':!*frozen*' ':!tests/packaging/snippets' | xargs clang-format-16 -i
 
 clean:
-	@rm -rf build build-dev build-openmpi build-mpich build-asan build-tsan build-release build-fuzz build-mpis build-deb build-tarball build-foreign build-recipes build-without-streams build-wheel build-python build-torch dist compile_commands.json
+	@rm -rf build build-dev build-openmpi build-mpich build-asan build-tsan build-release build-fuzz build-mpis build-deb build-tarball build-foreign build-recipes build-without-streams build-wheel build-python build-torch build-lizard dist compile_commands.json
