@@ -10,11 +10,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <string>
 
 #include "base/export.hpp"
 #include "base/os/writable_memory.hpp"
+#include "base/report/guard.hpp"
 #include "sion.h"
 
 // Declares fsion_NAME_c_ as exported; the definition must follow.
@@ -96,11 +96,7 @@ class IntegerArgument {
 // Fortran.
 template <class Body>
 void open(int* sid, Body&& body) {
-  try {
-    *sid = body();
-  } catch (const std::bad_alloc&) {
-    *sid = -1;
-  }
+  *sid = sheaf::run_guarded(-1, body, [](const std::exception&) { return -1; });
 }
 
 // A string argument that receives a result, with its length in characters. If `characters` is null, the

@@ -50,7 +50,7 @@ template <class Result, class Body>
 Result on_keys(const char* function, int sid, Result failure, Body&& body) {
   SionHandle* const h = find_handle(sid);
   const auto task = [h] { return h ? h->task() : -1; };
-  return guarded(function, task, failure, [&]() -> Result {
+  return guarded(function, task, failure, [&] {
     SionHandle& handle = h && !h->plain ? *h : get_handle(sid);
     const auto hides = [&handle](uint64_t key) { return handle.only_key && *handle.only_key != key; };
     return body(get_index(handle), hides);
@@ -60,10 +60,7 @@ Result on_keys(const char* function, int sid, Result failure, Body&& body) {
 // Runs body(index), which has no result, as on_keys() does.
 template <class Body>
 int succeeds_on_keys(const char* function, int sid, Body&& body) {
-  return on_keys(function, sid, SION_NOT_SUCCESS, [&](KeyvalIndex& index, auto) {
-    body(index);
-    return SION_SUCCESS;
-  });
+  return on_keys(function, sid, SION_NOT_SUCCESS, [&](KeyvalIndex& index, auto) { body(index); });
 }
 
 [[gnu::noinline]] size_t write_key_slowly(const void* data, uint64_t key, size_t size, size_t nitems,

@@ -41,31 +41,25 @@ int find_class(std::span<const Class> table, int number, int otherwise) {
   return found == table.end() ? otherwise : found->mpi_class;
 }
 
-int class_of(const Error& error) {
-  if (const auto* const named = dynamic_cast<const MpiError*>(&error)) return named->mpi_class;
-  if (error.code() == Code::unsupported) return MPI_ERR_UNSUPPORTED_OPERATION;
-  if (error.code() == Code::mismatch) return MPI_ERR_NOT_SAME;
-  return find_class(of_errno, error.errno_value(),
-                    find_class(of_code, static_cast<int>(error.code()), MPI_ERR_IO));
+int class_of(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error)) return MPI_ERR_NO_MEM;
+  const auto* const own = dynamic_cast<const Error*>(&error);
+  if (!own) return MPI_ERR_OTHER;
+  if (const auto* const named = dynamic_cast<const MpiError*>(own)) return named->mpi_class;
+  if (own->code() == Code::unsupported) return MPI_ERR_UNSUPPORTED_OPERATION;
+  if (own->code() == Code::mismatch) return MPI_ERR_NOT_SAME;
+  return find_class(of_errno, own->errno_value(),
+                    find_class(of_code, static_cast<int>(own->code()), MPI_ERR_IO));
 }
 
 }  // namespace
 
-int class_of_current(const char* function) {
-  int result = MPI_ERR_OTHER;
-  try {
-    throw;
-  } catch (const Error& e) {
-    message.set(function, e);
-    result = class_of(e);
-  } catch (const std::exception& e) {
-    message.set(function, e);
-    if (dynamic_cast<const std::bad_alloc*>(&e)) result = MPI_ERR_NO_MEM;
-  }
-  message_class = result;
+int record_error(const char* function, const std::exception& error) {
+  message.set(function, error);
+  message_class = class_of(error);
   const char* const wish = std::getenv("SHEAF_MPIIO_ERRORS");
   if (wish && *wish && *wish != '0') std::fprintf(stderr, "sheaf: %s\n", last_message());
-  return result;
+  return message_class;
 }
 
 std::exception_ptr problem_to_agree_on() {

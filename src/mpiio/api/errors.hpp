@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/report/guard.hpp"
 #include "base/warnings.hpp"
 #include "comm/collective_call.hpp"
 #include "mpiio/api/handles.hpp"
@@ -24,9 +25,8 @@ class MpiError : public Error {
   int mpi_class;
 };
 
-// Returns the error class of the current exception and stores the message of the exception for this thread.
-// Must be called inside a catch block.
-int class_of_current(const char* function);
+// Returns the error class of an exception of the call of `function`, and stores its message for this thread.
+int record_error(const char* function, const std::exception& error);
 
 // Returns the message of the last error of this thread, or "" if there was none.
 const char* last_message();
@@ -64,14 +64,13 @@ void in_step(Local&& local, Together&& together) {
 // `file` with the program's `handle`, or the handler of MPI_FILE_NULL if `file` is null.
 template <class Body>
 int call_for(const char* function, const MpiFile* file, MPI_File handle, Body&& body) {
-  int result = MPI_SUCCESS;
-  try {
+  const auto run = [&] {
     body();
     if (any_warnings()) print_warnings(function);
-    return MPI_SUCCESS;
-  } catch (...) {
-    result = class_of_current(function);
-  }
+  };
+  const int result = run_guarded(MPI_SUCCESS, run,
+                                 [&](const std::exception& error) { return record_error(function, error); });
+  if (result == MPI_SUCCESS) return result;
   const Errhandling& errors = file ? file->errors : default_errhandling();
   return errors.call(file ? handle : MPI_FILE_NULL, result, last_message());
 }

@@ -114,7 +114,7 @@ MFILE* sfio_mopen(const char* name, int stripe_unit) {
 }
 
 int sfio_mclose(MFILE* f) {
-  return succeeds_together(Counted::close, "mclose", [&] {
+  return guarded_together(Counted::close, "mclose", -1, [&] {
     file_of(f);
     const std::unique_ptr<sfio_file> gone = remove_open_file(f);
     Runtime& session = *Runtime::current();
@@ -128,7 +128,7 @@ int sfio_mclose(MFILE* f) {
 }
 
 int sfio_mchsize(MFILE* f, int64_t size) {
-  return succeeds_together(Counted::ftruncate, "mchsize", [&] {
+  return guarded_together(Counted::ftruncate, "mchsize", -1, [&] {
     StripedFile& file = file_of(f);
     Runtime& session = *Runtime::current();
     agree_on(session.comm(), file.name(), size, std::nullopt);
@@ -138,7 +138,7 @@ int sfio_mchsize(MFILE* f, int64_t size) {
 }
 
 int sfio_mdelete(const char* name) {
-  return succeeds_together(Counted::unlink, "mdelete", [&] {
+  return guarded_together(Counted::unlink, "mdelete", -1, [&] {
     Runtime& session = Runtime::required();
     const StripeName parsed = agreed_name(session, name);
     act(session, [&] {
@@ -149,7 +149,7 @@ int sfio_mdelete(const char* name) {
 }
 
 int sfio_mcreate(const char* name) {
-  return succeeds_together(Counted::creat, "mcreate", [&] {
+  return guarded_together(Counted::creat, "mcreate", -1, [&] {
     Runtime& session = Runtime::required();
     const StripeName parsed = agreed_name(session, name);
     act(session, [&] {
@@ -160,7 +160,7 @@ int sfio_mcreate(const char* name) {
 }
 
 int sfio_merror(unsigned long* ioerr) {
-  return succeeds("merror", [&] {
+  return guarded(std::nullopt, "merror", -1, [&] {
     ErrorCounts counts = take_errors(Runtime::required());
     add(counts, take_refused());
     give(counts, ioerr);
@@ -168,14 +168,12 @@ int sfio_merror(unsigned long* ioerr) {
 }
 
 int sfio_merrora(unsigned long* ioerr) {
-  return succeeds("merrora", [&] {
-    collective_call(session_job_end(), "merrora",
-                    [&] { give(take_errors_together(Runtime::required()), ioerr); });
-  });
+  return guarded_together(std::nullopt, "merrora", -1,
+                          [&] { give(take_errors_together(Runtime::required()), ioerr); });
 }
 
 int sfio_prioerrora(void) {
-  return succeeds("prioerrora", [] {
+  return guarded(std::nullopt, "prioerrora", -1, [] {
     Runtime& session = Runtime::required();
     const ErrorCounts counts = take_errors_together(session);
     if (session.comm().rank() > 0) return;

@@ -36,7 +36,7 @@ using namespace sheaf;
 using namespace sheaf::sfio;
 
 void* sfio_malloc(size_t bytes) {
-  return guarded("sfio_malloc", static_cast<void*>(nullptr), [&] {
+  return guarded(std::nullopt, "sfio_malloc", static_cast<void*>(nullptr), [&] {
     auto made = LendableMemory::make(bytes > 0 ? bytes : 1);
     if (!made)
       throw os_error("cannot allocate " + std::to_string(bytes) + " bytes for", "sfio_malloc", ENOMEM);
@@ -48,7 +48,7 @@ void* sfio_malloc(size_t bytes) {
 
 int sfio_free(void* memory) {
   if (!memory) return 0;
-  return succeeds("sfio_free", [&] {
+  return guarded(std::nullopt, "sfio_free", -1, [&] {
     if (memories().erase(memory) == 0)
       throw Error(Code::invalid_argument, "that memory is not of sfio_malloc()");
   });

@@ -7,10 +7,12 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "base/non_copyable.hpp"
+#include "base/report/guard.hpp"
 #include "comm/collective_call.hpp"
 #include "comm/comm.hpp"
 #include "comm/mpi/mpi_comm.hpp"
@@ -66,43 +68,14 @@ class Runtime : private NonCopyable {
 // Reports an error of a call and sets errno. Identifies the task by its number among the compute tasks.
 void report_error(const char* call, const std::exception& error);
 
-// Runs the body of a call; returns `failure` after an error.
+// Runs the body of a call and returns its result, or `failure` after an error; a body without a result
+// returns 0. If the call fails, merror() counts it under `kind`, if there is one.
 template <class Result, class Body>
-Result guarded(const char* call, Result failure, Body&& body) {
-  try {
-    return body();
-  } catch (const std::exception& error) {
+Result guarded(std::optional<Counted> kind, const char* call, Result failure, Body&& body) {
+  return run_guarded(0, body, [&](const std::exception& error) {
+    if (kind) count_refused(*kind, error);
     report_error(call, error);
-  }
-  return failure;
-}
-
-// Runs the body of a call without a result; returns 0, or -1 after an error.
-template <class Body>
-int succeeds(const char* call, Body&& body) {
-  return guarded(call, -1, [&] {
-    body();
-    return 0;
-  });
-}
-
-// Run the body of a call like the functions above. If the call fails, merror() counts it under `kind`.
-template <class Result, class Body>
-Result guarded(Counted kind, const char* call, Result failure, Body&& body) {
-  return guarded(call, failure, [&] {
-    try {
-      return body();
-    } catch (const std::exception& error) {
-      count_refused(kind, error);
-      throw;
-    }
-  });
-}
-template <class Body>
-int succeeds(Counted kind, const char* call, Body&& body) {
-  return guarded(kind, call, -1, [&] {
-    body();
-    return 0;
+    return failure;
   });
 }
 
@@ -113,15 +86,11 @@ inline JobEnd session_job_end() {
   return session ? session->comm().job_end() : mpi_job_end(MPI_COMM_WORLD);
 }
 
-// Run the body of a collective call like the functions above. If it runs out of memory and the tasks cannot
-// agree on that, the job ends (comm/collective_call).
+// Runs the body of a collective call as guarded() does. If it runs out of memory and the tasks cannot agree
+// on that, ends the job (comm/collective_call).
 template <class Result, class Body>
-Result guarded_together(Counted kind, const char* call, Result failure, Body&& body) {
+Result guarded_together(std::optional<Counted> kind, const char* call, Result failure, Body&& body) {
   return guarded(kind, call, failure, [&] { return collective_call(session_job_end(), call, body); });
-}
-template <class Body>
-int succeeds_together(Counted kind, const char* call, Body&& body) {
-  return succeeds(kind, call, [&] { collective_call(session_job_end(), call, body); });
 }
 
 }  // namespace sheaf::sfio

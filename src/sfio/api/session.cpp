@@ -6,15 +6,14 @@ using namespace sheaf::sfio;
 
 int sfio_start(MPI_Comm all, const char* how, MPI_Comm* compute) {
   if (compute) *compute = MPI_COMM_NULL;
-  return succeeds("sfio_start", [&] {
+  return guarded(std::nullopt, "sfio_start", -1, [&] {
     sheaf::collective_call(sheaf::mpi_job_end(all), "sfio_start", [&] { Runtime::start(all, how); });
     if (compute) *compute = sfio_comm();
   });
 }
 
 int sfio_stop(void) {
-  return succeeds("sfio_stop",
-                  [] { sheaf::collective_call(session_job_end(), "sfio_stop", [] { Runtime::stop(); }); });
+  return guarded_together(std::nullopt, "sfio_stop", -1, [] { Runtime::stop(); });
 }
 
 MPI_Comm sfio_comm(void) { return Runtime::current() ? Runtime::current()->compute() : MPI_COMM_NULL; }

@@ -6,7 +6,7 @@
 using namespace sheaf::sfio;
 
 extern "C" SHEAF_EXPORT int sheaf_sfio_shared_session(SharedSession* session, int begins) {
-  return succeeds("MPI_File_open", [&] {
+  return guarded(std::nullopt, "MPI_File_open", -1, [&] {
     Runtime* const runtime = begins ? &Runtime::required() : Runtime::current();
     *session = runtime ? runtime->shared() : SharedSession();
   });

@@ -72,8 +72,8 @@ int start(const char* call, MFILE* f, Direction direction, unsigned count, const
     }
     *request = started.release();
   };
-  return succeeds(kind_of(direction), call,
-                  [&] { direction == Direction::write ? with_record(f, begin) : begin(); });
+  return guarded(kind_of(direction), call, -1,
+                 [&] { direction == Direction::write ? with_record(f, begin) : begin(); });
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ int sfio_ireadb(MFILE* f, unsigned count, const int64_t offsets[], void* const b
 
 int sfio_test(sfio_request* request, int* done) {
   // merror() counts a test without a request as a failed read.
-  return succeeds(request ? kind_of(request->direction) : Counted::read, "sfio_test", [&] {
+  return guarded(request ? kind_of(request->direction) : Counted::read, "sfio_test", -1, [&] {
     if (!request || !done)
       throw Error(Code::invalid_argument, "no request or no place for the answer (NULL)");
     const std::lock_guard hold(session_of(request->session, "the request").link()->lock());
@@ -153,7 +153,7 @@ int64_t sfio_wait(sfio_request** request) {
 }
 
 int sfio_mstat(MFILE* f, sfio_stat_t* stat) {
-  return succeeds(Counted::read, "mstat", [&] {
+  return guarded(Counted::read, "mstat", -1, [&] {
     if (!stat) throw Error(Code::invalid_argument, "no place for the answer (NULL)");
     const StripedStatus found = file_of(f).status();
     *stat = {found.size, found.unit, found.allocated, static_cast<int32_t>(found.subfile_sizes.size()),

@@ -119,15 +119,16 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
 int sion_parclose_ompi(int sid) {
   static constexpr const char* function = "sion_parclose_ompi";
   const Comm* const comm = comm_of(sid);
-  try {
-    call_of_one_process(comm ? comm->job_end() : JobEnd(), function, [&] { check_team_closes(sid); });
-  } catch (const Error& e) {
-    const int result = e.code() == Code::invalid_argument ? -1 : 0;
-    report(function, e, -1, result);
-    return result;
-  } catch (const std::exception& e) {
-    report(function, e, -1, 0);
-    return 0;
-  }
-  return close_parallel(function, sid);
+  return run_guarded(
+      SION_SUCCESS,
+      [&] {
+        call_of_one_process(comm ? comm->job_end() : JobEnd(), function, [&] { check_team_closes(sid); });
+        return close_parallel(function, sid);
+      },
+      [&](const std::exception& error) {
+        const auto* const own = dynamic_cast<const Error*>(&error);
+        const int result = own && own->code() == Code::invalid_argument ? -1 : 0;
+        report(function, error, -1, result);
+        return result;
+      });
 }

@@ -8,6 +8,7 @@
 
 #include "api/sion/handles/call_scope.hpp"
 #include "base/error.hpp"
+#include "base/report/guard.hpp"
 #include "base/report/report.hpp"
 #include "comm/collective_call.hpp"
 #include "sion_const.h"
@@ -19,9 +20,10 @@ inline void require(const void* pointer, const char* name) {
   if (!pointer) throw Error(Code::invalid_argument, std::string("argument ") + name + " is NULL");
 }
 
-// Runs the body of a call and returns its result, or `failure` after an error. The report of an error
-// contains `failure` as a number, 0 for a null pointer. `task` is the number of the task in the report, or a
-// function that returns the number and runs only if a report is made.
+// Runs the body of a call and returns its result, or `failure` after an error; a body without a result
+// returns SION_SUCCESS. The report of an error contains `failure` as a number, 0 for a null pointer. `task`
+// is the number of the task in the report, or a function that returns the number and runs only if a report is
+// made.
 template <class Task, class Result, class Body>
 Result guarded(const char* function, Task&& task, Result failure, Body&& body) {
   const CallScope scope;
@@ -32,14 +34,12 @@ Result guarded(const char* function, Task&& task, Result failure, Body&& body) {
       return task;
     }
   };
-  int code = 0;
-  if constexpr (!std::is_pointer_v<Result>) code = static_cast<int>(failure);
-  Result result = failure;
-  try {
-    result = body();
-  } catch (const std::exception& e) {
-    report(function, e, number(), code);
-  }
+  const Result result = run_guarded(SION_SUCCESS, body, [&](const std::exception& error) {
+    int code = 0;
+    if constexpr (!std::is_pointer_v<Result>) code = static_cast<int>(failure);
+    report(function, error, number(), code);
+    return failure;
+  });
   if (warnings_wait()) [[unlikely]]
     say_warnings(function, number());
   return result;
@@ -55,10 +55,7 @@ Result guarded_together(const char* function, Task&& task, const JobEnd& end, Re
 // Runs a body without a result as guarded() does. Returns SION_SUCCESS or SION_NOT_SUCCESS.
 template <class Task, class Body>
 int succeeds(const char* function, Task&& task, Body&& body) {
-  return guarded(function, task, SION_NOT_SUCCESS, [&] {
-    body();
-    return SION_SUCCESS;
-  });
+  return guarded(function, task, SION_NOT_SUCCESS, body);
 }
 
 }  // namespace sheaf::api

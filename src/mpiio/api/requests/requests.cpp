@@ -40,12 +40,13 @@ MPI_Request start_request(const char* function, const FilePointer& file, Worker*
   const MPI_Request request = outcome->request;
   if (worker) watch(outcome);
   auto run = [=, job = std::move(job)]() mutable {
-    try {
-      outcome->bytes = job();
-    } catch (...) {
-      outcome->result = class_of_current(function);
-      outcome->message = last_message();
-    }
+    run_guarded(
+        MPI_SUCCESS, [&] { outcome->bytes = job(); },
+        [&](const std::exception& error) {
+          outcome->result = record_error(function, error);
+          outcome->message = last_message();
+          return outcome->result;
+        });
     // Destroys the captured objects first. They may call MPI, which the program may finalize as soon as the
     // request is complete.
     job = nullptr;
