@@ -57,6 +57,34 @@ int64_t logical_size(const layout::Stripes& stripes, std::span<const int64_t> su
   return size;
 }
 
+namespace {
+
+// Returns the state of the subfiles once it is settled. Throws unless an open with this mode can use or
+// create all of them.
+std::vector<FoundSubfile> find_openable(Link& link, const StripeName& name, SubfileOpenMode mode) {
+  std::vector<FoundSubfile> found = look(link, name);
+  if (found[0].is_directory) throw os_error("cannot open", name.given, EISDIR);
+  for (int tries = 0; tries < 3 && !is_settled(found); ++tries) {
+    link.back_off(1e-3);
+    found = look(link, name);
+  }
+  const auto missing = std::ranges::find(found, false, &FoundSubfile::exists);
+  if (std::ranges::none_of(found, &FoundSubfile::exists)) {
+    if (may_create(mode)) return found;
+    throw Error(Code::not_found, "there is no striped file '" + name.given + "'", ENOENT);
+  }
+  if (mode == SubfileOpenMode::fresh) throw os_error("cannot create", name.given, EEXIST);
+  if (missing == found.end() || (may_create(mode) && is_settled(found))) return found;
+  const auto number = static_cast<size_t>(missing - found.begin());
+  throw Error(Code::not_found,
+              "subfile " + std::to_string(number) + " is missing: there is no " +
+                  place_of(link, name, number, missing->listener) + ", but other subfiles of '" + name.given +
+                  "' exist",
+              ENOENT);
+}
+
+}  // namespace
+
 void StripedFile::make_empty(const std::shared_ptr<Link>& link, const StripeName& name) {
   open(link, name, SubfileOpenMode::fresh, 0)->close();
 }
@@ -64,27 +92,7 @@ void StripedFile::make_empty(const std::shared_ptr<Link>& link, const StripeName
 std::unique_ptr<StripedFile> StripedFile::open(const std::shared_ptr<Link>& link, const StripeName& name,
                                                SubfileOpenMode mode, int64_t unit_of_new) {
   const std::lock_guard hold(link->lock());
-  const bool makes = mode == SubfileOpenMode::create || mode == SubfileOpenMode::fresh;
-  std::vector<FoundSubfile> found = look(*link, name);
-  if (found[0].is_directory) throw os_error("cannot open", name.given, EISDIR);
-  for (int tries = 0; tries < 3 && !is_settled(found); ++tries) {
-    link->back_off(1e-3);
-    found = look(*link, name);
-  }
-  const auto there = std::ranges::find_if(found, [](const FoundSubfile& f) { return f.exists; });
-  const auto missing = std::ranges::find_if(found, [](const FoundSubfile& f) { return !f.exists; });
-  if (there == found.end() && !makes)
-    throw Error(Code::not_found, "there is no striped file '" + name.given + "'", ENOENT);
-  if (there != found.end() && mode == SubfileOpenMode::fresh)
-    throw os_error("cannot create", name.given, EEXIST);
-  if (there != found.end() && missing != found.end() && !(makes && is_settled(found))) {
-    const auto number = static_cast<size_t>(missing - found.begin());
-    throw Error(Code::not_found,
-                "subfile " + std::to_string(number) + " is missing: there is no " +
-                    place_of(*link, name, number, missing->listener) + ", but other subfiles of '" +
-                    name.given + "' exist",
-                ENOENT);
-  }
+  const std::vector<FoundSubfile> found = find_openable(*link, name, mode);
   std::unique_ptr<StripedFile> file(new StripedFile(link, name.given));
   file->stripes_ = {name.unit, std::ssize(name.subfiles)};
   if (file->stripes_.unit == 0 && found[0].identity) file->stripes_.unit = found[0].identity->unit;

@@ -66,24 +66,7 @@ bool Operation::advance() {
 bool Operation::advance(size_t number, size_t most) {
   Queue& queue = queues_[number];
   const int listener = streams_.listeners()[number];
-  const auto note = [&](const std::optional<Error>& failed) {
-    if (failed && !failed_) failed_ = failed;
-    if (failed) queue.empty = true;
-  };
-  for (auto flight = queue.flights.begin(); flight != queue.flights.end();) {
-    bool ended = true;
-    const auto lost = attempt([&] { ended = (*flight)->done(); });
-    if (!ended) {
-      ++flight;
-      continue;
-    }
-    ++ended_calls_;
-    note(lost ? lost : error_of(link_, listener, (*flight)->answer()));
-    if (!lost && direction_ == Direction::read) missing_ += (*flight)->answer().values[0];
-    flight = queue.flights.erase(flight);
-    --link_.flights(listener);
-    SHEAF_ASSERT(link_.flights(listener) >= std::ssize(queue.flights));
-  }
+  take_answers(queue, listener);
   const auto may_send = [&] {
     return queue.flights.empty() ||
            (queue.flights.size() < most && link_.flights(listener) < static_cast<int>(max_flights));
@@ -97,12 +80,35 @@ bool Operation::advance(size_t number, size_t most) {
     Request request{.kind = direction_ == Direction::write ? RequestKind::write : RequestKind::read,
                     .sections = std::move(batch.sections),
                     .about = std::move(batch.about)};
-    note(attempt([&] {
-      queue.flights.push_back(link_.start(listener, std::move(request), std::move(batch.runs)));
-      ++link_.flights(listener);
-    }));
+    note(queue, attempt([&] {
+           queue.flights.push_back(link_.start(listener, std::move(request), std::move(batch.runs)));
+           ++link_.flights(listener);
+         }));
   }
   return queue.empty && queue.flights.empty();
+}
+
+void Operation::take_answers(Queue& queue, int listener) {
+  for (auto flight = queue.flights.begin(); flight != queue.flights.end();) {
+    bool ended = true;
+    const auto lost = attempt([&] { ended = (*flight)->done(); });
+    if (!ended) {
+      ++flight;
+      continue;
+    }
+    ++ended_calls_;
+    note(queue, lost ? lost : error_of(link_, listener, (*flight)->answer()));
+    if (!lost && direction_ == Direction::read) missing_ += (*flight)->answer().values[0];
+    flight = queue.flights.erase(flight);
+    --link_.flights(listener);
+    SHEAF_ASSERT(link_.flights(listener) >= std::ssize(queue.flights));
+  }
+}
+
+void Operation::note(Queue& queue, const std::optional<Error>& failed) {
+  if (!failed) return;
+  if (!failed_) failed_ = failed;
+  queue.empty = true;
 }
 
 void Operation::finish() {

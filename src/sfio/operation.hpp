@@ -47,7 +47,9 @@ class SHEAF_EXPORT Operation {
     bool empty = false;  // no more messages to send
   };
 
-  bool advance(size_t queue, size_t max_flights);
+  bool advance(size_t number, size_t most);
+  void take_answers(Queue& queue, int listener);
+  void note(Queue& queue, const std::optional<Error>& failed);  // no effect without an error
 
   Link& link_;
   Direction direction_;

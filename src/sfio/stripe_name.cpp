@@ -15,6 +15,19 @@ namespace {
                                           "; expected \"host,path;host,path;...\"");
 }
 
+int64_t parse_unit(std::string_view name, std::string_view digits) {
+  const int64_t unit = parse_number(digits).value_or(0);
+  if (unit <= 0) refuse(name, "the stripe unit '" + std::string(digits) + "' is no number of bytes > 0");
+  return unit;
+}
+
+SubfilePlace parse_place(std::string_view name, std::string_view host, std::string_view path) {
+  const SubfilePlace place{std::string(trimmed(host)), std::string(trimmed(path))};
+  if (place.host.empty()) refuse(name, "a subfile without a host");
+  if (place.path.empty()) refuse(name, "a subfile without a path");
+  return place;
+}
+
 }  // namespace
 
 StripeName parse_stripe_name(std::string_view name) {
@@ -28,24 +41,14 @@ StripeName parse_stripe_name(std::string_view name) {
     const std::string_view element = trimmed(rest.substr(0, semicolon));
     rest = semicolon == std::string_view::npos ? std::string_view() : rest.substr(semicolon + 1);
     const size_t comma = element.find(',');
-    if (comma == std::string_view::npos) {
-      if (parsed.subfiles.empty() && parsed.unit == 0 && element.starts_with("unit=")) {
-        const std::string_view digits = element.substr(5);
-        parsed.unit = parse_number(digits).value_or(0);
-        if (parsed.unit <= 0)
-          refuse(name, "the stripe unit '" + std::string(digits) + "' is no number of bytes > 0");
-        continue;
-      }
-      if (semicolon != std::string_view::npos && !element.empty())
-        refuse(name, "'" + std::string(element) + "' has no comma between host and path");
+    if (comma != std::string_view::npos)
+      parsed.subfiles.push_back(parse_place(name, element.substr(0, comma), element.substr(comma + 1)));
+    else if (parsed.subfiles.empty() && parsed.unit == 0 && element.starts_with("unit="))
+      parsed.unit = parse_unit(name, element.substr(5));
+    else if (semicolon != std::string_view::npos && !element.empty())
+      refuse(name, "'" + std::string(element) + "' has no comma between host and path");
+    else
       suffix = element;
-      continue;
-    }
-    const SubfilePlace place{std::string(trimmed(element.substr(0, comma))),
-                             std::string(trimmed(element.substr(comma + 1)))};
-    if (place.host.empty()) refuse(name, "a subfile without a host");
-    if (place.path.empty()) refuse(name, "a subfile without a path");
-    parsed.subfiles.push_back(place);
   }
   if (parsed.subfiles.empty()) refuse(name, "there is no subfile");
   if (parsed.subfiles.size() > max_subfiles) refuse(name, "more than 4096 subfiles");

@@ -119,7 +119,7 @@ class Folders(unittest.TestCase):
     def test_files_beside_users_files_are_created_in_one_place(self):
         # These files may create files too: files that a user names, sidecar files, and a scratch file of
         # `sheaf doctor`.
-        creates = {"storage/beside.cpp", "storage/probes.cpp", "mpiio/file/across_hosts.cpp", "sfio/service/service_files.cpp"}
+        creates = {"storage/beside.cpp", "storage/probes.cpp", "mpiio/file/across_hosts.cpp", "sfio/service/subfiles.cpp"}
         inside = ("storage/posix/", "storage/decorators/", "storage/retries", "storage/store.hpp")
         found = set()
         for path in sorted(SRC.rglob("*.cpp")):

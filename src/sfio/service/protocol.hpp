@@ -51,6 +51,9 @@ enum class SubfileOpenMode : int64_t {
   create,  // created if missing
   fresh,   // must not exist
 };
+constexpr bool may_create(SubfileOpenMode mode) {
+  return mode == SubfileOpenMode::create || mode == SubfileOpenMode::fresh;
+}
 
 // Extents of one subfile.
 struct SubfileExtents {

@@ -1,32 +1,19 @@
 #include "sfio/service/service.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "comm/agree.hpp"
 #include "exchange/pieces/access_list.hpp"
 #include "storage/posix/beneath.hpp"
-#include "storage/store.hpp"
 
 namespace sheaf::sfio {
 
 Service::Service(Store& store, std::string root, int64_t largest)
     : confined_(root.empty() ? nullptr : store.beneath(std::move(root))),
-      store_(confined_ ? *confined_ : store),
+      files_(confined_ ? *confined_ : store),
       largest_(largest) {}
-
-namespace {
-
-// Throws invalid_argument if `path` is empty or contains NUL. The system cuts a name at a NUL, so the name of
-// an identity file would become that of its subfile.
-void require_name(const std::string& path) {
-  if (path.empty() || path.find('\0') != std::string::npos)
-    throw Error(Code::invalid_argument, "'" + path + "' is no name of a subfile", EINVAL);
-}
-
-}  // namespace
 
 size_t Service::handle(std::span<const std::byte> message, std::vector<std::byte>& answer,
                        int32_t& answer_tag) {
@@ -67,13 +54,13 @@ size_t Service::handle(std::span<const std::byte> message, std::vector<std::byte
 
 Answer Service::carry_out(const Request& request, std::span<const MemoryRun> memory) {
   ++counts_.requests;
-  left_ = false;
-  const ErrorCounts before = errors_;
+  files_.take_left();
+  const ErrorCounts before = files_.errors();
   Answer answer;
   const auto failed = attempt([&] { answer = dispatch(request, memory); });
   if (failed) {
     answer = answer_of(*failed);
-    answer.values = {left_, 1, errors_ != before};
+    answer.values = {files_.take_left(), 1, files_.errors() != before};
   }
   return answer;
 }
@@ -137,87 +124,40 @@ std::vector<MemoryRun> Service::runs_of(const Request& request, const BorrowedMe
 }
 
 Answer Service::dispatch(const Request& request, std::span<const MemoryRun> memory) {
-  const bool names_files = request.kind == RequestKind::status || request.kind == RequestKind::open ||
-                           request.kind == RequestKind::remove || request.kind == RequestKind::rename;
-  if (names_files) require_name(request.path);
-  if (request.kind == RequestKind::rename) require_name(request.more);
   switch (request.kind) {
-    case RequestKind::status:
-      return look(request.path);
-    case RequestKind::open:
-      return open(request);
-    case RequestKind::commit: {
-      Subfile& subfile = writable(request.handle);
-      format::StripeIdentity identity = subfile.identity;
-      identity.complete = request.values[0] != 0;
-      keep_identity(subfile, identity);
-      break;
+    case RequestKind::close: {
+      const auto subfile = files_.release(request.handle);
+      std::erase_if(held_, [&](const ClientLock& held) { return held.handle == request.handle; });
+      if (files_.empty()) borrowed_.clear();
+      files_.close(subfile, request.values);
+      return {.values = {files_.take_left()}};
     }
-    case RequestKind::size: {
-      const FileStatus status = subfile_of(request.handle).file->status();
-      return {.values = {status.size, status.block_size, status.allocated}};
-    }
-    case RequestKind::resize: {
-      Subfile& subfile = writable(request.handle);
-      subfile.size_at_close = 0;
-      counted(Counted::ftruncate, [&] { subfile.file->resize(request.values[0]); });
-      break;
-    }
-    case RequestKind::sync:
-      counted(Counted::write, [&] { subfile_of(request.handle).file->sync(); });
-      break;
-    case RequestKind::close:
-      close(request);
-      return {.values = {left_}};
     case RequestKind::write:
       write(request, memory);
-      break;
+      return {};
     case RequestKind::read:
       return {.values = {read(request, memory)}};
-    case RequestKind::remove:
-      return remove(request.path);
-    case RequestKind::rename:
-      rename(request.path, request.more);
-      break;
     case RequestKind::lock:
     case RequestKind::lock_shared:
       return {.values = {lock(request, request.kind == RequestKind::lock)}};
     case RequestKind::unlock:
       unlock(request);
-      break;
+      return {};
     case RequestKind::errors:
-      return {.values = std::exchange(errors_, {})};
+      return {.values = files_.take_errors()};
     case RequestKind::disconnect:
       ended_ = true;
-      break;
+      return {};
+    default:
+      return files_.dispatch(request);
   }
-  return {};
-}
-
-Service::Subfile& Service::subfile_of(int64_t handle) {
-  const auto found = handles_.find(handle);
-  if (found == handles_.end())
-    throw Error(Code::invalid_argument, "there is no open subfile with handle " + std::to_string(handle));
-  return *found->second;
-}
-
-// Returns the subfile of a handle for a change. Marks its identity as open until the next close.
-Service::Subfile& Service::writable(int64_t handle) {
-  Subfile& subfile = subfile_of(handle);
-  if (!subfile.writable) throw file_error(Code::wrong_mode, subfile.path, "is open for reading only");
-  if (subfile.identity.size != format::StripeIdentity::open_size) {
-    format::StripeIdentity identity = subfile.identity;
-    identity.size = format::StripeIdentity::open_size;
-    keep_identity(subfile, identity);
-  }
-  return subfile;
 }
 
 void Service::write(const Request& request, std::span<const MemoryRun> memory) {
   ++counts_.transfers;
   RunCursor cursor(memory);
   for (const SubfileExtents& section : request.sections) {
-    Subfile& subfile = writable(section.handle);
+    Subfile& subfile = files_.writable(section.handle);
     std::vector<Piece<const std::byte>> pieces;
     pieces.reserve(section.extents.size());
     int64_t end = -1;
@@ -242,7 +182,7 @@ void Service::write(const Request& request, std::span<const MemoryRun> memory) {
         throw file_error(Code::damaged, subfile.path,
                          "a write request holds fewer bytes than its extents say");
     }
-    counted(Counted::write, [&] {
+    files_.counted(Counted::write, [&] {
       if (pieces.size() == 1) return subfile.file->write_at(pieces[0].memory, pieces[0].offset);
       exchange::write_pieces(*subfile.file, std::move(pieces));
     });
@@ -274,12 +214,13 @@ int64_t Service::read(const Request& request, std::span<const MemoryRun> memory)
   int64_t missing = 0;
   auto rest = room;
   for (const SubfileExtents& section : request.sections) {
-    Subfile& subfile = subfile_of(section.handle);
+    Subfile& subfile = files_.at(section.handle);
     for (const Extent& extent : section.extents) {
       const auto piece = rest.first(static_cast<size_t>(extent.length));
       rest = rest.subspan(piece.size());
       ++counts_.disk_requests;
-      const size_t got = counted(Counted::read, [&] { return subfile.file->read_at(piece, extent.offset); });
+      const size_t got =
+          files_.counted(Counted::read, [&] { return subfile.file->read_at(piece, extent.offset); });
       std::ranges::fill(piece.subspan(got), std::byte{});
       missing += std::ssize(piece) - static_cast<int64_t>(got);
     }

@@ -8,9 +8,9 @@ namespace sheaf::sfio {
 
 bool Service::lock(const Request& request, bool exclusive) {
   const auto [offset, length] = request.values;
-  const Subfile& subfile = subfile_of(request.handle);
+  const Subfile& subfile = files_.at(request.handle);
   const auto is_of_it = [&](const ClientLock& held) {
-    const Subfile& other = subfile_of(held.handle);
+    const Subfile& other = files_.at(held.handle);
     return other.path == subfile.path && other.removed == subfile.removed;
   };
   const auto in_the_way = [&](const ClientLock& held) {
@@ -28,8 +28,7 @@ void Service::unlock(const Request& request) {
     return held.handle == request.handle && held.offset == offset && held.length == length;
   });
   if (mine == held_.end())
-    throw Error(Code::invalid_argument,
-                "'" + subfile_of(request.handle).path + "': this range is not locked");
+    throw Error(Code::invalid_argument, "'" + files_.at(request.handle).path + "': this range is not locked");
   held_.erase(mine);
 }
 

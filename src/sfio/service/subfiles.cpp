@@ -1,12 +1,12 @@
-// Opens, closes and removes subfiles and their identities.
+#include "sfio/service/subfiles.hpp"
+
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <cerrno>
 
+#include "base/assert.hpp"
 #include "comm/agree.hpp"
-#include "sfio/service/service.hpp"
 #include "storage/beside.hpp"
-#include "storage/store.hpp"
 #include "storage/visibility.hpp"
 
 namespace sheaf::sfio {
@@ -15,6 +15,14 @@ using format::IdentityState;
 using format::StripeIdentity;
 
 namespace {
+
+// Returns `path`. Throws invalid_argument if it is empty or contains NUL. The system cuts a name at a NUL, so
+// the name of an identity file would become that of its subfile.
+const std::string& named(const std::string& path) {
+  if (path.empty() || path.find('\0') != std::string::npos)
+    throw Error(Code::invalid_argument, "'" + path + "' is no name of a subfile", EINVAL);
+  return path;
+}
 
 std::string identity_path(const std::string& path) { return path + std::string(identity_suffix); }
 
@@ -49,19 +57,82 @@ void check_identity(const std::string& path, const Looked& found, const StripeId
   if (is.unit != 0 && wanted.unit != 0 && is.unit != wanted.unit)
     wrong("has a stripe unit of " + std::to_string(is.unit) + " bytes, not " + std::to_string(wanted.unit));
   if (is.file != wanted.file) wrong("belongs to another striped file than the subfiles before it");
-  if (is.size >= 0 && is.unit > 0) {
-    const int64_t full = layout::Stripes{is.unit, is.count}.subfile_size(is.index, is.size);
-    if (found.data.size < full)
-      throw file_error(
-          Code::damaged, path,
-          "is short: it has " + std::to_string(found.data.size) + " of " + std::to_string(full) + " bytes");
-  }
+  if (found.data.size < required_size(is))
+    throw file_error(Code::damaged, path,
+                     "is short: it has " + std::to_string(found.data.size) + " of " +
+                         std::to_string(required_size(is)) + " bytes");
+}
+
+// Throws unless an open with this mode can use or create the subfile.
+void require_openable(const std::string& path, const Looked& found, SubfileOpenMode mode) {
+  if (may_create(mode) && found.has_identity_file && !found.data.exists) require_own(path, found);
+  if (mode == SubfileOpenMode::fresh && (found.data.exists || found.has_identity_file))
+    throw os_error("cannot create", path, EEXIST);
+  if (found.data.is_special) throw file_error(Code::invalid_argument, path, "is no regular file");
+  if (found.data.exists || (may_create(mode) && (found.can_begin() || found.can_resume()))) return;
+  if (!found.has_identity_file) throw os_error("cannot open", path, ENOENT);
+  throw file_error(Code::not_found, path, "is missing, a subfile whose identity is still there");
 }
 
 }  // namespace
 
-void Service::keep_identity(const std::string& path, const StripeIdentity& identity, Access access,
-                            bool* opened) {
+Subfile& Subfiles::at(int64_t handle) {
+  const auto found = handles_.find(handle);
+  if (found == handles_.end())
+    throw Error(Code::invalid_argument, "there is no open subfile with handle " + std::to_string(handle));
+  return *found->second;
+}
+
+Subfile& Subfiles::writable(int64_t handle) {
+  Subfile& subfile = at(handle);
+  if (!subfile.writable) throw file_error(Code::wrong_mode, subfile.path, "is open for reading only");
+  if (subfile.identity.size != StripeIdentity::open_size) {
+    StripeIdentity identity = subfile.identity;
+    identity.size = StripeIdentity::open_size;
+    keep_identity(subfile, identity);
+  }
+  return subfile;
+}
+
+Answer Subfiles::dispatch(const Request& request) {
+  switch (request.kind) {
+    case RequestKind::status:
+      return look(named(request.path));
+    case RequestKind::open:
+      return open(request);
+    case RequestKind::commit: {
+      Subfile& subfile = writable(request.handle);
+      StripeIdentity identity = subfile.identity;
+      identity.complete = request.values[0] != 0;
+      keep_identity(subfile, identity);
+      return {};
+    }
+    case RequestKind::size: {
+      const FileStatus status = at(request.handle).file->status();
+      return {.values = {status.size, status.block_size, status.allocated}};
+    }
+    case RequestKind::resize: {
+      Subfile& subfile = writable(request.handle);
+      subfile.size_at_close = 0;
+      counted(Counted::ftruncate, [&] { subfile.file->resize(request.values[0]); });
+      return {};
+    }
+    case RequestKind::sync:
+      counted(Counted::write, [&] { at(request.handle).file->sync(); });
+      return {};
+    case RequestKind::remove:
+      return remove(named(request.path));
+    case RequestKind::rename:
+      rename(named(request.path), request.more);
+      return {};
+    default:
+      SHEAF_ASSERT(false);
+      return {};
+  }
+}
+
+void Subfiles::keep_identity(const std::string& path, const StripeIdentity& identity, Access access,
+                             bool* opened) {
   const auto file = counted(access == Access::fresh ? Counted::creat : Counted::open, [&] {
     return access == Access::fresh ? make_beside(store_, identity_path(path))
                                    : open_beside(store_, identity_path(path), path);
@@ -72,12 +143,12 @@ void Service::keep_identity(const std::string& path, const StripeIdentity& ident
   counted(Counted::close, [&] { file->close(); });
 }
 
-void Service::keep_identity(Subfile& subfile, const StripeIdentity& identity) {
+void Subfiles::keep_identity(Subfile& subfile, const StripeIdentity& identity) {
   keep_identity(subfile.path, identity, Access::sidecar);
   subfile.identity = identity;
 }
 
-Looked Service::look_at(const std::string& path) {
+Looked Subfiles::look_at(const std::string& path) {
   Looked found{.data = store_.status(path), .has_identity_file = store_.status(identity_path(path)).exists};
   if (!found.has_identity_file) return found;
   const auto file = counted(Counted::open, [&] { return store_.open(identity_path(path), Access::read); });
@@ -89,7 +160,7 @@ Looked Service::look_at(const std::string& path) {
   return found;
 }
 
-Answer Service::look(const std::string& path) {
+Answer Subfiles::look(const std::string& path) {
   const Looked found = look_at(path);
   Answer answer{.values = {found.data.exists, found.has_identity_file, found.data.size, found.data.block_size,
                            found.data.allocated, found.data.is_directory, found.is_own()}};
@@ -98,7 +169,7 @@ Answer Service::look(const std::string& path) {
 }
 
 // Creates a subfile, or its missing part, and opens it. If that fails, removes everything that it created.
-int64_t Service::make(const Request& request, const Looked& found, const StripeIdentity& identity) {
+int64_t Subfiles::make(const Request& request, const Looked& found, const StripeIdentity& identity) {
   const std::string& path = request.path;
   Subfile made{.path = path, .identity = identity};
   int64_t handle = 0;
@@ -121,14 +192,14 @@ int64_t Service::make(const Request& request, const Looked& found, const StripeI
     discard(made);
     throw *failed;
   }
-  Subfile& subfile = subfile_of(handle);
+  Subfile& subfile = at(handle);
   subfile.made_data = subfile.made_data || made.made_data;
   subfile.made_identity = subfile.made_identity || made.made_identity;
   return handle;
 }
 
 // Removes the files that a failed open has created, unless another user has begun to use them.
-void Service::discard(Subfile& subfile) {
+void Subfiles::discard(Subfile& subfile) {
   const bool used =
       std::ranges::any_of(handles_, [&](const auto& one) { return one.second->path == subfile.path; });
   if (used || subfile.removed) return;
@@ -144,39 +215,23 @@ void Service::discard(Subfile& subfile) {
   left_ = left_ || failed;
 }
 
-Answer Service::open(const Request& request) {
-  const std::string& path = request.path;
+Answer Subfiles::open(const Request& request) {
+  const std::string& path = named(request.path);
   const auto mode = static_cast<SubfileOpenMode>(request.values[0]);
   const Looked found = look_at(path);
   const auto wanted = format::stripe_identity_of(std::as_bytes(std::span(request.more)));
   if (!wanted) throw file_error(Code::invalid_argument, path, "was asked for without an identity");
-  const bool makes = mode == SubfileOpenMode::create || mode == SubfileOpenMode::fresh;
-  if (makes && found.has_identity_file && !found.data.exists) require_own(path, found);
-  if (mode == SubfileOpenMode::fresh && (found.data.exists || found.has_identity_file))
-    throw os_error("cannot create", path, EEXIST);
-  if (found.data.is_special) throw file_error(Code::invalid_argument, path, "is no regular file");
-  // True if this open begins a new subfile: no file exists, or only an incomplete identity, or an empty file
-  // of another origin.
-  const bool begins = makes && !found.identity && !found.data.is_directory &&
-                      (found.has_identity_file ? found.state == IdentityState::begun && !found.data.exists
-                                               : found.data.size == 0);
-  const bool goes_on = makes && !found.data.exists && found.identity && !found.identity->complete;
-  if (!found.data.exists && !begins && !goes_on) {
-    if (!found.has_identity_file) throw os_error("cannot open", path, ENOENT);
-    throw file_error(Code::not_found, path, "is missing, a subfile whose identity is still there");
-  }
-  int64_t handle = 0;
-  if (begins || goes_on) {
-    handle = make(request, found, begins ? *wanted : *found.identity);
-  } else {
-    handle = share_found(path, found, request);
-  }
+  require_openable(path, found, mode);
+  const bool resumes = found.can_resume();
+  const int64_t handle = may_create(mode) && (resumes || found.can_begin())
+                             ? make(request, found, resumes ? *found.identity : *wanted)
+                             : share_found(path, found, request);
   Answer answer{.values = {handle}};
-  answer.set_text(to_bytes(subfile_of(handle).identity));
+  answer.set_text(to_bytes(at(handle).identity));
   return answer;
 }
 
-int64_t Service::share_found(const std::string& path, const Looked& found, const Request& request) {
+int64_t Subfiles::share_found(const std::string& path, const Looked& found, const Request& request) {
   StripeIdentity wanted = *format::stripe_identity_of(std::as_bytes(std::span(request.more)));
   if (request.values[1] != 0 && found.identity) wanted.file = found.identity->file;
   check_identity(path, found, wanted);
@@ -189,7 +244,7 @@ int64_t Service::share_found(const std::string& path, const Looked& found, const
   return share(path, writable, identity);
 }
 
-int64_t Service::share(const std::string& path, bool writable, const StripeIdentity& identity) {
+int64_t Subfiles::share(const std::string& path, bool writable, const StripeIdentity& identity) {
   std::weak_ptr<Subfile>& known = in_use_[{path, writable}];
   std::shared_ptr<Subfile> subfile = known.lock();
   if (!subfile || subfile->removed) {
@@ -203,16 +258,15 @@ int64_t Service::share(const std::string& path, bool writable, const StripeIdent
   return next_handle_++;
 }
 
-void Service::close(const Request& request) {
-  const auto found = handles_.find(request.handle);
-  if (found == handles_.end()) subfile_of(request.handle);
-  const std::shared_ptr<Subfile> subfile = found->second;
-  handles_.erase(found);
-  std::erase_if(held_, [&](const ClientLock& held) { return held.handle == request.handle; });
-  if (handles_.empty()) borrowed_.clear();
-  subfile->size_at_close = std::max(subfile->size_at_close, request.values[0]);
-  const bool was_opened = request.values[1] == 0;  // false: the open of the striped file had failed
-  if (was_opened && request.values[0] < 0) subfile->size_unknown = true;
+std::shared_ptr<Subfile> Subfiles::release(int64_t handle) {
+  at(handle);
+  return handles_.extract(handle).mapped();
+}
+
+void Subfiles::close(const std::shared_ptr<Subfile>& subfile, const std::array<int64_t, 2>& values) {
+  subfile->size_at_close = std::max(subfile->size_at_close, values[0]);
+  const bool was_opened = values[1] == 0;  // false: the open of the striped file had failed
+  if (was_opened && values[0] < 0) subfile->size_unknown = true;
   if (was_opened) subfile->kept = true;
   if (subfile.use_count() > 1) return;
   const auto known = in_use_.find({subfile->path, subfile->writable});
@@ -224,7 +278,7 @@ void Service::close(const Request& request) {
 
 // Closes a subfile after the close of its last user. Gives the subfile the length that the logical file
 // needs, then records the size in the identity.
-void Service::finish(Subfile& subfile) {
+void Subfiles::finish(Subfile& subfile) {
   StripeIdentity identity = subfile.identity;
   const bool has_grown = identity.size == StripeIdentity::open_size || identity.size < subfile.size_at_close;
   if (subfile.writable && !subfile.removed && !subfile.size_unknown && has_grown && identity.unit > 0) {
@@ -239,7 +293,7 @@ void Service::finish(Subfile& subfile) {
   counted(Counted::close, [&] { subfile.file->close(); });
 }
 
-Answer Service::remove(const std::string& path) {
+Answer Subfiles::remove(const std::string& path) {
   require_own(path, look_at(path));
   Answer answer;
   for (const std::string& name : {path, identity_path(path)}) {
@@ -252,7 +306,8 @@ Answer Service::remove(const std::string& path) {
   return answer;
 }
 
-void Service::rename(const std::string& from, const std::string& to) {
+void Subfiles::rename(const std::string& from, const std::string& to) {
+  named(to);
   require_own(from, look_at(from));
   require_own(to, look_at(to));
   store_.rename(from, to);
