@@ -52,6 +52,25 @@ bool begins_as_multifile(std::span<const std::byte> bytes) {
   return begins_with(bytes, plain_magic) || says_encoded(bytes);
 }
 
+namespace {
+
+// Throws `damaged` or `unsupported`, naming `path`, if a field is outside its limits.
+void require_limits(const Header& h, std::string_view path) {
+  if (h.fsblksize <= 0)
+    throw_damaged(path, "file-system block size " + std::to_string(h.fsblksize) + " in the header");
+  if (h.ntasks < 0) throw_damaged(path, std::to_string(h.ntasks) + " tasks in the header");
+  if (h.nfiles < 1) throw_damaged(path, std::to_string(h.nfiles) + " physical files in the header");
+  const int64_t keyval = h.version >= 5 ? h.flag1 >> 32 : 0;
+  if (keyval != 0 && keyval != static_cast<int32_t>(KeyvalMode::none) &&
+      keyval != static_cast<int32_t>(KeyvalMode::inline_))
+    throw file_error(Code::unsupported, path, "key-value mode " + std::to_string(keyval) + " is not known");
+  if (h.filenumber < 0 || (h.nfiles > 1 && h.filenumber >= h.nfiles))
+    throw_damaged(
+        path, "file number " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) + " files");
+}
+
+}  // namespace
+
 Header decode_header(std::span<const std::byte> bytes, std::string_view path) {
   const std::byte* p = bytes.data();
   if (!begins_as_multifile(bytes))
@@ -84,18 +103,7 @@ Header decode_header(std::span<const std::byte> bytes, std::string_view path) {
   }
   std::memcpy(h.prefix.data(), p + (h.version == 2 ? HeaderAt::prefix_v2 : HeaderAt::prefix), prefix_size);
   h.prefix.back() = '\0';
-
-  if (h.fsblksize <= 0)
-    throw_damaged(path, "file-system block size " + std::to_string(h.fsblksize) + " in the header");
-  if (h.ntasks < 0) throw_damaged(path, std::to_string(h.ntasks) + " tasks in the header");
-  if (h.nfiles < 1) throw_damaged(path, std::to_string(h.nfiles) + " physical files in the header");
-  const int64_t keyval = h.version >= 5 ? h.flag1 >> 32 : 0;
-  if (keyval != 0 && keyval != static_cast<int32_t>(KeyvalMode::none) &&
-      keyval != static_cast<int32_t>(KeyvalMode::inline_))
-    throw file_error(Code::unsupported, path, "key-value mode " + std::to_string(keyval) + " is not known");
-  if (h.filenumber < 0 || (h.nfiles > 1 && h.filenumber >= h.nfiles))
-    throw_damaged(
-        path, "file number " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) + " files");
+  require_limits(h, path);
   return h;
 }
 

@@ -14,7 +14,6 @@
 namespace sheaf::api {
 
 using multifile::OpenMode;
-using multifile::Ownership;
 using multifile::OwnTask;
 using multifile::Writer;
 
@@ -43,41 +42,41 @@ std::optional<Error> check_arguments(const MappedOpen& call, OpenMode& own) {
 }
 
 std::unique_ptr<SionHandle> open_mapped_to_write(std::unique_ptr<Comm> comm, const MappedOpen& call,
-                                                 const std::shared_ptr<Store>& store, const OpenMode& mode,
-                                                 const Ownership* ownership) {
+                                                 const OpenStart& start, const OpenMode& mode) {
   std::vector<multifile::MappedWriteTask> tasks;
   const auto n = static_cast<size_t>(*call.nlocaltasks);
   for (size_t i = 0; i < n; ++i)
     tasks.push_back(
         {(*call.globalranks)[i], (*call.chunksizes)[i], {(*call.filenumbers)[i], (*call.local_ranks)[i]}});
-  auto atomic = begin_atomic(*comm, mode, call.fname, *store, call.name_of != nullptr, ownership);
+  auto atomic =
+      begin_atomic(*comm, mode, call.fname, *start.store, call.name_of != nullptr, start.ownership.get());
   const multifile::MappedWriteRequest request{atomic ? atomic->temporary : call.fname,
                                               *call.numfiles,
                                               *call.fsblksize,
                                               tasks,
                                               call.name_of,
                                               call.fname};
-  auto writer = std::make_unique<Writer>(*store, std::move(comm), request, mode);
-  auto handle = std::make_unique<SionHandle>(store, std::move(writer), mode);
+  auto writer = std::make_unique<Writer>(*start.store, std::move(comm), request, mode);
+  auto handle = std::make_unique<SionHandle>(start.store, std::move(writer), mode);
   handle->atomic = std::move(atomic);
   return handle;
 }
 
 // Opens an existing multifile for reading or appending.
 std::unique_ptr<SionHandle> open_mapped_again(std::unique_ptr<Comm> comm, const MappedOpen& call,
-                                              const std::shared_ptr<Store>& store, const OpenMode& mode,
-                                              const Ownership* ownership) {
+                                              const OpenStart& start, const OpenMode& mode) {
   multifile::MappedReadRequest request{call.fname, *call.nlocaltasks < 0, {}, call.name_of};
   std::vector<int64_t> tasks;
   for (int i = 0; i < *call.nlocaltasks; ++i) tasks.push_back((*call.globalranks)[i]);
   request.tasks = tasks;
   if (mode.append) {
-    const multifile::MappedAppendRequest to_append{request, 0, ownership ? ownership->right() : nullptr};
+    const multifile::MappedAppendRequest to_append{request, 0,
+                                                   start.ownership ? start.ownership->right() : nullptr};
     return std::make_unique<SionHandle>(
-        store, std::make_unique<Writer>(*store, std::move(comm), to_append, mode), mode);
+        start.store, std::make_unique<Writer>(*start.store, std::move(comm), to_append, mode), mode);
   }
   return std::make_unique<SionHandle>(
-      store, std::make_unique<multifile::Reader>(*store, std::move(comm), request, mode), mode);
+      start.store, std::make_unique<multifile::Reader>(*start.store, std::move(comm), request, mode), mode);
 }
 
 std::span<const OwnTask> tasks_of(SionHandle& handle) {
@@ -114,32 +113,22 @@ struct MappedResults {
 int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
   const int process = owned->rank();
   return guarded_together(call.function, process, owned->job_end(), -1, [&] {
+    const OpenNames names{call.function, call.fname, call.file_mode, call.name_of != nullptr, call.shares};
     OpenMode own;
-    std::optional<Error> problem = check_arguments(call, own);
-    std::shared_ptr<Store> store;
-    std::shared_ptr<Ownership> ownership;
-    if (!problem)
-      problem = attempt([&] {
-        store = store_for(call.fname, call.name_of != nullptr, call.shares);
-        if (process == 0)
-          ownership = take_ownership(store, call.fname, mode_with_environment(call.file_mode));
-      });
-    multifile::AnyTask any{.took_over = ownership && ownership->took_over(),
-                           .is_local = ownership && ownership->is_local(),
-                           .lease = ownership ? ownership->id() : 0};
+    OpenStart start = start_open(names, process, check_arguments(call, own));
     int64_t same[2] = {};
-    if (!problem && own.creates()) {
+    if (!start.problem && own.creates()) {
       same[0] = *call.numfiles;
       same[1] = *call.fsblksize;
     }
-    const OpenMode mode = multifile::agree_on_call(*owned, call.fname ? call.fname : "",
-                                                   call.file_mode ? call.file_mode : "", same, problem, &any);
+    bool has_extras = false;  // unused: the second agreement is always made
+    const OpenMode mode = agree_on_open(*owned, names, start, same, has_extras);
     if (process == 0) report_unknown_words(call.function, mode, process);
     Comm& comm = *owned;
     const auto open = mode.creates() ? open_mapped_to_write : open_mapped_again;
-    auto handle = open(std::move(owned), call, store, mode, ownership.get());
+    auto handle = open(std::move(owned), call, start, mode);
     handle->opened_by = OpenedBy::mapped;
-    keep_ownership(*handle, std::move(ownership));
+    keep_ownership(*handle, std::move(start.ownership));
     if (process == 0 && !mode.writes())
       report_found(call.function, mode, *handle->reads, call.fname, process);
     std::unique_ptr<MappedResults> results;

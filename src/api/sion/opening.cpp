@@ -125,9 +125,9 @@ std::optional<Error> check_arguments(const ParallelOpen& call, int task, OpenMod
 }
 
 std::unique_ptr<SionHandle> open_parallel_to_write(std::unique_ptr<Comm> comm, const ParallelOpen& call,
-                                                   const std::shared_ptr<Store>& store, const OpenMode& mode,
-                                                   const Ownership* ownership) {
-  auto atomic = begin_atomic(*comm, mode, call.fname, *store, call.name_of != nullptr, ownership);
+                                                   const OpenStart& start, const OpenMode& mode) {
+  auto atomic =
+      begin_atomic(*comm, mode, call.fname, *start.store, call.name_of != nullptr, start.ownership.get());
   multifile::ParallelWriteRequest request{.path = atomic ? std::string_view(atomic->temporary) : call.fname,
                                           .stored_name = call.fname,
                                           .nfiles = *call.numfiles,
@@ -140,29 +140,27 @@ std::unique_ptr<SionHandle> open_parallel_to_write(std::unique_ptr<Comm> comm, c
   } else if (mode.file_policy == multifile::FilePolicy::caller && request.nfiles <= 0) {
     request.local = call.local(*comm);
   }
-  auto writer = std::make_unique<Writer>(*store, std::move(comm), std::move(request), mode);
-  auto handle = std::make_unique<SionHandle>(store, std::move(writer), mode);
+  auto writer = std::make_unique<Writer>(*start.store, std::move(comm), std::move(request), mode);
+  auto handle = std::make_unique<SionHandle>(start.store, std::move(writer), mode);
   handle->atomic = std::move(atomic);
   return handle;
 }
 
 std::unique_ptr<SionHandle> open_parallel_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call,
-                                                  const std::shared_ptr<Store>& store, const OpenMode& mode,
-                                                  const Ownership*) {
-  return std::make_unique<SionHandle>(
-      store, std::make_unique<Reader>(*store, std::move(comm), call.fname, mode, call.name_of, call.means_of),
-      mode);
+                                                  const OpenStart& start, const OpenMode& mode) {
+  auto reader =
+      std::make_unique<Reader>(*start.store, std::move(comm), call.fname, mode, call.name_of, call.means_of);
+  return std::make_unique<SionHandle>(start.store, std::move(reader), mode);
 }
 
 std::unique_ptr<SionHandle> open_parallel_to_append(std::unique_ptr<Comm> comm, const ParallelOpen& call,
-                                                    const std::shared_ptr<Store>& store, const OpenMode& mode,
-                                                    const Ownership* ownership) {
+                                                    const OpenStart& start, const OpenMode& mode) {
   const int64_t task = comm->rank();
   const multifile::MappedAppendRequest request{{call.fname, false, std::span(&task, 1), call.name_of},
                                                comm->size(),
-                                               ownership ? ownership->right() : nullptr};
-  return std::make_unique<SionHandle>(store, std::make_unique<Writer>(*store, std::move(comm), request, mode),
-                                      mode);
+                                               start.ownership ? start.ownership->right() : nullptr};
+  return std::make_unique<SionHandle>(
+      start.store, std::make_unique<Writer>(*start.store, std::move(comm), request, mode), mode);
 }
 
 // Prints how a file is accessed collectively, if SION_COLLDEBUG requests it. The first task of the file
@@ -218,19 +216,70 @@ int enter_opened(Comm& comm, bool agrees, std::unique_ptr<SionHandle> handle, FI
   return sid;
 }
 
+OpenStart start_open(const OpenNames& names, int task, std::optional<Error> problem) {
+  OpenStart start;
+  start.problem = std::move(problem);
+  if (start.problem) return start;
+  start.problem = attempt([&] {
+    start.store = store_for(names.fname, names.named, names.shares);
+    if (task == 0)
+      start.ownership = take_ownership(start.store, names.fname, mode_with_environment(names.file_mode));
+  });
+  return start;
+}
+
+OpenMode agree_on_open(Comm& comm, const OpenNames& names, const OpenStart& start,
+                       std::span<const int64_t> same, bool& has_extras) {
+  const Ownership* const ownership = start.ownership.get();
+  multifile::AnyTask any{.has_extras = has_extras,
+                         .took_over = ownership && ownership->took_over(),
+                         .is_local = ownership && ownership->is_local(),
+                         .lease = ownership ? ownership->id() : 0};
+  const OpenMode mode =
+      multifile::agree_on_call(comm, names.fname ? names.fname : "", names.file_mode ? names.file_mode : "",
+                               same, start.problem, &any);
+  has_extras = any.has_extras;
+  return mode;
+}
+
+namespace {
+
+// Opens the multifile in the agreed mode and sets the results that do not depend on the handle. Collective.
+std::unique_ptr<SionHandle> open_in_mode(std::unique_ptr<Comm> comm, const ParallelOpen& call,
+                                         OpenStart& start, const OpenMode& mode) {
+  const int task = comm->rank();
+  const auto open = mode.append     ? open_parallel_to_append
+                    : mode.writes() ? open_parallel_to_write
+                                    : open_parallel_to_read;
+  auto handle = open(std::move(comm), call, start, mode);
+  keep_ownership(*handle, std::move(start.ownership));
+  *call.numfiles = handle->facts().nfiles;
+  *call.fsblksize = handle->facts().fsblksize;
+  if (!mode.creates()) *call.chunksize = handle->geometry().size;
+  if (task == 0 && !mode.writes()) report_found(call.function, mode, *handle->reads, call.fname, task);
+  if (!mode.append) handle->buddies = mode.collective.buddies;
+  report_collectors(*handle, mode.collective.debug);
+  return handle;
+}
+
+// Returns the path that the current physical file has after the close, in memory of malloc().
+char* allocated_path(const SionHandle& opened) {
+  std::string path = opened.path();
+  if (opened.atomic) path.replace(0, opened.atomic->temporary.size(), opened.atomic->path);
+  char* const copy = strdup(path.c_str());
+  if (!copy) throw std::bad_alloc();
+  return copy;
+}
+
+}  // namespace
+
 int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
   const int task = owned->rank();
   bool reads = false;
   const int result = guarded_together(call.function, task, owned->job_end(), -1, [&] {
+    const OpenNames names{call.function, call.fname, call.file_mode, call.name_of != nullptr, call.shares};
     OpenMode own;
-    std::optional<Error> problem = check_arguments(call, task, own);
-    std::shared_ptr<Store> store;
-    std::shared_ptr<Ownership> ownership;
-    if (!problem)
-      problem = attempt([&] {
-        store = store_for(call.fname, call.name_of != nullptr, call.shares);
-        if (task == 0) ownership = take_ownership(store, call.fname, mode_with_environment(call.file_mode));
-      });
+    OpenStart start = start_open(names, task, check_arguments(call, task, own));
     // When the call reads or appends, numfiles and fsblksize are results, so their initial values are
     // ignored.
     int64_t same[3] = {};
@@ -242,37 +291,19 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     // After the agreement, only a few local steps can fail on a single task: creating a stream or a name for
     // the program, and creating a thread for SIGTERM. `has_extras` requests a second agreement after these
     // steps.
-    multifile::AnyTask any{.has_extras = call.fileptr || call.newfname,
-                           .took_over = ownership && ownership->took_over(),
-                           .is_local = ownership && ownership->is_local(),
-                           .lease = ownership ? ownership->id() : 0};
-    reads = !problem && own.direction == multifile::OpenDirection::read;
-    OpenMode mode = multifile::agree_on_call(*owned, call.fname ? call.fname : "",
-                                             call.file_mode ? call.file_mode : "", same, problem, &any);
-    const bool extras = any.has_extras || mode.term_flush;
+    bool has_extras = call.fileptr || call.newfname;
+    reads = !start.problem && own.direction == multifile::OpenDirection::read;
+    OpenMode mode = agree_on_open(*owned, names, start, same, has_extras);
     if (call.adjust) call.adjust(*owned, mode);
     mode.collective.may_collect = call.may_collect && mode.collective.hosts.matches(host_name());
     if (task == 0) report_unknown_words(call.function, mode, task);
     Comm& comm = *owned;
-    const auto open = mode.append     ? open_parallel_to_append
-                      : mode.writes() ? open_parallel_to_write
-                                      : open_parallel_to_read;
-    auto handle = open(std::move(owned), call, store, mode, ownership.get());
-    keep_ownership(*handle, std::move(ownership));
-    *call.numfiles = handle->facts().nfiles;
-    *call.fsblksize = handle->facts().fsblksize;
-    if (!mode.creates()) *call.chunksize = handle->geometry().size;
-    if (task == 0 && !mode.writes()) report_found(call.function, mode, *handle->reads, call.fname, task);
-    if (!mode.append) handle->buddies = mode.collective.buddies;
-    report_collectors(*handle, mode.collective.debug);
+    auto handle = open_in_mode(std::move(owned), call, start, mode);
     std::unique_ptr<char, void (*)(void*)> name(nullptr, std::free);
-    const int sid = enter_opened(comm, extras, std::move(handle), call.fileptr, [&](SionHandle& opened) {
-      if (!call.newfname) return;
-      std::string path = opened.path();
-      if (opened.atomic) path.replace(0, opened.atomic->temporary.size(), opened.atomic->path);
-      name.reset(strdup(path.c_str()));
-      if (!name) throw std::bad_alloc();
-    });
+    const int sid = enter_opened(comm, has_extras || mode.term_flush, std::move(handle), call.fileptr,
+                                 [&](SionHandle& opened) {
+                                   if (call.newfname) name.reset(allocated_path(opened));
+                                 });
     if (call.newfname) *call.newfname = name.release();
     if (call.globalrank) *call.globalrank = task;
     return sid;

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "api/sion/handles/handle.hpp"
@@ -75,6 +77,31 @@ struct ParallelOpen {
 // If `named` is true, the caller names the physical files. If `shares` is true, all tasks of this process
 // share one descriptor per physical file.
 std::shared_ptr<Store> store_for(const char* fname, bool named, bool shares);
+
+// Arguments with which every collective open begins.
+struct OpenNames {
+  const char* function;
+  const char* fname;
+  const char* file_mode;
+  bool named;   // the caller names the physical files
+  bool shares;  // as in ParallelOpen
+};
+
+// What a task has prepared before the tasks agree on an open.
+struct OpenStart {
+  std::optional<Error> problem;
+  std::shared_ptr<Store> store;
+  std::shared_ptr<multifile::Ownership> ownership;  // on the first task; null if it is not available
+};
+
+// Makes the store and, on the first task, acquires the multifile. Local. Keeps an error in `problem`, which
+// on input is that of the arguments; does nothing if there is one.
+OpenStart start_open(const OpenNames& names, int task, std::optional<Error> problem);
+
+// Returns the mode that all tasks agree on, as multifile::agree_on_call(). Collective; throws on all tasks.
+// `has_extras`: this task has local steps that can fail after the open; on output, any task has.
+multifile::OpenMode agree_on_open(Comm& comm, const OpenNames& names, const OpenStart& start,
+                                  std::span<const int64_t> same, bool& has_extras);
 
 // Performs the last steps of an open, which may fail on a single task: creates the program's stream, runs
 // `more`, and adds the handle to the table. Returns the sid of the handle. On failure releases the handle and

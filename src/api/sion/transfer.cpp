@@ -195,23 +195,27 @@ void report_no_end_position(const char* function, const ReadStream& stream, sion
   report(function, Error(Code::out_of_range, why + ", aborting  ..."), Error::no_task, SION_NOT_SUCCESS);
 }
 
+// Moves to a position of sion_seek() within the task of `stream`. Returns whether the position exists.
+bool seek_in_task(ReadStream& stream, int block, sion_int64 position) {
+  if (block == SION_ABSOLUTE_POS) return stream.seek_absolute(position);
+  if (block == SION_END_POS) return stream.seek_from_end(position);
+  if (block == SION_CURRENT_BLK && position == SION_CURRENT_POS) {
+    stream.settle();
+    return true;
+  }
+  return stream.seek_block(block == SION_CURRENT_BLK ? stream.blocks().block() : block,
+                           position == SION_CURRENT_POS ? stream.position().offset : position);
+}
+
 void seek_in_reading(const char* function, SionHandle& handle, int rank, int block, sion_int64 position) {
   const int64_t before = handle.task();
   const bool switches = rank != SION_CURRENT_RANK && rank != before;
   if (switches) handle.select(rank);
   ReadStream& stream = *handle.reader;
-  bool found;
-  if (block == SION_ABSOLUTE_POS) {
-    found = stream.seek_absolute(position);
-  } else if (block == SION_END_POS) {
-    found = stream.seek_from_end(position);
-  } else if (block == SION_CURRENT_BLK && position == SION_CURRENT_POS) {
-    found = !switches || !stream.at_end();
-    if (found) stream.settle();
-  } else {
-    found = stream.seek_block(block == SION_CURRENT_BLK ? stream.blocks().block() : block,
-                              position == SION_CURRENT_POS ? stream.position().offset : position);
-  }
+  // A switch to a task without data finds no current position.
+  const bool is_empty =
+      switches && block == SION_CURRENT_BLK && position == SION_CURRENT_POS && stream.at_end();
+  const bool found = !is_empty && seek_in_task(stream, block, position);
   // Keys have their own positions, so programs that read keys seek only to select a task.
   if (found || handle.facts().keyval) return;
   if (block == SION_END_POS) report_no_end_position(function, stream, position);

@@ -13,15 +13,15 @@ namespace {
 
 // Runs a collective transfer. Invalid arguments on one task make the call fail on all tasks.
 template <class Buffer>
-int64_t together(const char* call, MFILE* f, Direction direction, unsigned count, const int64_t* offsets,
-                 Buffer* const* buffers, const size_t* sizes) {
+int64_t together(const char* call, MFILE* f, const BlockArrays<Buffer>& arrays) {
+  constexpr Direction direction = BlockArrays<Buffer>::direction;
   return guarded_together(kind_of(direction), call, int64_t{-1}, [&] {
     Runtime* const session = Runtime::current();
     if (!session) throw Error(Code::wrong_mode, "there is no session");
     CollectiveShare part;
     part.wrong = attempt([&] {
       part.file = &file_of(f);
-      part.blocks = blocks_of(count, offsets, buffers, sizes);
+      part.blocks = arrays.blocks();
     });
     if (direction == Direction::write && part.wrong && part.wrong->errno_value() == ENOMEM && is_open_file(f))
       f->unwritten.add_unknown();
@@ -35,19 +35,19 @@ int64_t together(const char* call, MFILE* f, Direction direction, unsigned count
 }  // namespace
 
 int64_t sfio_mwritec_all(MFILE* f, int64_t offset, const void* buffer, size_t size) {
-  return together("mwritec_all", f, Direction::write, 1, &offset, &buffer, &size);
+  return together("mwritec_all", f, BlockArrays{1u, &offset, &buffer, &size});
 }
 
 int64_t sfio_mreadc_all(MFILE* f, int64_t offset, void* buffer, size_t size) {
-  return together("mreadc_all", f, Direction::read, 1, &offset, &buffer, &size);
+  return together("mreadc_all", f, BlockArrays{1u, &offset, &buffer, &size});
 }
 
 int64_t sfio_mwriteb_all(MFILE* f, unsigned blocks, const int64_t offsets[], const void* const buffers[],
                          const size_t sizes[]) {
-  return together("mwriteb_all", f, Direction::write, blocks, offsets, buffers, sizes);
+  return together("mwriteb_all", f, BlockArrays{blocks, offsets, buffers, sizes});
 }
 
 int64_t sfio_mreadb_all(MFILE* f, unsigned blocks, const int64_t offsets[], void* const buffers[],
                         const size_t sizes[]) {
-  return together("mreadb_all", f, Direction::read, blocks, offsets, buffers, sizes);
+  return together("mreadb_all", f, BlockArrays{blocks, offsets, buffers, sizes});
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <type_traits>
 #include <vector>
 
 #include "comm/agree.hpp"
@@ -97,21 +98,32 @@ inline Counted kind_of(Direction direction) {
   return direction == Direction::write ? Counted::write : Counted::read;
 }
 
-// Builds the list of blocks of a call from its arrays. A call with a single block passes arrays of one
-// element.
+// The blocks of a call, in its arrays. A call with a single block passes arrays of one element. `Buffer` is
+// const in a write.
 template <class Buffer>
-std::vector<Block> blocks_of(unsigned count, const int64_t* offsets, Buffer* const* buffers,
-                             const size_t* sizes) {
-  if (count > 0 && (!offsets || !buffers || !sizes))
-    throw Error(Code::invalid_argument, "no list of blocks (NULL)");
-  std::vector<Block> blocks;
-  blocks.reserve(count);
-  for (unsigned i = 0; i < count; ++i) {
-    if (!buffers[i] && sizes[i] > 0) throw Error(Code::invalid_argument, "no buffer (NULL)");
-    auto* const memory = static_cast<std::byte*>(const_cast<void*>(static_cast<const void*>(buffers[i])));
-    blocks.push_back({offsets[i], memory, static_cast<int64_t>(sizes[i])});
+struct BlockArrays {
+  static constexpr Direction direction = std::is_const_v<Buffer> ? Direction::write : Direction::read;
+
+  unsigned count;
+  const int64_t* offsets;
+  Buffer* const* buffers;
+  const size_t* sizes;
+
+  // Throws invalid_argument for missing arrays and buffers.
+  std::vector<Block> blocks() const {
+    if (count > 0 && (!offsets || !buffers || !sizes))
+      throw Error(Code::invalid_argument, "no list of blocks (NULL)");
+    std::vector<Block> blocks;
+    blocks.reserve(count);
+    for (unsigned i = 0; i < count; ++i) {
+      if (!buffers[i] && sizes[i] > 0) throw Error(Code::invalid_argument, "no buffer (NULL)");
+      auto* const memory = static_cast<std::byte*>(const_cast<void*>(static_cast<const void*>(buffers[i])));
+      blocks.push_back({offsets[i], memory, static_cast<int64_t>(sizes[i])});
+    }
+    return blocks;
   }
-  return blocks;
-}
+};
+template <class Buffer>
+BlockArrays(unsigned, const int64_t*, Buffer* const*, const size_t*) -> BlockArrays<Buffer>;
 
 }  // namespace sheaf::sfio

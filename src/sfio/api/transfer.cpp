@@ -10,20 +10,12 @@ using namespace sheaf::sfio;
 
 namespace {
 
-int64_t sum_of(const std::vector<Block>& blocks) {
-  int64_t sum = 0;
-  for (const Block& block : blocks) sum += block.length;
-  return sum;
-}
-
 // Runs a blocking call: transfers the blocks by move(file, blocks), which returns the number of bytes.
 template <class Buffer, class Move>
-int64_t transfer(const char* call, MFILE* f, unsigned count, const int64_t* offsets, Buffer* const* buffers,
-                 const size_t* sizes, Move move) {
-  constexpr auto kind = std::is_const_v<Buffer> ? Counted::write : Counted::read;
-  return guarded(kind, call, int64_t{-1}, [&] {
+int64_t transfer(const char* call, MFILE* f, const BlockArrays<Buffer>& arrays, Move move) {
+  return guarded(kind_of(arrays.direction), call, int64_t{-1}, [&] {
     const auto run = [&] {
-      const auto blocks = blocks_of(count, offsets, buffers, sizes);
+      const auto blocks = arrays.blocks();
       StripedFile& file = file_of(f);
       if constexpr (std::is_const_v<Buffer>)
         return write_remembered(*f, blocks, [&] { return move(file, blocks); });
@@ -33,17 +25,18 @@ int64_t transfer(const char* call, MFILE* f, unsigned count, const int64_t* offs
   });
 }
 
-int64_t write_blocks(StripedFile& file, const std::vector<Block>& blocks) {
-  file.write(blocks);
-  return sum_of(blocks);
+template <Direction direction>
+int64_t transfer_merged(StripedFile& file, const std::vector<Block>& blocks) {
+  return file.transfer(direction, blocks);
 }
 
+// Counts all bytes, also those beyond the end of the file, which read as zero.
 int64_t read_blocks(StripedFile& file, const std::vector<Block>& blocks) {
   file.read(blocks);
-  return sum_of(blocks);
+  int64_t sum = 0;
+  for (const Block& block : blocks) sum += block.length;
+  return sum;
 }
-
-int64_t read_one(StripedFile& file, const std::vector<Block>& blocks) { return file.read_block(blocks[0]); }
 
 template <Direction direction>
 int64_t transfer_simply(StripedFile& file, const std::vector<Block>& blocks) {
@@ -54,10 +47,10 @@ int64_t transfer_simply(StripedFile& file, const std::vector<Block>& blocks) {
 // Starts a nonblocking transfer. The file keeps a list of its transfers until the program has waited for
 // them.
 template <class Buffer>
-int start(const char* call, MFILE* f, Direction direction, unsigned count, const int64_t* offsets,
-          Buffer* const* buffers, const size_t* sizes, sfio_request** request) {
+int start(const char* call, MFILE* f, const BlockArrays<Buffer>& arrays, sfio_request** request) {
+  constexpr Direction direction = BlockArrays<Buffer>::direction;
   const auto begin = [&] {
-    auto blocks = blocks_of(count, offsets, buffers, sizes);
+    auto blocks = arrays.blocks();
     if (!request) throw Error(Code::invalid_argument, "no place for the request (NULL)");
     StripedFile& file = file_of(f);
     const std::lock_guard hold(file.link().lock());
@@ -89,47 +82,48 @@ int64_t sfio_request::finish() {
 }
 
 int64_t sfio_mwrite(MFILE* f, int64_t offset, const void* buffer, size_t size) {
-  return transfer("mwrite", f, 1, &offset, &buffer, &size, transfer_simply<Direction::write>);
+  return transfer("mwrite", f, BlockArrays{1u, &offset, &buffer, &size}, transfer_simply<Direction::write>);
 }
 
 int64_t sfio_mread(MFILE* f, int64_t offset, void* buffer, size_t size) {
-  return transfer("mread", f, 1, &offset, &buffer, &size, transfer_simply<Direction::read>);
+  return transfer("mread", f, BlockArrays{1u, &offset, &buffer, &size}, transfer_simply<Direction::read>);
 }
 
 int64_t sfio_mwritec(MFILE* f, int64_t offset, const void* buffer, size_t size) {
-  return transfer("mwritec", f, 1, &offset, &buffer, &size, write_blocks);
+  return transfer("mwritec", f, BlockArrays{1u, &offset, &buffer, &size}, transfer_merged<Direction::write>);
 }
 
 int64_t sfio_mreadc(MFILE* f, int64_t offset, void* buffer, size_t size) {
-  return transfer("mreadc", f, 1, &offset, &buffer, &size, read_one);
+  return transfer("mreadc", f, BlockArrays{1u, &offset, &buffer, &size}, transfer_merged<Direction::read>);
 }
 
 int64_t sfio_mwriteb(MFILE* f, unsigned count, const int64_t offsets[], const void* const buffers[],
                      const size_t sizes[]) {
-  return transfer("mwriteb", f, count, offsets, buffers, sizes, write_blocks);
+  return transfer("mwriteb", f, BlockArrays{count, offsets, buffers, sizes},
+                  transfer_merged<Direction::write>);
 }
 
 int64_t sfio_mreadb(MFILE* f, unsigned count, const int64_t offsets[], void* const buffers[],
                     const size_t sizes[]) {
-  return transfer("mreadb", f, count, offsets, buffers, sizes, read_blocks);
+  return transfer("mreadb", f, BlockArrays{count, offsets, buffers, sizes}, read_blocks);
 }
 
 int sfio_iwritec(MFILE* f, int64_t offset, const void* buffer, size_t size, sfio_request** request) {
-  return start("iwritec", f, Direction::write, 1, &offset, &buffer, &size, request);
+  return start("iwritec", f, BlockArrays{1u, &offset, &buffer, &size}, request);
 }
 
 int sfio_ireadc(MFILE* f, int64_t offset, void* buffer, size_t size, sfio_request** request) {
-  return start("ireadc", f, Direction::read, 1, &offset, &buffer, &size, request);
+  return start("ireadc", f, BlockArrays{1u, &offset, &buffer, &size}, request);
 }
 
 int sfio_iwriteb(MFILE* f, unsigned count, const int64_t offsets[], const void* const buffers[],
                  const size_t sizes[], sfio_request** request) {
-  return start("iwriteb", f, Direction::write, count, offsets, buffers, sizes, request);
+  return start("iwriteb", f, BlockArrays{count, offsets, buffers, sizes}, request);
 }
 
 int sfio_ireadb(MFILE* f, unsigned count, const int64_t offsets[], void* const buffers[],
                 const size_t sizes[], sfio_request** request) {
-  return start("ireadb", f, Direction::read, count, offsets, buffers, sizes, request);
+  return start("ireadb", f, BlockArrays{count, offsets, buffers, sizes}, request);
 }
 
 int sfio_test(sfio_request* request, int* done) {
