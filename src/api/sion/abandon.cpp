@@ -17,7 +17,7 @@ int sheaf_abandon(int sid) {
     get_handle(sid);
     std::unique_ptr<SionHandle> handle = remove_handle(sid);
     const std::shared_ptr<Store> store = handle->store;
-    const std::unique_ptr<AtomicName> unnamed = std::move(handle->atomic);
+    const std::unique_ptr<AtomicName> unnamed = std::move(handle->closing.atomic);
     const int32_t nfiles = handle->facts().nfiles;
     handle.reset();
     // Every task removes the files. If one task alone removed them, another task could flush later and

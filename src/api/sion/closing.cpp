@@ -24,8 +24,8 @@ namespace {
 // still take part in the call, so the error is reported, and the close fails later.
 void settle_stream(const char* function, SionHandle& handle) {
   begin_call(handle);
-  if (!handle.plain) return;
-  if (const auto problem = attempt([&] { handle.plain->settle(); }))
+  if (!handle.program.plain) return;
+  if (const auto problem = attempt([&] { handle.program.plain->settle(); }))
     report(function, *problem, handle.task(), 0);
 }
 
@@ -56,22 +56,23 @@ int on_found_handle_together(const char* function, int sid, Body&& body) {
 void close_handle(const char* function, int sid, SionHandle& opened) {
   report_last_overrun(function, opened);
   const std::unique_ptr<SionHandle> handle = remove_handle(sid);
-  const std::unique_ptr<FILE, int (*)(FILE*)> second(handle->second, std::fclose);
+  const std::unique_ptr<FILE, int (*)(FILE*)> second(handle->program.second, std::fclose);
   if (handle->reads) return handle->reads->close();
   const int32_t nfiles = handle->facts().nfiles;
   handle->writes->close();
-  if (handle->atomic)
-    finish_atomic(*handle->comm(), *handle->store, *handle->atomic, nfiles, handle->ownership.get());
+  if (handle->closing.atomic)
+    finish_atomic(*handle->comm(), *handle->store, *handle->closing.atomic, nfiles,
+                  handle->closing.ownership.get());
 }
 
 int close_parallel(const char* function, int sid, OpenedBy by) {
   return on_found_handle_together(function, sid, [&](SionHandle& handle) {
-    if (by == OpenedBy::mapped && handle.opened_by != by && handle.opened_by != OpenedBy::duplicate)
+    if (by == OpenedBy::mapped && handle.opened.by != by && handle.opened.by != OpenedBy::duplicate)
       throw Error(Code::wrong_mode,
                   "the handle was not opened mapped; close it with the call that fits its open");
     if (handle.is_serial())
       throw Error(Code::wrong_mode, "the handle was opened serially; close it with sion_close");
-    if (handle.opened_by == OpenedBy::duplicate)
+    if (handle.opened.by == OpenedBy::duplicate)
       throw Error(Code::wrong_mode, "the handle is a duplicate; release it with sion_dedup");
     close_handle(function, sid, handle);
     return 1;

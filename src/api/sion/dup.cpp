@@ -16,7 +16,7 @@ namespace {
 // is no task of the handle selects the current task, because programs with one task in each process may pass
 // any rank.
 std::unique_ptr<Reader> duplicate(SionHandle& handle, bool one, int64_t rank) {
-  const bool parallel = handle.opened_by == OpenedBy::parallel || handle.opened_by == OpenedBy::mapped;
+  const bool parallel = handle.opened.by == OpenedBy::parallel || handle.opened.by == OpenedBy::mapped;
   if (!handle.reads || !parallel)
     throw Error(Code::wrong_mode,
                 "'" + handle.path() + "': only handles opened in parallel for reading can be duplicated");
@@ -32,18 +32,19 @@ std::unique_ptr<Reader> duplicate(SionHandle& handle, bool one, int64_t rank) {
 int sion_dup(int sid, int mode, int rank, uint64_t key) {
   return on_handle("sion_dup", sid, -1, [&](SionHandle& original) {
     const bool one = mode == SION_DUP_RANK || mode == SION_DUP_RANK_KEY;
-    const OpenMode how{.posix = original.posix, .stream = original.through_library};
+    const OpenMode how{.posix = original.opened.posix, .stream = original.opened.through_library};
     auto copy = std::make_unique<SionHandle>(original.store, duplicate(original, one, rank), how);
-    copy->opened_by = OpenedBy::duplicate;
-    if (mode == SION_DUP_RANK_KEY) copy->only_key = key;
-    if (original.keys) copy->keys = std::make_unique<KeyvalReader>(*original.keys, *copy->reader);
+    copy->opened.by = OpenedBy::duplicate;
+    if (mode == SION_DUP_RANK_KEY) copy->keys.only = key;
+    if (original.keys.indexes)
+      copy->keys.indexes = std::make_unique<KeyvalReader>(*original.keys.indexes, *copy->reader);
     return add_handle(copy);
   });
 }
 
 int sion_dedup(int sid) {
   return on_found_handle("sion_dedup", sid, -1, SION_NOT_SUCCESS, [&](SionHandle& handle) {
-    if (handle.opened_by != OpenedBy::duplicate) throw Error(Code::wrong_mode, "the handle is no duplicate");
+    if (handle.opened.by != OpenedBy::duplicate) throw Error(Code::wrong_mode, "the handle is no duplicate");
     close_handle("sion_dedup", sid, handle);
     return SION_SUCCESS;
   });

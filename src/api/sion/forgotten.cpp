@@ -52,12 +52,16 @@ struct Forgotten {
 
 Forgotten describe(int sid, SionHandle& handle) {
   Comm* const comm = handle.comm();
-  const End end = handle.atomic ? End::unnamed : handle.keeps_journal ? End::recorded : End::unrecorded;
-  return {sid, &handle, handle.atomic ? handle.atomic->temporary : handle.writes->base_name(),
+  const End end = handle.closing.atomic         ? End::unnamed
+                  : handle.opened.keeps_journal ? End::recorded
+                                                : End::unrecorded;
+  return {sid, &handle, handle.closing.atomic ? handle.closing.atomic->temporary : handle.writes->base_name(),
           !comm || comm->rank() == 0, end};
 }
 
-bool is_forgotten(const SionHandle* handle) { return handle && handle->writes && handle->process == forks(); }
+bool is_forgotten(const SionHandle* handle) {
+  return handle && handle->writes && handle->opened.process == forks();
+}
 
 bool any_forgotten() {
   for (int sid = 0; sid < max_handles; ++sid)
@@ -78,7 +82,7 @@ void commit(const char* where, Forgotten& one) {
   const CallScope scope;
   one.problem = attempt([&] {
     begin_call(handle);
-    if (handle.plain) handle.plain->settle();
+    if (handle.program.plain) handle.program.plain->settle();
     handle.writes->commit();
   });
   if (warnings_wait()) say_warnings(where, handle.task());
@@ -134,10 +138,10 @@ void end_with_process() {
     commit("exit", one);
     attempt([&] {
       one.handle->writes->own(nullptr);
-      one.handle->ownership.reset();
+      one.handle->closing.ownership.reset();
     });
   }
-  std::erase_if(left, [](const Forgotten& one) { return one.handle->told_forgotten; });
+  std::erase_if(left, [](const Forgotten& one) { return one.handle->closing.told_forgotten; });
   tell("exit", left);
 }
 
@@ -172,7 +176,7 @@ std::vector<ForgottenGroup> parallel_groups() {
   std::vector<ForgottenGroup> groups;
   for (Forgotten& one : find_forgotten()) {
     Comm* const comm = one.handle->comm();
-    if (!comm || one.handle->is_serial() || one.handle->told_forgotten) continue;
+    if (!comm || one.handle->is_serial() || one.handle->closing.told_forgotten) continue;
     const auto team = comm->thread_team();
     const auto known = std::ranges::find_if(groups, [&](const ForgottenGroup& group) {
       return team && group[0].handle->comm()->thread_team() == team;
@@ -222,12 +226,12 @@ void end_with_mpi() {
   for (ForgottenGroup& group : parallel_groups()) {
     SionHandle& first = *group[0].handle;
     for (Forgotten& one : group) commit(where, one);
-    const bool named = !first.atomic;
+    const bool named = !first.closing.atomic;
     const bool ready = named && is_complete(group) && std::ranges::none_of(group, &Forgotten::failed);
     const auto rest = std::chrono::duration_cast<milliseconds>(deadline.remaining());
     const Presence others = first.comm()->wait_for_all(ready, std::max(rest, min_wait));
     if (others == Presence::unknown) continue;  // until the process ends
-    for (Forgotten& one : group) one.handle->told_forgotten = true;
+    for (Forgotten& one : group) one.handle->closing.told_forgotten = true;
     if (others == Presence::all) {
       for (Forgotten& one : group) one.end = End::closed;
       if (!close_group(group)) continue;  // reported its failure

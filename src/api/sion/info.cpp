@@ -162,7 +162,7 @@ int sion_get_mapping(int sid, int* mapping_size, sion_int32** mapping, int* numf
       places.resize(static_cast<size_t>(m->ntasks()));
       m->read_places(0, places);
     }
-    if (handle.opened_by == OpenedBy::mapped && handle.reads) places = handle.reads->read_mapping();
+    if (handle.opened.by == OpenedBy::mapped && handle.reads) places = handle.reads->read_mapping();
     if (places.empty()) return;
     std::vector<int>& pairs = handle.tables.mapping;
     pairs.clear();
@@ -188,7 +188,7 @@ int sion_is_serial_opened(int sid) {
 }
 
 int sion_using_hints(int sid) {
-  return on_handle("sion_using_hints", sid, -1, [](SionHandle& h) { return int{h.hints}; });
+  return on_handle("sion_using_hints", sid, -1, [](SionHandle& h) { return int{h.opened.hints}; });
 }
 
 int sion_get_sizeof(int sid, int* numbytes, int* numfds) {

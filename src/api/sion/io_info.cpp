@@ -28,7 +28,7 @@ std::vector<IoInfoEntry> entries_of(SionHandle& handle) {
   const auto own = static_cast<size_t>(writer->stream().bytes_written());
   std::vector<IoInfoEntry> entries{{handle.path(), own, SION_ROLE_WRITER}};
   const std::string base = writer->base_name();
-  for (int level = 0; level < handle.buddies; ++level) {
+  for (int level = 0; level < handle.opened.buddies; ++level) {
     const auto name = [&](int number) {
       return format::physical_name(multifile::buddy_name(base, level), number);
     };
@@ -67,7 +67,7 @@ sion_io_stat_t* pack(std::vector<IoInfoEntry> entries, int roles) {
 
 sion_io_stat_t* sion_get_io_info_by_spec(int sid, int roles, int) {
   return on_handle("sion_get_io_info", sid, static_cast<sion_io_stat_t*>(nullptr), [&](SionHandle& handle) {
-    return handle.buddies > 0 ? pack(entries_of(handle), roles) : nullptr;
+    return handle.opened.buddies > 0 ? pack(entries_of(handle), roles) : nullptr;
   });
 }
 

@@ -27,21 +27,21 @@ ByteOrder metadata_order(SionHandle& handle) {
 // Returns the records of the current task of a handle.
 KeyvalIndex& find_index(SionHandle& handle) {
   const int task = handle.task();
-  if (!handle.keys) {
+  if (!handle.keys.indexes) {
     ReadStream& stream = get_reader(handle);
     require_keyval(handle.facts().keyval);
     if (task < 0 || handle.ntasks() == 0)
       throw Error(Code::out_of_range, "the handle gives access to no task");
-    handle.keys = std::make_unique<KeyvalReader>(stream);
+    handle.keys.indexes = std::make_unique<KeyvalReader>(stream);
   }
-  if (KeyvalIndex* known = handle.keys->find(task)) return *known;
-  return handle.keys->add(task, metadata_order(handle));
+  if (KeyvalIndex* known = handle.keys.indexes->find(task)) return *known;
+  return handle.keys.indexes->add(task, metadata_order(handle));
 }
 
 KeyvalIndex& get_index(SionHandle& handle) {
-  if (!handle.current_keys) [[unlikely]]
-    handle.current_keys = &find_index(handle);
-  return *handle.current_keys;
+  if (!handle.keys.current) [[unlikely]]
+    handle.keys.current = &find_index(handle);
+  return *handle.keys.current;
 }
 
 // Runs body(index, hides) for the current task. hides(key) returns whether the handle is a duplicate for
@@ -51,8 +51,8 @@ Result on_keys(const char* function, int sid, Result failure, Body&& body) {
   SionHandle* const h = find_handle(sid);
   const auto task = [h] { return h ? h->task() : -1; };
   return guarded(function, task, failure, [&] {
-    SionHandle& handle = h && !h->plain ? *h : get_handle(sid);
-    const auto hides = [&handle](uint64_t key) { return handle.only_key && *handle.only_key != key; };
+    SionHandle& handle = h && !h->program.plain ? *h : get_handle(sid);
+    const auto hides = [&handle](uint64_t key) { return handle.keys.only && *handle.keys.only != key; };
     return body(get_index(handle), hides);
   });
 }
@@ -100,7 +100,7 @@ size_t sion_fwrite_key(const void* data, uint64_t key, size_t size, size_t nitem
   if (SionHandle* h = find_handle(sid)) [[likely]] {
     size_t bytes;
     if (size != 0 && data && !__builtin_mul_overflow(size, nitems, &bytes) &&
-        put_record(*h->out_records, key, data, bytes)) [[likely]]
+        put_record(*h->windows.out_records, key, data, bytes)) [[likely]]
       return nitems;
   }
   return write_key_slowly(data, key, size, nitems, sid);

@@ -58,7 +58,7 @@ std::unique_ptr<SionHandle> open_mapped_to_write(std::unique_ptr<Comm> comm, con
                                               call.fname};
   auto writer = std::make_unique<Writer>(*start.store, std::move(comm), request, mode);
   auto handle = std::make_unique<SionHandle>(start.store, std::move(writer), mode);
-  handle->atomic = std::move(atomic);
+  handle->closing.atomic = std::move(atomic);
   return handle;
 }
 
@@ -127,7 +127,7 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
     Comm& comm = *owned;
     const auto open = mode.creates() ? open_mapped_to_write : open_mapped_again;
     auto handle = open(std::move(owned), call, start, mode);
-    handle->opened_by = OpenedBy::mapped;
+    handle->opened.by = OpenedBy::mapped;
     keep_ownership(*handle, std::move(start.ownership));
     if (process == 0 && !mode.writes())
       report_found(call.function, mode, *handle->reads, call.fname, process);

@@ -98,11 +98,11 @@ std::shared_ptr<Ownership> take_ownership(const std::shared_ptr<Store>& store, c
 void keep_ownership(SionHandle& handle, std::shared_ptr<Ownership> ownership) {
   if (!handle.writes) return;
   handle.writes->own(ownership);
-  handle.ownership = std::move(ownership);
+  handle.closing.ownership = std::move(ownership);
 }
 
 void give_stream(SionHandle& handle, FILE** fileptr) {
-  if (fileptr) *fileptr = handle.posix ? nullptr : handle.stream();
+  if (fileptr) *fileptr = handle.opened.posix ? nullptr : handle.stream();
 }
 
 namespace {
@@ -142,7 +142,7 @@ std::unique_ptr<SionHandle> open_parallel_to_write(std::unique_ptr<Comm> comm, c
   }
   auto writer = std::make_unique<Writer>(*start.store, std::move(comm), std::move(request), mode);
   auto handle = std::make_unique<SionHandle>(start.store, std::move(writer), mode);
-  handle->atomic = std::move(atomic);
+  handle->closing.atomic = std::move(atomic);
   return handle;
 }
 
@@ -257,7 +257,7 @@ std::unique_ptr<SionHandle> open_in_mode(std::unique_ptr<Comm> comm, const Paral
   *call.fsblksize = handle->facts().fsblksize;
   if (!mode.creates()) *call.chunksize = handle->geometry().size;
   if (task == 0 && !mode.writes()) report_found(call.function, mode, *handle->reads, call.fname, task);
-  if (!mode.append) handle->buddies = mode.collective.buddies;
+  if (!mode.append) handle->opened.buddies = mode.collective.buddies;
   report_collectors(*handle, mode.collective.debug);
   return handle;
 }
@@ -265,7 +265,8 @@ std::unique_ptr<SionHandle> open_in_mode(std::unique_ptr<Comm> comm, const Paral
 // Returns the path that the current physical file has after the close, in memory of malloc().
 char* allocated_path(const SionHandle& opened) {
   std::string path = opened.path();
-  if (opened.atomic) path.replace(0, opened.atomic->temporary.size(), opened.atomic->path);
+  if (opened.closing.atomic)
+    path.replace(0, opened.closing.atomic->temporary.size(), opened.closing.atomic->path);
   char* const copy = strdup(path.c_str());
   if (!copy) throw std::bad_alloc();
   return copy;

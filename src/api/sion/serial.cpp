@@ -51,7 +51,7 @@ std::unique_ptr<SionHandle> open_to_write(const char* fname, OpenMode mode, cons
   *fsblksize = writer->facts().fsblksize;
   if (nfiles) *nfiles = writer->facts().nfiles;
   auto handle = std::make_unique<SionHandle>(store, std::move(writer), mode);
-  handle->atomic = std::move(atomic);
+  handle->closing.atomic = std::move(atomic);
   keep_ownership(*handle, std::move(ownership));
   return handle;
 }
@@ -105,7 +105,7 @@ int sion_open(char* fname, const char* file_mode, int* ntasks, int* nfiles, sion
         mode.append     ? open_to_append(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks)
         : mode.writes() ? open_to_write(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks)
                         : open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
-    handle->opened_by = OpenedBy::serial;
+    handle->opened.by = OpenedBy::serial;
     give_stream(*handle, fileptr);
     if (mode.writes()) watch_exit();
     return add_handle(handle);
@@ -127,7 +127,7 @@ int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, si
     if (chunksize) *chunksize = reader->stream().geometry().size;
     if (fsblksize) *fsblksize = reader->facts().fsblksize;
     auto handle = std::make_unique<SionHandle>(store, std::move(reader), mode);
-    handle->opened_by = OpenedBy::serial;
+    handle->opened.by = OpenedBy::serial;
     give_stream(*handle, fileptr);
     return add_handle(handle);
   });

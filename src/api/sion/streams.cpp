@@ -12,7 +12,7 @@ namespace {
 
 // Returns the program's stream; throws in posix mode.
 StdioHandle& ansi_stream(SionHandle& handle) {
-  if (handle.posix) throw Error(Code::wrong_mode, "there is no FILE* in posix mode");
+  if (handle.opened.posix) throw Error(Code::wrong_mode, "there is no FILE* in posix mode");
   return handle.share();
 }
 
@@ -20,25 +20,26 @@ StdioHandle& ansi_stream(SionHandle& handle) {
 
 FILE* sion_get_fp(int sid) {
   SionHandle* h = find_handle(sid);
-  if (h && h->posix) return nullptr;
-  return on_handle("sion_get_fp", sid, static_cast<FILE*>(nullptr),
-                   [](SionHandle& handle) { return handle.second ? handle.second : handle.stream(); });
+  if (h && h->opened.posix) return nullptr;
+  return on_handle("sion_get_fp", sid, static_cast<FILE*>(nullptr), [](SionHandle& handle) {
+    return handle.program.second ? handle.program.second : handle.stream();
+  });
 }
 
 int sion_get_fd(int sid) {
   SionHandle* h = find_handle(sid);
-  if (h && !h->posix && !h->facts().compressed) return -1;
+  if (h && !h->opened.posix && !h->facts().compressed) return -1;
   return on_handle("sion_get_fd", sid, -1, [](SionHandle& handle) { return handle.share().descriptor(); });
 }
 
 int sion_set_fp_closed(int sid) {
   return succeeds_on_handle("sion_set_fp_closed", sid, [](SionHandle& handle) {
-    if (handle.plain) {
+    if (handle.program.plain) {
       handle.drop_stream();
       return;
     }
     if (!handle.shared()) throw Error(Code::wrong_mode, "no stream of this handle was given out");
-    handle.second = nullptr;  // the closed stream was this one if set
+    handle.program.second = nullptr;  // the closed stream was this one if set
     if (handle.reader) handle.reader->forget_handle();
     if (handle.writer) {
       handle.writer->chunks().forget_handle();
@@ -50,7 +51,7 @@ int sion_set_fp_closed(int sid) {
 int sion_set_second_fp(int sid, FILE* fp) {
   return succeeds_on_handle("sion_set_second_fp", sid, [fp](SionHandle& handle) {
     if (!fp) throw Error(Code::invalid_argument, "the second stream is NULL");
-    if (handle.second) {
+    if (handle.program.second) {
       warn("sion_set_second_fp", "a second stream is registered already, and stays", handle.task());
       return;
     }
@@ -58,26 +59,26 @@ int sion_set_second_fp(int sid, FILE* fp) {
     const int64_t position = own.position();
     own.use_stream(fp);
     own.move_to(position);
-    handle.second = fp;
+    handle.program.second = fp;
   });
 }
 
 int sion_unset_second_fp(int sid) {
   return succeeds_on_handle("sion_unset_second_fp", sid, [](SionHandle& handle) {
-    if (!handle.second) {
+    if (!handle.program.second) {
       warn("sion_unset_second_fp", "no second stream is registered", handle.task());
       return;
     }
     const int64_t position = handle.share().position();
     handle.share().use_own_stream();
     handle.share().move_to(position);
-    handle.second = nullptr;
+    handle.program.second = nullptr;
   });
 }
 
 int sion_optimize_fp_buffer(int sid) {
   return succeeds_on_handle("sion_optimize_fp_buffer", sid, [](SionHandle& handle) {
-    if (handle.plain) return;  // uses the buffers of the library
+    if (handle.program.plain) return;  // uses the buffers of the library
     ansi_stream(handle).set_buffer(static_cast<size_t>(handle.facts().fsblksize));
   });
 }

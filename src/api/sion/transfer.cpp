@@ -58,7 +58,7 @@ inline void copy_record(void* to, const void* from, size_t bytes) {
 
 size_t sion_fwrite(const void* data, size_t size, size_t nitems, int sid) {
   if (SionHandle* h = find_handle(sid)) [[likely]] {
-    StreamWindow& w = *h->out;
+    StreamWindow& w = *h->windows.out;
     size_t bytes;
     if (!__builtin_mul_overflow(size, nitems, &bytes) && bytes - 1 < static_cast<size_t>(w.end - w.at) &&
         data) [[likely]] {
@@ -72,7 +72,7 @@ size_t sion_fwrite(const void* data, size_t size, size_t nitems, int sid) {
 
 size_t sion_fread(void* data, size_t size, size_t nitems, int sid) {
   if (SionHandle* h = find_handle(sid)) [[likely]] {
-    StreamWindow& w = *h->in;
+    StreamWindow& w = *h->windows.in;
     size_t bytes;
     if (!__builtin_mul_overflow(size, nitems, &bytes) && bytes - 1 < static_cast<size_t>(w.end - w.at) &&
         data) [[likely]] {
@@ -89,7 +89,7 @@ int sion_flush(int sid) {
     if (!handle.writer) return;
     handle.writes->commit();
     report_overrun("sion_flush", handle);
-    if (handle.posix) handle.writer->target().sync();
+    if (handle.opened.posix) handle.writer->target().sync();
   });
 }
 
@@ -234,8 +234,8 @@ int seek(const char* function, int sid, int rank, int block, sion_int64 position
   return guarded(function, task, SION_NOT_SUCCESS, [&] {
     SionHandle& handle = get_handle(sid);
     (handle.writer ? seek_in_writing : seek_in_reading)(function, handle, rank, block, position);
-    if (handle.plain) handle.plain->moved();
-    if (fileptr) *fileptr = handle.posix ? nullptr : handle.stream();
+    if (handle.program.plain) handle.program.plain->moved();
+    if (fileptr) *fileptr = handle.opened.posix ? nullptr : handle.stream();
     return SION_SUCCESS;
   });
 }

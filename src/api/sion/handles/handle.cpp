@@ -31,10 +31,10 @@ SionHandle::SionHandle(std::shared_ptr<Store> files, std::unique_ptr<multifile::
       reads(std::move(to_read)),
       writer(writes ? &writes->stream() : nullptr),
       reader(reads ? &reads->stream() : nullptr),
-      posix(mode.posix),
-      through_library(mode.stream),
-      keeps_journal(mode.journal) {
-  hints = quiet_number_setting("SION_HINTS") == 1;
+      opened{.posix = mode.posix,
+             .through_library = mode.stream,
+             .hints = quiet_number_setting("SION_HINTS") == 1,
+             .keeps_journal = mode.journal} {
   // Striped files get no gate. Their I/O sends messages to listeners, and the flushing thread must not send
   // messages.
   if (mode.term_flush && writer && !sfio::is_stripe_path(path())) gate = std::make_shared<Gate>(*this);
@@ -48,37 +48,37 @@ SionHandle::~SionHandle() {
 }
 
 void SionHandle::open_windows() {
-  out = in = out_records = &no_window;
-  if (plain || gate || (writes && writes->awaits_retry())) return;
-  if (reader) in = &reader->buffer().window();
+  windows = {&no_window, &no_window, &no_window};
+  if (program.plain || gate || (writes && writes->awaits_retry())) return;
+  if (reader) windows.in = &reader->buffer().window();
   if (!writer) return;
-  out = &writer->buffer().window();
+  windows.out = &writer->buffer().window();
   const multifile::FileFacts known = facts();
-  if (known.keyval && known.metadata_order == native_order) out_records = out;
+  if (known.keyval && known.metadata_order == native_order) windows.out_records = windows.out;
 }
 
 FILE* SionHandle::stream() {
-  if (!plain && !through_library && !facts().compressed) {
+  if (!program.plain && !opened.through_library && !facts().compressed) {
     FILE* own = nullptr;
     const auto problem = attempt([&] { own = share().stream(); });
     if (!problem) return own;
     if (problem->code() != Code::unsupported)
       throw *problem;  // otherwise the data are not in an operating system file
   }
-  if (!plain) {
-    plain = std::make_unique<PlainStream>(*this);
+  if (!program.plain) {
+    program.plain = std::make_unique<PlainStream>(*this);
     open_windows();
   }
-  return plain->stream();
+  return program.plain->stream();
 }
 
 void SionHandle::drop_stream() {
-  plain.reset();
+  program.plain.reset();
   open_windows();
 }
 
 FILE* SionHandle::own_stream() {
-  if (plain) return plain->open() ? plain->stream() : nullptr;
+  if (program.plain) return program.plain->open() ? program.plain->stream() : nullptr;
   StdioHandle* const own = shared();
   return own ? own->stream_in_use() : nullptr;
 }
@@ -90,14 +90,14 @@ StdioHandle& SionHandle::share() {
                     "' is compressed: behind a descriptor lie frames, not the bytes of the task; use "
                     "the library's calls or, without the word posix, the stream of sion_get_fp, or " +
                     (writer ? "write with compress=none" : "a copy made by 'sheaf defrag --decompress'"));
-  if (through_library && !posix)
+  if (opened.through_library && !opened.posix)
     throw Error(Code::unsupported,
                 "'" + path() + "' was opened with fileptr=stream: its stream goes through the library");
-  return writer ? writer->share(!posix) : reader->share(!posix);
+  return writer ? writer->share(!opened.posix) : reader->share(!opened.posix);
 }
 
 void SionHandle::select(int64_t task) {
-  current_keys = nullptr;
+  keys.current = nullptr;
   if (reads) return reads->select(task);
   const bool awaited = writes->awaits_retry();
   writes->select(task);
@@ -151,7 +151,7 @@ SionHandle& get_handle(int sid) {
   if (!handle) throw Error(Code::invalid_argument, "invalid file identifier " + std::to_string(sid));
   CallScope::occupy(handle_users[sid]);
   begin_call(*handle);
-  if (handle->plain) handle->plain->settle();
+  if (handle->program.plain) handle->program.plain->settle();
   return *handle;
 }
 

@@ -40,49 +40,70 @@ struct Tables {
 // Family of calls that opened a handle; only the same family may close it.
 enum class OpenedBy : uint8_t { serial, parallel, mapped, duplicate };
 
-class SionHandle : private NonCopyable {
- public:
-  // Keeps `files` alive, because `opened` uses them. `mode` selects the type of the program's stream and
-  // whether SIGTERM flushes the handle.
-  SionHandle(std::shared_ptr<Store> files, std::unique_ptr<multifile::Writer> opened,
-             const multifile::OpenMode& mode)
-      : SionHandle(std::move(files), std::move(opened), nullptr, mode) {}
-  SionHandle(std::shared_ptr<Store> files, std::unique_ptr<multifile::Reader> opened,
-             const multifile::OpenMode& mode)
-      : SionHandle(std::move(files), nullptr, std::move(opened), mode) {}
-  ~SionHandle();
+// How a handle was opened.
+struct OpenedAs {
+  OpenedBy by = OpenedBy::parallel;
+  bool posix = false;
+  bool through_library = false;  // the program's FILE* passes data through the library
+  bool hints = false;            // the environment asked for file-system hints (SION_HINTS)
+  bool keeps_journal = false;    // flushed data are recorded in a journal
+  int buddies = 0;               // number of copies in the open mode
+  int64_t process = forks();     // process that opened the handle
+};
 
-  // Windows of the fast path; never null. The window of the direction in which the file is not open is empty.
+// Windows of the fast path; never null. The window of the direction in which the file is not open is empty.
+struct HandleWindows {
   multifile::StreamWindow* out;
   multifile::StreamWindow* in;
   multifile::StreamWindow* out_records;  // key-value files in native byte order only
+};
 
+struct ProgramStreams {
+  FILE* second = nullptr;              // stream registered by the program
+  std::unique_ptr<PlainStream> plain;  // set after the program requested a FILE* through the library
+};
+
+struct HandleKeys {
+  std::optional<uint64_t> only;  // set for a duplicate of one key; other keys read as absent
+  std::unique_ptr<multifile::KeyvalReader> indexes;  // created when keys are first read
+  multifile::KeyvalIndex* current = nullptr;         // of the current task; null: not looked up yet
+};
+
+// What the close of a multifile open for writing needs.
+struct CloseState {
+  std::unique_ptr<AtomicName> atomic;  // null: the file has its final name
+  // Set on the first task; null if ownership is not available.
+  std::shared_ptr<multifile::Ownership> ownership;
+  bool told_forgotten = false;  // the warning about the missing close was printed
+};
+
+class SionHandle : private NonCopyable {
+ public:
+  // Keeps `files` alive, because the writer or reader uses them. `mode` selects the type of the program's
+  // stream and whether SIGTERM flushes the handle.
+  SionHandle(std::shared_ptr<Store> files, std::unique_ptr<multifile::Writer> to_write,
+             const multifile::OpenMode& mode)
+      : SionHandle(std::move(files), std::move(to_write), nullptr, mode) {}
+  SionHandle(std::shared_ptr<Store> files, std::unique_ptr<multifile::Reader> to_read,
+             const multifile::OpenMode& mode)
+      : SionHandle(std::move(files), nullptr, std::move(to_read), mode) {}
+  ~SionHandle();
+
+  HandleWindows windows;
   const std::shared_ptr<Store> store;
   const std::unique_ptr<multifile::Writer> writes;  // exactly one of `writes` and `reads` is set
   const std::unique_ptr<multifile::Reader> reads;
   multifile::WriteStream* const writer = nullptr;  // stream of `writes`
   multifile::ReadStream* const reader = nullptr;
-  OpenedBy opened_by = OpenedBy::parallel;
-  bool posix;
-  bool through_library;  // the program's FILE* passes data through the library
-  std::shared_ptr<Gate>
-      gate;  // set if SIGTERM flushes the handle: calls enter the gate in begin_call(), and no windows exist
-  bool hints = false;                  // the environment asked for file-system hints (SION_HINTS)
-  std::unique_ptr<AtomicName> atomic;  // null: the file has its final name
-  // Set on the first task of a multifile open for writing; null if ownership is not available.
-  std::shared_ptr<multifile::Ownership> ownership;
-  const int64_t process = forks();                // process that opened the handle
-  const bool keeps_journal;                       // flushed data are recorded in a journal
-  bool told_forgotten = false;                    // the warning about the missing close was printed
-  int buddies = 0;                                // number of copies in the open mode
-  std::optional<uint64_t> only_key;               // set for a duplicate of one key; other keys read as absent
-  std::unique_ptr<multifile::KeyvalReader> keys;  // created when keys are first read
-  multifile::KeyvalIndex* current_keys = nullptr;  // keys of the current task; null: not looked up yet
-  FILE* second = nullptr;                          // stream registered by the program
-  std::unique_ptr<PlainStream> plain;  // set after the program requested a FILE* through the library
+  OpenedAs opened;
+  // Set if SIGTERM flushes the handle: calls enter the gate in begin_call(), and no windows exist.
+  std::shared_ptr<Gate> gate;
+  ProgramStreams program;
+  HandleKeys keys;
+  CloseState closing;
   Tables tables;
 
-  bool is_serial() const { return opened_by == OpenedBy::serial; }
+  bool is_serial() const { return opened.by == OpenedBy::serial; }
 
   // Returns the number of the current task.
   int task() { return static_cast<int>(writes ? writes->task() : reads->task()); }
@@ -133,7 +154,7 @@ class SionHandle : private NonCopyable {
     });
   }
   void settle() {
-    if (plain) plain->settle();
+    if (program.plain) program.plain->settle();
   }
 
  private:

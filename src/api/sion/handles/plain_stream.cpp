@@ -39,13 +39,13 @@ void serve(SionHandle* h, bool can, Call&& call) {
 }
 
 int64_t position_of(SionHandle& h) {
-  if (h.through_library) return h.reader ? h.reader->bytes_read() : h.writer->bytes_written();
+  if (h.opened.through_library) return h.reader ? h.reader->bytes_read() : h.writer->bytes_written();
   return h.reader ? h.reader->file_position() : h.writer->file_position();
 }
 
 bool go_to(SionHandle& h, int64_t position) {
   if (position < 0 || !h.reader) return false;
-  if (h.through_library) return h.reader->seek_absolute(position);
+  if (h.opened.through_library) return h.reader->seek_absolute(position);
   const layout::ChunkGeometry& chunks = h.reader->geometry();
   if (position < chunks.start || chunks.skip == 0) return false;
   return h.reader->seek_block((position - chunks.start) / chunks.skip,
@@ -56,7 +56,7 @@ void seek(SionHandle& h, off64_t& position, int whence) {
   const int64_t here = position_of(h);
   int64_t wanted = whence == SEEK_CUR ? here + position : position;
   if (whence == SEEK_END) {
-    if (!h.through_library) throw Error(Code::unsupported, "the end has no position", EINVAL);
+    if (!h.opened.through_library) throw Error(Code::unsupported, "the end has no position", EINVAL);
     wanted += h.reader ? h.reader->bytes_read() + h.reader->available(INT64_MAX) : here;
   }
   if (wanted != here && !go_to(h, wanted)) throw Error(Code::out_of_range, "no such position", EINVAL);
@@ -101,7 +101,7 @@ PlainStream::PlainStream(SionHandle& handle) : link_(new StreamCookie{&handle}) 
   }
   // Input is buffered only if the stream has the positions of the task's stream. Positions in the multifile
   // jump between blocks, which would confuse the read-ahead of stdio.
-  if (handle.writer || !handle.through_library) std::setvbuf(stream_, nullptr, _IONBF, 0);
+  if (handle.writer || !handle.opened.through_library) std::setvbuf(stream_, nullptr, _IONBF, 0);
 }
 
 bool PlainStream::open() const { return link_->open; }
