@@ -25,11 +25,7 @@ auto record_fields(Record& r, Number& version) {
 }  // namespace
 
 std::array<std::byte, commit_record_size> encode(const CommitRecord& record) {
-  std::array<std::byte, commit_record_size> bytes{};
-  std::memcpy(bytes.data(), magic.data(), magic.size());
-  put_fields(bytes.data() + magic.size(), record_fields(record, newest_record));
-  put_little(bytes.data() + record_hash_at, hash_of(std::span(bytes).first(record_hash_at)));
-  return bytes;
+  return encode_sealed<commit_record_size>(magic, record_fields(record, newest_record), record_hash_at);
 }
 
 bool begins_as_commit_record(std::span<const std::byte> bytes) { return begins_with(bytes, magic); }

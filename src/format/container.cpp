@@ -13,7 +13,7 @@ namespace sheaf::format {
 namespace {
 
 constexpr unsigned char container_magic[8] = {0x89, 0x53, 0x68, 0x66, 0x43, 0x74, 0x6e, 0x0a};
-constexpr int64_t header_at = 8, hash_at = 104;
+constexpr size_t header_hash_at = 104;
 constexpr int64_t name_at = record_head_size + 8;
 constexpr int length_bits = 40;
 using HostName = std::array<char, max_container_host + 1>;
@@ -167,26 +167,23 @@ bool decode_body(ContainerRecord& record, std::span<const std::byte> bytes, cons
 uint64_t short_identity(const Identity& identity) { return get_little<uint64_t>(identity.data()); }
 
 std::array<std::byte, container_page> encode(const ContainerHeader& header) {
-  std::array<std::byte, container_page> bytes{};
-  std::memcpy(bytes.data(), container_magic, sizeof container_magic);
   HostName host{};
   header.host.copy(host.data(), max_container_host);
   constexpr uint32_t page = container_page;
-  put_fields(bytes.data() + header_at, header_fields(header, header.version, page, host));
-  put_little<uint64_t>(bytes.data() + hash_at, hash_of(std::span(bytes).first(hash_at)));
-  return bytes;
+  return encode_sealed<container_page>(container_magic, header_fields(header, header.version, page, host),
+                                       header_hash_at);
 }
 
 bool begins_as_container(std::span<const std::byte> bytes) { return begins_with(bytes, container_magic); }
 
 std::optional<ContainerHeader> decode_container_header(std::span<const std::byte> bytes,
                                                        std::string_view path) {
-  if (std::ssize(bytes) < hash_at + 8 || !begins_as_container(bytes)) return std::nullopt;
-  if (get_little<uint64_t>(bytes.data() + hash_at) != hash_of(bytes.first(hash_at))) return std::nullopt;
   ContainerHeader header;
   uint32_t page;
   HostName host;
-  get_fields(bytes.data() + header_at, header_fields(header, header.version, page, host));
+  if (!decode_sealed(bytes, container_magic, header_fields(header, header.version, page, host),
+                     header_hash_at))
+    return std::nullopt;
   if (header.version != container_plain && header.version != container_summed)
     throw file_error(
         Code::unsupported, path,

@@ -50,13 +50,8 @@ int64_t edges_shift(const EdgesHeader& h) {
 }
 
 std::array<std::byte, edges_header_size> encode(const EdgesHeader& h) {
-  std::array<std::byte, edges_header_size> bytes{};
-  std::byte* p = bytes.data();
-  std::memcpy(p, edges_magic, sizeof edges_magic);
   const EdgesForm form;
-  put_fields(p + EdgesAt::fields, edges_fields(h, form));
-  put_little<uint64_t>(p + EdgesAt::hash, XXH3_64bits(p, EdgesAt::hash));
-  return bytes;
+  return encode_sealed<edges_header_size>(edges_magic, edges_fields(h, form), EdgesAt::hash);
 }
 
 bool begins_as_edges(std::span<const std::byte> bytes) { return begins_with(bytes, edges_magic); }

@@ -4,6 +4,7 @@
 //   template <class S> auto fields_of(S& s) { return std::tie(s.identity, s.count); }
 #pragma once
 
+#include <array>
 #include <cstring>
 #include <iterator>
 #include <span>
@@ -14,6 +15,7 @@
 
 #include "base/byte_order.hpp"
 #include "base/error.hpp"
+#include "format/extension.hpp"
 
 namespace sheaf::format {
 
@@ -63,6 +65,30 @@ template <class Magic>
 bool begins_with(std::span<const std::byte> bytes, const Magic& magic) {
   return bytes.size() >= std::size(magic) &&
          std::memcmp(bytes.data(), std::data(magic), std::size(magic)) == 0;
+}
+
+// Encodes a record of `size` bytes: `magic`, the fields, zeros, and at `hash_at` the hash of all bytes
+// before.
+template <int64_t size, class Magic, class... T>
+std::array<std::byte, size> encode_sealed(const Magic& magic, const std::tuple<T&...>& fields,
+                                          size_t hash_at) {
+  std::array<std::byte, size> bytes{};
+  std::memcpy(bytes.data(), std::data(magic), std::size(magic));
+  put_fields(bytes.data() + std::size(magic), fields);
+  put_little<uint64_t>(bytes.data() + hash_at, hash_of(std::span(bytes).first(hash_at)));
+  return bytes;
+}
+
+// Loads the fields of such a record. Returns false without loading if magic or hash are wrong, or if the
+// bytes end before the hash.
+template <class Magic, class... T>
+bool decode_sealed(std::span<const std::byte> bytes, const Magic& magic, const std::tuple<T&...>& fields,
+                   size_t hash_at) {
+  if (bytes.size() < hash_at + 8 || !begins_with(bytes, magic) ||
+      get_little<uint64_t>(bytes.data() + hash_at) != hash_of(bytes.first(hash_at)))
+    return false;
+  get_fields(bytes.data() + std::size(magic), fields);
+  return true;
 }
 
 [[noreturn]] inline void throw_damaged(std::string_view path, const std::string& finding) {

@@ -15,9 +15,7 @@ constexpr unsigned char frame_magic[4] = {'S', 'F', 'r', 'm'};
 constexpr unsigned char index_magic[8] = {'S', 'F', 'r', 'm', 'I', 'd', 'x', '\n'};
 constexpr auto index_code = std::byte{255};
 
-struct FrameAt {
-  enum : size_t { fields = 4, hash = 32 };
-};
+constexpr size_t hash_at = 32;
 
 // Lists the fields of a frame head. `code` is the codec, or index_code. `unused` stands for bytes that are
 // zero.
@@ -34,24 +32,16 @@ auto entry_fields(Entry& f) {
 }  // namespace
 
 std::array<std::byte, frame_head_size> encode(const FrameHead& h) {
-  std::array<std::byte, frame_head_size> bytes{};
-  std::byte* const p = bytes.data();
-  std::memcpy(p, frame_magic, sizeof frame_magic);
   const std::byte code = h.kind == FrameHead::FrameKind::index ? index_code : static_cast<std::byte>(h.codec);
   constexpr uint16_t unused = 0;
-  put_fields(p + FrameAt::fields, frame_fields(h, code, unused));
-  put_little<uint64_t>(p + FrameAt::hash, hash_of(std::span(bytes).first(FrameAt::hash)));
-  return bytes;
+  return encode_sealed<frame_head_size>(frame_magic, frame_fields(h, code, unused), hash_at);
 }
 
 std::optional<FrameHead> decode_frame(std::span<const std::byte, frame_head_size> bytes) {
-  const std::byte* const p = bytes.data();
-  if (std::memcmp(p, frame_magic, sizeof frame_magic) != 0) return std::nullopt;
-  if (get_little<uint64_t>(p + FrameAt::hash) != hash_of(bytes.first(FrameAt::hash))) return std::nullopt;
   FrameHead h;
   std::byte code;
   uint16_t unused;
-  get_fields(p + FrameAt::fields, frame_fields(h, code, unused));
+  if (!decode_sealed(bytes, frame_magic, frame_fields(h, code, unused), hash_at)) return std::nullopt;
   if (code == index_code) {
     if (h.stored != h.plain * uint64_t{index_entry_size} + uint64_t{index_end_size}) return std::nullopt;
     return FrameHead{.kind = FrameHead::FrameKind::index, .stored = h.stored, .plain = h.plain, .sum = h.sum};

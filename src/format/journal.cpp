@@ -23,9 +23,7 @@ constexpr uint32_t before_bit = 4;
 
 struct JournalAt {
   enum : size_t {
-    fields = 8,
     hash = 56,
-    end = 64,
     hosts = 64,
     hash_of_hosts = 72,
     end_of_hosts = 80,
@@ -118,12 +116,10 @@ uint64_t journal_seed(const JournalHeader& h) {
 }
 
 std::array<std::byte, journal_header_size> encode(const JournalHeader& h) {
-  std::array<std::byte, journal_header_size> bytes{};
-  std::byte* p = bytes.data();
-  std::memcpy(p, journal_magic, sizeof journal_magic);
   const uint32_t version = h.hosts > 1 ? version_of_hosts : version_of_one_host;
-  put_fields(p + JournalAt::fields, journal_fields(h, version, record_size));
-  put_little<uint64_t>(p + JournalAt::hash, XXH3_64bits(p, JournalAt::hash));
+  auto bytes = encode_sealed<journal_header_size>(journal_magic, journal_fields(h, version, record_size),
+                                                  JournalAt::hash);
+  std::byte* const p = bytes.data();
   put_little<uint32_t>(p + JournalAt::taken_over, h.taken_over);
   if (h.hosts == 1) return bytes;
   put_fields(p + JournalAt::hosts, journal_hosts(h));
@@ -135,12 +131,10 @@ bool begins_as_journal(std::span<const std::byte> bytes) { return begins_with(by
 
 std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> bytes, std::string_view path) {
   const std::byte* p = bytes.data();
-  if (bytes.size() < JournalAt::end || !begins_as_journal(bytes) ||
-      get_little<uint64_t>(p + JournalAt::hash) != XXH3_64bits(p, JournalAt::hash))
-    return std::nullopt;
   JournalHeader h;
   uint32_t version, size;
-  get_fields(p + JournalAt::fields, journal_fields(h, version, size));
+  if (!decode_sealed(bytes, journal_magic, journal_fields(h, version, size), JournalAt::hash))
+    return std::nullopt;
   if (version < version_of_one_host || version > version_of_hosts || size != record_size)
     throw file_error(Code::unsupported, path,
                      "is a journal of version " + std::to_string(version) +

@@ -50,17 +50,16 @@ IdentityState identity_state(std::span<const std::byte> bytes) {
 }
 
 std::optional<StripeIdentity> stripe_identity_of(std::span<const std::byte> bytes) {
-  if (bytes.size() < StripeIdentity::bytes) return std::nullopt;
   const std::byte* const at = bytes.data();
-  if (!begins_with(bytes, identity_magic)) return std::nullopt;
-  if (get_little<uint64_t>(at + sum_at) != sum_of(at)) return std::nullopt;
+  if (bytes.size() < StripeIdentity::bytes || !begins_with(bytes, identity_magic) ||
+      get_little<uint64_t>(at + sum_at) != sum_of(at))
+    return std::nullopt;
   StripeIdentity identity;
   uint32_t version, complete;
   get_fields(at + fields_at, identity_fields(identity, version, complete));
   identity.complete = complete != 0;
-  if (version != identity_version) return std::nullopt;
-  if (identity.unit < 0 || identity.count <= 0 || identity.index < 0 || identity.index >= identity.count ||
-      identity.size < StripeIdentity::open_size)
+  if (version != identity_version || identity.unit < 0 || identity.count <= 0 || identity.index < 0 ||
+      identity.index >= identity.count || identity.size < StripeIdentity::open_size)
     return std::nullopt;
   return identity;
 }

@@ -86,11 +86,8 @@ Subfile& Subfiles::at(int64_t handle) {
 Subfile& Subfiles::writable(int64_t handle) {
   Subfile& subfile = at(handle);
   if (!subfile.writable) throw file_error(Code::wrong_mode, subfile.path, "is open for reading only");
-  if (subfile.identity.size != StripeIdentity::open_size) {
-    StripeIdentity identity = subfile.identity;
-    identity.size = StripeIdentity::open_size;
-    keep_identity(subfile, identity);
-  }
+  if (subfile.identity.size != StripeIdentity::open_size)
+    set_identity(subfile, &StripeIdentity::size, StripeIdentity::open_size);
   return subfile;
 }
 
@@ -100,13 +97,9 @@ Answer Subfiles::dispatch(const Request& request) {
       return look(named(request.path));
     case RequestKind::open:
       return open(request);
-    case RequestKind::commit: {
-      Subfile& subfile = writable(request.handle);
-      StripeIdentity identity = subfile.identity;
-      identity.complete = request.values[0] != 0;
-      keep_identity(subfile, identity);
+    case RequestKind::commit:
+      set_identity(writable(request.handle), &StripeIdentity::complete, request.values[0] != 0);
       return {};
-    }
     case RequestKind::size: {
       const FileStatus status = at(request.handle).file->status();
       return {.values = {status.size, status.block_size, status.allocated}};
@@ -143,7 +136,10 @@ void Subfiles::keep_identity(const std::string& path, const StripeIdentity& iden
   counted(Counted::close, [&] { file->close(); });
 }
 
-void Subfiles::keep_identity(Subfile& subfile, const StripeIdentity& identity) {
+template <class Field>
+void Subfiles::set_identity(Subfile& subfile, Field StripeIdentity::*field, Field value) {
+  StripeIdentity identity = subfile.identity;
+  identity.*field = value;
   keep_identity(subfile.path, identity, Access::sidecar);
   subfile.identity = identity;
 }
@@ -279,7 +275,7 @@ void Subfiles::close(const std::shared_ptr<Subfile>& subfile, const std::array<i
 // Closes a subfile after the close of its last user. Gives the subfile the length that the logical file
 // needs, then records the size in the identity.
 void Subfiles::finish(Subfile& subfile) {
-  StripeIdentity identity = subfile.identity;
+  const StripeIdentity& identity = subfile.identity;
   const bool has_grown = identity.size == StripeIdentity::open_size || identity.size < subfile.size_at_close;
   if (subfile.writable && !subfile.removed && !subfile.size_unknown && has_grown && identity.unit > 0) {
     const int64_t full =
@@ -287,8 +283,7 @@ void Subfiles::finish(Subfile& subfile) {
     // If every task is its own listener, tasks of other hosts may have written to the subfile.
     if (VisibilityPolicy{store_.traits_of(*subfile.file)}.needs_revalidation()) subfile.file->revalidate();
     if (subfile.file->status().size < full) counted(Counted::ftruncate, [&] { subfile.file->resize(full); });
-    identity.size = subfile.size_at_close;
-    keep_identity(subfile, identity);
+    set_identity(subfile, &StripeIdentity::size, subfile.size_at_close);
   }
   counted(Counted::close, [&] { subfile.file->close(); });
 }

@@ -115,8 +115,9 @@ class Subfiles : private NonCopyable {
   // `opened` is set as soon as the file is open.
   void keep_identity(const std::string& path, const format::StripeIdentity& identity, Access access,
                      bool* opened = nullptr);
-  // Writes the identity of a subfile in use and records it there.
-  void keep_identity(Subfile& subfile, const format::StripeIdentity& identity);
+  // Changes a field of the identity of a subfile in use, on disk and in memory.
+  template <class Field>
+  void set_identity(Subfile& subfile, Field format::StripeIdentity::*field, Field value);
 
   Store& store_;
   std::map<int64_t, std::shared_ptr<Subfile>> handles_;  // one entry per user of a subfile

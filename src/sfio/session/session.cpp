@@ -52,12 +52,16 @@ Role role_of(Comm& all, std::string_view words) {
   // All tasks make the same collective calls, even if the words of some are invalid.
   const bool by_node = words == "listeners=node" || words == "thread=node";
   const bool chosen = any_task(all, by_node) && per_node(words == "listeners=node");
-  if (words.empty() || words == "auto") return Role::automatic;
-  if (words == "thread") return Role::combined;
-  if (words == "thread=node") return chosen ? Role::combined : Role::compute;
-  if (words == "compute") return Role::compute;
-  if (words == "listener") return Role::listener;
-  if (words == "listeners=node") return chosen ? Role::listener : Role::compute;
+  const std::pair<std::string_view, Role> roles[] = {
+      {"", Role::automatic},
+      {"auto", Role::automatic},
+      {"thread", Role::combined},
+      {"thread=node", chosen ? Role::combined : Role::compute},
+      {"compute", Role::compute},
+      {"listener", Role::listener},
+      {"listeners=node", chosen ? Role::listener : Role::compute}};
+  for (const auto& [word, role] : roles)
+    if (words == word) return role;
   if (words.starts_with("listeners=")) {
     const int64_t count = positive("the number of listeners", words.substr(10));
     return all.rank() >= all.size() - count ? Role::listener : Role::compute;
