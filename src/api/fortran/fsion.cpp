@@ -66,11 +66,11 @@ SHEAF_ROUTINE(fsion_open_rank, const char* fname, const char* file_mode, sion_in
   });
 }
 
-SHEAF_ROUTINE(fsion_close, const int* sid, int* ierr) { *ierr = sion_close(*sid); }
+SHEAF_CALL(close)
 
 // --- positions ---
 
-SHEAF_ROUTINE(fsion_feof, const int* sid, int* eof) { *eof = sion_feof(*sid); }
+SHEAF_CALL(feof)
 
 SHEAF_ROUTINE(fsion_seek, const int* sid, const int* rank, const int* currentblocknr,
               const sion_int64* posinblk, int* ierr) {
@@ -81,20 +81,10 @@ SHEAF_ROUTINE(fsion_ensure_free_space, const int* sid, const sion_int64* bytes, 
   *ierr = sion_ensure_free_space(*sid, *bytes);
 }
 
-SHEAF_ROUTINE(fsion_flush, const int* sid, int* ierr) { *ierr = sion_flush(*sid); }
+SHEAF_CALL(flush)
 
-// The following are functions in Fortran. The FORTRAN 77 entry points return the value. The modules bind to C
-// functions that store the value in the last argument.
-SHEAF_FORTRAN sion_int64 fsion_bytes_avail_in_block_(const int* sid) {
-  return sion_bytes_avail_in_block(*sid);
-}
-SHEAF_FORTRAN sion_int64 fsion_get_position_(const int* sid) { return sion_get_position(*sid); }
-SHEAF_FORTRAN void fsion_bytes_avail_in_block_c_(const int* sid, sion_int64* bytes) {
-  *bytes = sion_bytes_avail_in_block(*sid);
-}
-SHEAF_FORTRAN void fsion_get_position_c_(const int* sid, sion_int64* position) {
-  *position = sion_get_position(*sid);
-}
+SHEAF_FUNCTION(bytes_avail_in_block)
+SHEAF_FUNCTION(get_position)
 
 // --- information ---
 
@@ -180,9 +170,7 @@ SHEAF_ROUTINE(fsion_get_fileno, const int* sid, int* filenumber) {
 
 // The two routines that return a byte order are also available with the spelling "endianess".
 
-SHEAF_ROUTINE(fsion_get_file_endianness, const int* sid, int* endianness) {
-  *endianness = sion_get_file_endianness(*sid);
-}
+SHEAF_CALL(get_file_endianness)
 SHEAF_ALIAS(fsion_get_file_endianess_c_, fsion_get_file_endianness_c_);
 SHEAF_ALIAS(fsion_get_file_endianess_, fsion_get_file_endianness_c_);
 
@@ -190,6 +178,4 @@ SHEAF_ROUTINE(fsion_get_endianness, int* endianness) { *endianness = sion_get_en
 SHEAF_ALIAS(fsion_get_endianess_c_, fsion_get_endianness_c_);
 SHEAF_ALIAS(fsion_get_endianess_, fsion_get_endianness_c_);
 
-SHEAF_ROUTINE(fsion_endianness_swap_needed, const int* sid, int* needed) {
-  *needed = sion_endianness_swap_needed(*sid);
-}
+SHEAF_CALL(endianness_swap_needed)

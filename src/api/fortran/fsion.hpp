@@ -28,6 +28,16 @@
   SHEAF_FORTRAN void name##_(__VA_ARGS__) __attribute__((alias(#name "_c_"))); \
   SHEAF_FORTRAN void name##_c_(__VA_ARGS__)
 
+// Defines the routine of a call that takes only a sid. `result` receives the result of sion_NAME().
+#define SHEAF_CALL(name) \
+  SHEAF_ROUTINE(fsion_##name, const int* sid, int* result) { *result = sion_##name(*sid); }
+
+// Defines a function in Fortran. The FORTRAN 77 entry point returns the value of sion_NAME(). The modules
+// bind to a C function that stores it in the last argument.
+#define SHEAF_FUNCTION(name)                                                             \
+  SHEAF_FORTRAN sion_int64 fsion_##name##_(const int* sid) { return sion_##name(*sid); } \
+  SHEAF_FORTRAN void fsion_##name##_c_(const int* sid, sion_int64* value) { *value = sion_##name(*sid); }
+
 // Defines the FORTRAN 77 aliases of a function with a data argument, one alias for each data type.
 #define SHEAF_F77_TYPES(name, target)     \
   SHEAF_ALIAS(name##_, target);           \

@@ -8,26 +8,11 @@
 
 using namespace sheaf::fortran;
 
-// The following are functions in Fortran. The FORTRAN 77 entry points return the value. The modules bind to C
-// functions that store the value in the last argument.
-SHEAF_FORTRAN sion_int64 fsion_bytes_avail_in_chunk_(const int* sid) {
-  return sion_bytes_avail_in_chunk(*sid);
-}
-SHEAF_FORTRAN sion_int64 fsion_get_bytes_written_(const int* sid) { return sion_get_bytes_written(*sid); }
-SHEAF_FORTRAN sion_int64 fsion_get_bytes_read_(const int* sid) { return sion_get_bytes_read(*sid); }
-SHEAF_FORTRAN void fsion_bytes_avail_in_chunk_c_(const int* sid, sion_int64* bytes) {
-  *bytes = sion_bytes_avail_in_chunk(*sid);
-}
-SHEAF_FORTRAN void fsion_get_bytes_written_c_(const int* sid, sion_int64* bytes) {
-  *bytes = sion_get_bytes_written(*sid);
-}
-SHEAF_FORTRAN void fsion_get_bytes_read_c_(const int* sid, sion_int64* bytes) {
-  *bytes = sion_get_bytes_read(*sid);
-}
+SHEAF_FUNCTION(bytes_avail_in_chunk)
+SHEAF_FUNCTION(get_bytes_written)
+SHEAF_FUNCTION(get_bytes_read)
 
-SHEAF_ROUTINE(fsion_get_number_of_files, const int* sid, int* numfiles) {
-  *numfiles = sion_get_number_of_files(*sid);
-}
+SHEAF_CALL(get_number_of_files)
 
 // Fills the arrays of a multifile. The first three arrays have ntasks elements, and block_sizes has the shape
 // (ntasks, maxblocks). The caller gets ntasks and maxblocks from fsion_get_locations.
@@ -49,4 +34,4 @@ SHEAF_ROUTINE(fsion_dup, const int* sid, const int* mode, const int* rank, const
   *newsid = sion_dup(*sid, *mode, *rank, static_cast<uint64_t>(*key));
 }
 
-SHEAF_ROUTINE(fsion_dedup, const int* sid, int* ierr) { *ierr = sion_dedup(*sid); }
+SHEAF_CALL(dedup)

@@ -49,9 +49,7 @@ SHEAF_ROUTINE(fsion_seek_key, const int* sid, const sion_int64* key, const int* 
   *ierr = sion_seek_key(*sid, key_of(key), *entrynum, *posinentry);
 }
 
-SHEAF_ROUTINE(fsion_fread_key_iterator_reset, const int* sid, int* ierr) {
-  *ierr = sion_fread_key_iterator_reset(*sid);
-}
+SHEAF_CALL(fread_key_iterator_reset)
 
 SHEAF_ROUTINE(fsion_fread_key_iterator_next, const int* sid, sion_int64* key, sion_int64* size, int* ierr) {
   uint64_t found = 0;
@@ -62,11 +60,9 @@ SHEAF_ROUTINE(fsion_fread_key_iterator_next, const int* sid, sion_int64* key, si
   *size = static_cast<sion_int64>(bytes);
 }
 
-SHEAF_ROUTINE(fsion_key_full_scan, const int* sid, int* ierr) { *ierr = sion_key_full_scan(*sid); }
+SHEAF_CALL(key_full_scan)
 
-SHEAF_ROUTINE(fsion_key_list_iterator_reset, const int* sid, int* ierr) {
-  *ierr = sion_key_list_iterator_reset(*sid);
-}
+SHEAF_CALL(key_list_iterator_reset)
 
 SHEAF_ROUTINE(fsion_key_list_iterator_next, const int* sid, sion_int64* key, int* ierr) {
   uint64_t found = 0;
@@ -82,4 +78,4 @@ SHEAF_ROUTINE(fsion_key_get_stat, const int* sid, const sion_int64* key, sion_in
   *total_size = stat.total_size;
 }
 
-SHEAF_ROUTINE(fsion_get_keyval_mode, const int* sid, int* mode) { *mode = sion_get_keyval_mode(*sid); }
+SHEAF_CALL(get_keyval_mode)

@@ -7,21 +7,29 @@
 
 using namespace sheaf::fortran;
 
+namespace {
+
+// Returns MPI_COMM_NULL before MPI_Init.
+MPI_Comm communicator(MPI_Fint handle) {
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  return initialized ? MPI_Comm_f2c(handle) : MPI_COMM_NULL;
+}
+
+}  // namespace
+
 SHEAF_FORTRAN void sheaf_private_fortran_paropen_mpi(const char* fname, const char* file_mode, int* nfiles,
                                                      const MPI_Fint* fgcomm, const MPI_Fint* flcomm,
                                                      sion_int64* chunksize, int* fsblksize, int* globalrank,
                                                      char* newfname, int* sid, int fname_length,
                                                      int mode_length, int newfname_length) {
   paropen(sid, {newfname, newfname_length}, [&](char** physical) {
-    int initialized = 0;
-    MPI_Initialized(&initialized);
-    const MPI_Comm global = initialized ? MPI_Comm_f2c(*fgcomm) : MPI_COMM_NULL;
-    const MPI_Comm local = initialized ? MPI_Comm_f2c(*flcomm) : MPI_COMM_NULL;
+    const MPI_Comm local = communicator(*flcomm);
     IntegerArgument files(nfiles);
     IntegerArgument rank(globalrank);
     return sion_paropen_mpi(text(fname, fname_length).c_str(), text(file_mode, mode_length).c_str(),
-                            files.value(), global, &local, chunksize, fsblksize, rank.value(), nullptr,
-                            physical);
+                            files.value(), communicator(*fgcomm), &local, chunksize, fsblksize, rank.value(),
+                            nullptr, physical);
   });
 }
 
@@ -41,13 +49,10 @@ SHEAF_ROUTINE(fsion_paropen_mapped_mpi, const char* fname, const char* file_mode
               int* mapping_filenrs, int* mapping_lranks, int* fsblksize, int* sid, int fname_length,
               int mode_length) {
   open(sid, [&] {
-    int initialized = 0;
-    MPI_Initialized(&initialized);
-    const MPI_Comm global = initialized ? MPI_Comm_f2c(*fgcomm) : MPI_COMM_NULL;
     std::string name = text(fname, fname_length);
-    return sion_paropen_mapped_mpi(name.data(), text(file_mode, mode_length).c_str(), nfiles, global,
-                                   nlocaltasks, &globalranks, &chunksizes, &mapping_filenrs, &mapping_lranks,
-                                   fsblksize, nullptr);
+    return sion_paropen_mapped_mpi(name.data(), text(file_mode, mode_length).c_str(), nfiles,
+                                   communicator(*fgcomm), nlocaltasks, &globalranks, &chunksizes,
+                                   &mapping_filenrs, &mapping_lranks, fsblksize, nullptr);
   });
 }
 
@@ -65,12 +70,10 @@ SHEAF_FORTRAN void sheaf_private_fortran_paropen_mapped_mpi(
       static_cast<int*>(array(mapping_lranks)), fsblksize, sid, fname_length, mode_length);
 }
 
-SHEAF_ROUTINE(fsion_parclose_mapped_mpi, const int* sid, int* ierr) {
-  *ierr = sion_parclose_mapped_mpi(*sid);
-}
+SHEAF_CALL(parclose_mapped_mpi)
 
 SHEAF_ROUTINE(fsion_parreinit_mpi, const int* sid, const sion_int64* chunksize, int* ierr) {
   *ierr = sion_parreinit_mpi(*sid, *chunksize);
 }
 
-SHEAF_ROUTINE(fsion_parclose_mpi, const int* sid, int* ierr) { *ierr = sion_parclose_mpi(*sid); }
+SHEAF_CALL(parclose_mpi)

@@ -21,4 +21,4 @@ SHEAF_ROUTINE(fsion_paropen_omp, const char* fname, const char* file_mode, sion_
                                     fname_length, mode_length, 0);
 }
 
-SHEAF_ROUTINE(fsion_parclose_omp, const int* sid, int* ierr) { *ierr = sion_parclose_omp(*sid); }
+SHEAF_CALL(parclose_omp)

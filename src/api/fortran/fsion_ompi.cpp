@@ -43,4 +43,4 @@ SHEAF_ROUTINE(fsion_paropen_ompi, const char* fname, const char* file_mode, int*
 }
 SHEAF_ALIAS(fsion_paropen_multi_ompi_c_, fsion_paropen_ompi_c_);
 
-SHEAF_ROUTINE(fsion_parclose_ompi, const int* sid, int* ierr) { *ierr = sion_parclose_ompi(*sid); }
+SHEAF_CALL(parclose_ompi)

@@ -24,9 +24,7 @@ namespace {
 // still take part in the call, so the error is reported, and the close fails later.
 void settle_stream(const char* function, SionHandle& handle) {
   begin_call(handle);
-  if (!handle.program.plain) return;
-  if (const auto problem = attempt([&] { handle.program.plain->settle(); }))
-    report(function, *problem, handle.task(), 0);
+  if (const auto problem = attempt([&] { handle.settle(); })) report(function, *problem, handle.task(), 0);
 }
 
 // Synchronizes with the program's stream before a close and reports writes beyond the chunk. A failure makes
@@ -43,7 +41,7 @@ void report_last_overrun(const char* function, SionHandle& handle) {
 }
 
 // Runs body(handle) as on_found_handle() does, as a collective call of the tasks that opened the multifile.
-// Returns -1 if the sid is invalid, 0 on any other error.
+// Returns SION_SUCCESS, -1 if the sid is invalid, 0 on any other error.
 template <class Body>
 int on_found_handle_together(const char* function, int sid, Body&& body) {
   return on_found_handle(function, sid, -1, 0, [&](SionHandle& handle) {
@@ -75,7 +73,6 @@ int close_parallel(const char* function, int sid, OpenedBy by) {
     if (handle.opened.by == OpenedBy::duplicate)
       throw Error(Code::wrong_mode, "the handle is a duplicate; release it with sion_dedup");
     close_handle(function, sid, handle);
-    return 1;
   });
 }
 
@@ -85,7 +82,6 @@ int reinit_parallel(const char* function, int sid, long long chunksize) {
       throw Error(Code::wrong_mode, "only a multifile opened in parallel for writing can be laid out anew");
     settle_stream(function, handle);
     handle.writes->resize_chunks(chunksize);
-    return 1;
   });
 }
 

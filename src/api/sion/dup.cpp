@@ -46,6 +46,5 @@ int sion_dedup(int sid) {
   return on_found_handle("sion_dedup", sid, -1, SION_NOT_SUCCESS, [&](SionHandle& handle) {
     if (handle.opened.by != OpenedBy::duplicate) throw Error(Code::wrong_mode, "the handle is no duplicate");
     close_handle("sion_dedup", sid, handle);
-    return SION_SUCCESS;
   });
 }

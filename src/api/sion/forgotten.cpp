@@ -82,7 +82,7 @@ void commit(const char* where, Forgotten& one) {
   const CallScope scope;
   one.problem = attempt([&] {
     begin_call(handle);
-    if (handle.program.plain) handle.program.plain->settle();
+    handle.settle();
     handle.writes->commit();
   });
   if (warnings_wait()) say_warnings(where, handle.task());

@@ -44,8 +44,8 @@ KeyvalIndex& get_index(SionHandle& handle) {
   return *handle.keys.current;
 }
 
-// Runs body(index, hides) for the current task. hides(key) returns whether the handle is a duplicate for
-// another key.
+// Runs body(index, hides) for the current task, and returns its result as guarded() does. hides(key) returns
+// whether the handle is a duplicate for another key.
 template <class Result, class Body>
 Result on_keys(const char* function, int sid, Result failure, Body&& body) {
   SionHandle* const h = find_handle(sid);
@@ -55,12 +55,6 @@ Result on_keys(const char* function, int sid, Result failure, Body&& body) {
     const auto hides = [&handle](uint64_t key) { return handle.keys.only && *handle.keys.only != key; };
     return body(get_index(handle), hides);
   });
-}
-
-// Runs body(index), which has no result, as on_keys() does.
-template <class Body>
-int succeeds_on_keys(const char* function, int sid, Body&& body) {
-  return on_keys(function, sid, SION_NOT_SUCCESS, [&](KeyvalIndex& index, auto) { body(index); });
 }
 
 [[gnu::noinline]] size_t write_key_slowly(const void* data, uint64_t key, size_t size, size_t nitems,
@@ -114,8 +108,8 @@ size_t sion_fread_key(void* data, uint64_t key, size_t size, size_t nitems, int 
 }
 
 int sion_fread_key_iterator_reset(int sid) {
-  return succeeds_on_keys("sion_fread_key_iterator_reset", sid,
-                          [](KeyvalIndex& index) { index.restart_records(); });
+  return on_keys("sion_fread_key_iterator_reset", sid, SION_NOT_SUCCESS,
+                 [](KeyvalIndex& index, auto) { index.restart_records(); });
 }
 
 int sion_fread_key_iterator_next(int sid, uint64_t* key, size_t* size) {
@@ -146,17 +140,17 @@ int sion_seek_key(int sid, uint64_t key, int entrynum, sion_int64 posinentry) {
     if (!found)
       throw Error(Code::out_of_range, "key " + std::to_string(key) + " has no byte at position (" +
                                           std::to_string(entrynum) + ", " + std::to_string(posinentry) + ")");
-    return SION_SUCCESS;
   });
 }
 
 int sion_key_full_scan(int sid) {
-  return succeeds_on_keys("sion_key_full_scan", sid, [](KeyvalIndex& index) { index.scan_all(); });
+  return on_keys("sion_key_full_scan", sid, SION_NOT_SUCCESS,
+                 [](KeyvalIndex& index, auto) { index.scan_all(); });
 }
 
 int sion_key_list_iterator_reset(int sid) {
-  return succeeds_on_keys("sion_key_list_iterator_reset", sid,
-                          [](KeyvalIndex& index) { index.restart_keys(); });
+  return on_keys("sion_key_list_iterator_reset", sid, SION_NOT_SUCCESS,
+                 [](KeyvalIndex& index, auto) { index.restart_keys(); });
 }
 
 int sion_key_list_iterator_next(int sid, uint64_t* keyptr) {

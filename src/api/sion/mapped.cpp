@@ -113,16 +113,15 @@ struct MappedResults {
 int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
   const int process = owned->rank();
   return guarded_together(call.function, process, owned->job_end(), -1, [&] {
-    const OpenNames names{call.function, call.fname, call.file_mode, call.name_of != nullptr, call.shares};
     OpenMode own;
-    OpenStart start = start_open(names, process, check_arguments(call, own));
+    OpenStart start = start_open(call, process, check_arguments(call, own));
     int64_t same[2] = {};
     if (!start.problem && own.creates()) {
       same[0] = *call.numfiles;
       same[1] = *call.fsblksize;
     }
     bool has_extras = false;  // unused: the second agreement is always made
-    const OpenMode mode = agree_on_open(*owned, names, start, same, has_extras);
+    const OpenMode mode = agree_on_open(*owned, call, start, same, has_extras);
     if (process == 0) report_unknown_words(call.function, mode, process);
     Comm& comm = *owned;
     const auto open = mode.creates() ? open_mapped_to_write : open_mapped_again;

@@ -216,32 +216,6 @@ int enter_opened(Comm& comm, bool agrees, std::unique_ptr<SionHandle> handle, FI
   return sid;
 }
 
-OpenStart start_open(const OpenNames& names, int task, std::optional<Error> problem) {
-  OpenStart start;
-  start.problem = std::move(problem);
-  if (start.problem) return start;
-  start.problem = attempt([&] {
-    start.store = store_for(names.fname, names.named, names.shares);
-    if (task == 0)
-      start.ownership = take_ownership(start.store, names.fname, mode_with_environment(names.file_mode));
-  });
-  return start;
-}
-
-OpenMode agree_on_open(Comm& comm, const OpenNames& names, const OpenStart& start,
-                       std::span<const int64_t> same, bool& has_extras) {
-  const Ownership* const ownership = start.ownership.get();
-  multifile::AnyTask any{.has_extras = has_extras,
-                         .took_over = ownership && ownership->took_over(),
-                         .is_local = ownership && ownership->is_local(),
-                         .lease = ownership ? ownership->id() : 0};
-  const OpenMode mode =
-      multifile::agree_on_call(comm, names.fname ? names.fname : "", names.file_mode ? names.file_mode : "",
-                               same, start.problem, &any);
-  has_extras = any.has_extras;
-  return mode;
-}
-
 namespace {
 
 // Opens the multifile in the agreed mode and sets the results that do not depend on the handle. Collective.
@@ -278,9 +252,8 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
   const int task = owned->rank();
   bool reads = false;
   const int result = guarded_together(call.function, task, owned->job_end(), -1, [&] {
-    const OpenNames names{call.function, call.fname, call.file_mode, call.name_of != nullptr, call.shares};
     OpenMode own;
-    OpenStart start = start_open(names, task, check_arguments(call, task, own));
+    OpenStart start = start_open(call, task, check_arguments(call, task, own));
     // When the call reads or appends, numfiles and fsblksize are results, so their initial values are
     // ignored.
     int64_t same[3] = {};
@@ -294,7 +267,7 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     // steps.
     bool has_extras = call.fileptr || call.newfname;
     reads = !start.problem && own.direction == multifile::OpenDirection::read;
-    OpenMode mode = agree_on_open(*owned, names, start, same, has_extras);
+    OpenMode mode = agree_on_open(*owned, call, start, same, has_extras);
     if (call.adjust) call.adjust(*owned, mode);
     mode.collective.may_collect = call.may_collect && mode.collective.hosts.matches(host_name());
     if (task == 0) report_unknown_words(call.function, mode, task);

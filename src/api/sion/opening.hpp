@@ -8,10 +8,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "api/sion/handles/handle.hpp"
 #include "base/export.hpp"
 #include "comm/comm.hpp"
+#include "multifile/metadata/parallel_open.hpp"
 
 namespace sheaf::api {
 
@@ -78,15 +80,6 @@ struct ParallelOpen {
 // share one descriptor per physical file.
 std::shared_ptr<Store> store_for(const char* fname, bool named, bool shares);
 
-// Arguments with which every collective open begins.
-struct OpenNames {
-  const char* function;
-  const char* fname;
-  const char* file_mode;
-  bool named;   // the caller names the physical files
-  bool shares;  // as in ParallelOpen
-};
-
 // What a task has prepared before the tasks agree on an open.
 struct OpenStart {
   std::optional<Error> problem;
@@ -95,13 +88,35 @@ struct OpenStart {
 };
 
 // Makes the store and, on the first task, acquires the multifile. Local. Keeps an error in `problem`, which
-// on input is that of the arguments; does nothing if there is one.
-OpenStart start_open(const OpenNames& names, int task, std::optional<Error> problem);
+// on input is that of the arguments; does nothing if there is one. `Call` is ParallelOpen or MappedOpen.
+template <class Call>
+OpenStart start_open(const Call& call, int task, std::optional<Error> problem) {
+  OpenStart start;
+  start.problem = std::move(problem);
+  if (start.problem) return start;
+  start.problem = attempt([&] {
+    start.store = store_for(call.fname, call.name_of != nullptr, call.shares);
+    if (task == 0)
+      start.ownership = take_ownership(start.store, call.fname, mode_with_environment(call.file_mode));
+  });
+  return start;
+}
 
 // Returns the mode that all tasks agree on, as multifile::agree_on_call(). Collective; throws on all tasks.
 // `has_extras`: this task has local steps that can fail after the open; on output, any task has.
-multifile::OpenMode agree_on_open(Comm& comm, const OpenNames& names, const OpenStart& start,
-                                  std::span<const int64_t> same, bool& has_extras);
+template <class Call>
+multifile::OpenMode agree_on_open(Comm& comm, const Call& call, const OpenStart& start,
+                                  std::span<const int64_t> same, bool& has_extras) {
+  const multifile::Ownership* const ownership = start.ownership.get();
+  multifile::AnyTask any{.has_extras = has_extras,
+                         .took_over = ownership && ownership->took_over(),
+                         .is_local = ownership && ownership->is_local(),
+                         .lease = ownership ? ownership->id() : 0};
+  const multifile::OpenMode mode = multifile::agree_on_call(
+      comm, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "", same, start.problem, &any);
+  has_extras = any.has_extras;
+  return mode;
+}
 
 // Performs the last steps of an open, which may fail on a single task: creates the program's stream, runs
 // `more`, and adds the handle to the table. Returns the sid of the handle. On failure releases the handle and

@@ -139,7 +139,6 @@ int sion_close(int sid) {
       throw Error(Code::wrong_mode,
                   "the handle was opened in parallel; close it with the call that fits its open");
     close_handle("sion_close", sid, handle);
-    return SION_SUCCESS;
   });
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -35,38 +36,34 @@ struct sheaf_stream {
 
 namespace {
 
-// Runs body() and returns its result. If body() throws, reports the error, sets errno, and returns `failure`.
-// If the error has no errno value, sets errno to EIO, because callers rely on errno after a failure.
+// Runs body() and returns its result, or 0 if it has none. If body() throws, reports the error, sets errno,
+// and returns `failure`. If the error has no errno value, sets errno to EIO, because callers rely on errno
+// after a failure.
 template <class Result, class Body>
 Result with_errno(const char* function, Result failure, Body&& body) {
   int error = 0;
   Result result = failure;
   guarded(function, -1, -1, [&] {
     try {
-      result = body();
+      if constexpr (std::is_void_v<std::invoke_result_t<Body&>>) {
+        body();
+        result = 0;
+      } else {
+        result = body();
+      }
     } catch (const Error& e) {
       error = e.errno_value() != 0 ? e.errno_value() : EIO;
       throw;
     }
-    return 0;
   });
   if (error != 0) errno = error;
   return result;
 }
 
-// Runs a body without a result as with_errno() does. Returns 0, or -1 on failure.
-template <class Body>
-int succeeds_with_errno(const char* function, Body&& body) {
-  return with_errno(function, -1, [&] {
-    body();
-    return 0;
-  });
-}
-
 // Runs body(stream) as with_errno() does. A null `stream` is an error.
 template <class Result, class Body>
 Result on_stream(const char* function, const sheaf_stream* stream, Result failure, Body&& body) {
-  return with_errno(function, failure, [&]() -> Result {
+  return with_errno(function, failure, [&] {
     require(stream, "stream");
     return body(*stream);
   });
@@ -109,7 +106,7 @@ sheaf_set* sheaf_set_open(const char* path) {
 }
 
 int sheaf_set_close(sheaf_set* set) {
-  return succeeds_with_errno("sheaf_set_close", [&] { delete set; });
+  return with_errno("sheaf_set_close", -1, [&] { delete set; });
 }
 
 sheaf_stream* sheaf_stream_open(sheaf_set* set, const char* name, const char* mode) {
@@ -156,27 +153,22 @@ int sheaf_stream_truncate(sheaf_stream* stream, long long size) {
   return on_stream("sheaf_stream_truncate", stream, -1, [&](const sheaf_stream& s) {
     require_right(s.mode.opening.write, "writing");
     s.stream->truncate(size);
-    return 0;
   });
 }
 
 int sheaf_stream_sync(sheaf_stream* stream) {
-  return on_stream("sheaf_stream_sync", stream, -1, [](const sheaf_stream& s) {
-    s.stream->sync();
-    return 0;
-  });
+  return on_stream("sheaf_stream_sync", stream, -1, [](const sheaf_stream& s) { s.stream->sync(); });
 }
 
 int sheaf_stream_close(sheaf_stream* stream) {
   return on_stream("sheaf_stream_close", stream, -1, [&](const sheaf_stream& s) {
     const std::unique_ptr<sheaf_stream> closed(stream);
     s.stream->flush();
-    return 0;
   });
 }
 
 int sheaf_stream_remove(sheaf_set* set, const char* name) {
-  return succeeds_with_errno("sheaf_stream_remove", [&] {
+  return with_errno("sheaf_stream_remove", -1, [&] {
     require(set, "set");
     require(name, "name");
     if (!set->set->remove(name))
@@ -185,7 +177,7 @@ int sheaf_stream_remove(sheaf_set* set, const char* name) {
 }
 
 int sheaf_stream_rename(sheaf_set* set, const char* from, const char* to) {
-  return succeeds_with_errno("sheaf_stream_rename", [&] {
+  return with_errno("sheaf_stream_rename", -1, [&] {
     require(set, "set");
     require(from, "from");
     require(to, "to");
@@ -197,7 +189,7 @@ int sheaf_stream_rename(sheaf_set* set, const char* from, const char* to) {
 int sheaf_set_list(sheaf_set* set, const char* prefix,
                    int visit(const char* name, long long bytes, void* data), void* data) {
   std::vector<std::pair<std::string, long long>> found;
-  const int failed = succeeds_with_errno("sheaf_set_list", [&] {
+  const int failed = with_errno("sheaf_set_list", -1, [&] {
     require(set, "set");
     require(reinterpret_cast<const void*>(visit), "visit");
     set->set->list(prefix == nullptr ? "" : prefix, [&](std::string_view name, const StreamStatus& status) {

@@ -34,10 +34,7 @@ int sion_get_fd(int sid) {
 
 int sion_set_fp_closed(int sid) {
   return succeeds_on_handle("sion_set_fp_closed", sid, [](SionHandle& handle) {
-    if (handle.program.plain) {
-      handle.drop_stream();
-      return;
-    }
+    if (handle.program.plain) return handle.drop_stream();
     if (!handle.shared()) throw Error(Code::wrong_mode, "no stream of this handle was given out");
     handle.program.second = nullptr;  // the closed stream was this one if set
     if (handle.reader) handle.reader->forget_handle();
@@ -51,10 +48,8 @@ int sion_set_fp_closed(int sid) {
 int sion_set_second_fp(int sid, FILE* fp) {
   return succeeds_on_handle("sion_set_second_fp", sid, [fp](SionHandle& handle) {
     if (!fp) throw Error(Code::invalid_argument, "the second stream is NULL");
-    if (handle.program.second) {
-      warn("sion_set_second_fp", "a second stream is registered already, and stays", handle.task());
-      return;
-    }
+    if (handle.program.second)
+      return warn("sion_set_second_fp", "a second stream is registered already, and stays", handle.task());
     StdioHandle& own = ansi_stream(handle);
     const int64_t position = own.position();
     own.use_stream(fp);
@@ -65,10 +60,8 @@ int sion_set_second_fp(int sid, FILE* fp) {
 
 int sion_unset_second_fp(int sid) {
   return succeeds_on_handle("sion_unset_second_fp", sid, [](SionHandle& handle) {
-    if (!handle.program.second) {
-      warn("sion_unset_second_fp", "no second stream is registered", handle.task());
-      return;
-    }
+    if (!handle.program.second)
+      return warn("sion_unset_second_fp", "no second stream is registered", handle.task());
     const int64_t position = handle.share().position();
     handle.share().use_own_stream();
     handle.share().move_to(position);

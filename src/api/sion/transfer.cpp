@@ -1,8 +1,6 @@
 // Calls that transfer data of the current task, and calls that query and set its position.
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <new>
 
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/on_handle.hpp"
@@ -153,21 +151,16 @@ namespace {
 void seek_in_writing(const char* function, SionHandle& handle, int rank, int block, sion_int64 position) {
   const int64_t before = handle.task();
   const int64_t wanted = rank == SION_CURRENT_RANK ? before : rank;
-  const auto mark_as_failed = [&](const Error& why) {
-    const bool is_own =
-        std::ranges::find(handle.writes->tasks(), wanted, &OwnTask::task) != handle.writes->tasks().end();
-    if (wanted != before && is_own) handle.stray(wanted, why);
-  };
-  try {
+  const auto failed = attempt([&] {
     handle.writer->flush();
     report_overrun(function, handle);
     handle.select(wanted);
-  } catch (const Error& e) {
-    mark_as_failed(e);
-    throw;
-  } catch (const std::bad_alloc&) {
-    mark_as_failed(Error(Code::io, "out of memory", ENOMEM));
-    throw;
+  });
+  if (failed) {
+    const bool is_own =
+        std::ranges::find(handle.writes->tasks(), wanted, &OwnTask::task) != handle.writes->tasks().end();
+    if (wanted != before && is_own) handle.stray(wanted, *failed);
+    throw *failed;
   }
   const bool stays = (block == SION_CURRENT_BLK) && (position == SION_CURRENT_POS);
   if (stays) return;
@@ -231,12 +224,11 @@ int seek(const char* function, int sid, int rank, int block, sion_int64 position
   // filter them.
   SionHandle* const h = find_handle(sid);
   const auto task = [h] { return h && !h->is_serial() ? h->task() : Error::no_task; };
-  return guarded(function, task, SION_NOT_SUCCESS, [&] {
+  return succeeds(function, task, [&] {
     SionHandle& handle = get_handle(sid);
     (handle.writer ? seek_in_writing : seek_in_reading)(function, handle, rank, block, position);
     if (handle.program.plain) handle.program.plain->moved();
-    if (fileptr) *fileptr = handle.opened.posix ? nullptr : handle.stream();
-    return SION_SUCCESS;
+    give_stream(handle, fileptr);
   });
 }
 

@@ -90,13 +90,12 @@ int step_of(int ntasks) {
 // turn before that of this task. Otherwise calls one for the turn of this task and for each later turn.
 int take_turns(const char* function, int sid, bool before) {
   Comm* comm = comm_of(sid);
-  return guarded(function, comm ? comm->rank() : -1, SION_NOT_SUCCESS, [&] {
+  return succeeds(function, comm ? comm->rank() : -1, [&] {
     if (!comm) throw Error(Code::invalid_argument, "invalid file identifier " + std::to_string(sid));
     const int step = step_of(comm->size());
     const int turns = (comm->size() + step - 1) / step;
     const int mine = comm->rank() / step;
     for (int turn = before ? 0 : mine; turn < (before ? mine : turns); ++turn) comm->barrier();
-    return SION_SUCCESS;
   });
 }
 

@@ -151,7 +151,7 @@ SionHandle& get_handle(int sid) {
   if (!handle) throw Error(Code::invalid_argument, "invalid file identifier " + std::to_string(sid));
   CallScope::occupy(handle_users[sid]);
   begin_call(*handle);
-  if (handle->program.plain) handle->program.plain->settle();
+  handle->settle();
   return *handle;
 }
 

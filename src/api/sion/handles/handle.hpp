@@ -98,9 +98,9 @@ class SionHandle : private NonCopyable {
   OpenedAs opened;
   // Set if SIGTERM flushes the handle: calls enter the gate in begin_call(), and no windows exist.
   std::shared_ptr<Gate> gate;
-  ProgramStreams program;
-  HandleKeys keys;
   CloseState closing;
+  HandleKeys keys;
+  ProgramStreams program;
   Tables tables;
 
   bool is_serial() const { return opened.by == OpenedBy::serial; }
@@ -153,6 +153,7 @@ class SionHandle : private NonCopyable {
       writer->write(data);
     });
   }
+  // Stores the bytes that a stream through the library holds, or moves to its position.
   void settle() {
     if (program.plain) program.plain->settle();
   }

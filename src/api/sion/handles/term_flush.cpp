@@ -87,7 +87,7 @@ void Gate::flush_now() {
   CallScope scope;
   scope.be_inside(*this);
   const auto problem = attempt([&] {
-    if (handle_->program.plain) handle_->program.plain->settle();
+    handle_->settle();
     handle_->writes->commit();
   });
   if (problem) report("term=flush", *problem, handle_->task(), 0);
