@@ -58,7 +58,7 @@ struct HandleWindows {
   multifile::StreamWindow* out_records;  // key-value files in native byte order only
 };
 
-struct ProgramStreams {
+struct StdioStreams {
   FILE* second = nullptr;              // stream registered by the program
   std::unique_ptr<PlainStream> plain;  // set after the program requested a FILE* through the library
 };
@@ -100,7 +100,7 @@ class SionHandle : private NonCopyable {
   std::shared_ptr<Gate> gate;
   CloseState closing;
   HandleKeys keys;
-  ProgramStreams program;
+  StdioStreams program;
   Tables tables;
 
   bool is_serial() const { return opened.by == OpenedBy::serial; }
