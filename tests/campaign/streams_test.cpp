@@ -61,17 +61,17 @@ class StreamProgram {
         if (known.accepted.empty()) continue;
         throw std::runtime_error(std::string("the set cannot be read: ") + problem->what());
       }
-      const auto number = seen->find(name);
-      if (!number) {
+      const NamedStream* const stream = seen->find(name);
+      if (stream == nullptr) {
         if (known.accepted.empty()) continue;
         throw std::runtime_error(name + " is not there");
       }
       // If the program was killed in a write, the container may have a part of its bytes, which then do not
       // match the checksum.
-      const int64_t size = seen->streams()[*number].size;
+      const int64_t size = stream->size;
       Bytes found(died_ ? std::min(known.accepted.size(), static_cast<size_t>(size))
                         : static_cast<size_t>(size) + 1);
-      found.resize(seen->read(*number, found, 0));
+      found.resize(seen->read(*stream, found, 0));
       const bool begins = found.size() >= known.accepted.size() &&
                           std::equal(known.accepted.begin(), known.accepted.end(), found.begin());
       // The last call may have been in flight when the program died. On a broken disk, the bytes of a failed

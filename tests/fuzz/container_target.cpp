@@ -95,22 +95,21 @@ void look_at(const Bytes& file, bool may_mismatch) {
   attempt([&] { streams = NamedStreams::open(store, "set", true); });
   if (!streams) return;
   const bool has_damage =
-      std::ranges::any_of(streams->origins(), [](const auto& origin) { return !origin.damage.empty(); });
+      std::ranges::any_of(streams->sources, [](const SetSource& source) { return !source.damage.empty(); });
   std::string before;
-  for (size_t number = 0; number < streams->streams().size(); ++number) {
-    const NamedStream& one = streams->streams()[number];
-    require(before < one.name && streams->find(one.name) == number, "streams are in order, and found");
+  for (const NamedStream& one : streams->streams()) {
+    require(before < one.name && streams->find(one.name) == &one, "streams are in order, and found");
     before = one.name;
     std::array<std::byte, 512> data;
     for (const int64_t at : {int64_t{0}, one.size / 2, one.size - 1})
       if (at >= 0) {
         std::optional<size_t> got;
-        attempt([&] { got = streams->read(number, data, at); });
+        attempt([&] { got = streams->read(one, data, at); });
         require(got ? *got == static_cast<size_t>(std::min<int64_t>(512, one.size - std::min(at, one.size)))
                     : has_damage || may_mismatch,
                 "bytes are read up to the end, unless the file ends before");
       }
-    if (const auto next = streams->next_data(number, 0))
+    if (const auto next = next_in(one.pieces, one.size, Space::data, 0))
       require(*next < one.size, "data are within the stream");
   }
   multifile::WorkProgress quiet;

@@ -316,7 +316,7 @@ TEST(Append, KeepsTheNamesOfTasksAndOfContainersThatWereTakenIn) {
     ASSERT_EQ(seen->streams().size(), 3u);
     std::vector<std::byte> found(6000);
     EXPECT_EQ(seen->streams()[1].name, "y");
-    EXPECT_EQ(seen->read(1, found, 0), 5001u);
+    EXPECT_EQ(seen->read(seen->streams()[1], found, 0), 5001u);
     EXPECT_EQ(found[0], std::byte{'y'});
     EXPECT_EQ(found[5000], std::byte{'+'});
   }

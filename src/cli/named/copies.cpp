@@ -37,24 +37,25 @@ enum class Holes { read, skipped };
 // Calls take(bytes, offset) for all bytes of a stream. With Holes::skipped, skips holes larger than a read
 // request.
 template <class Take>
-void read_stream(const NamedStreams& streams, size_t number, Holes holes, Take take) {
+void read_stream(const NamedStreams& streams, const NamedStream& stream, Holes holes, Take take) {
   const auto from = [&](int64_t offset) {
-    return holes == Holes::read ? std::optional(offset) : streams.next_data(number, offset);
+    return holes == Holes::read ? std::optional(offset)
+                                : streams::next_in(stream.pieces, stream.size, Space::data, offset);
   };
-  LineBytes buffer(static_cast<size_t>(std::min(read_at_once, streams.streams()[number].size)));
+  LineBytes buffer(static_cast<size_t>(std::min(read_at_once, stream.size)));
   for (auto at = from(0); at;) {
     check_signals();
-    const size_t got = streams.read(number, buffer, *at);
+    const size_t got = streams.read(stream, buffer, *at);
     if (got == 0) return;
     take(std::span<const std::byte>(buffer).first(got), *at);
     at = from(*at + static_cast<int64_t>(got));
   }
 }
 
-void copy_stream_to(const NamedStreams& streams, size_t number, File& file) {
-  read_stream(streams, number, Holes::skipped,
+void copy_stream_to(const NamedStreams& streams, const NamedStream& stream, File& file) {
+  read_stream(streams, stream, Holes::skipped,
               [&](std::span<const std::byte> bytes, int64_t at) { multifile::write_data(file, bytes, at); });
-  multifile::close_output(file, streams.streams()[number].size);
+  multifile::close_output(file, stream.size);
 }
 
 // Returns the path of the output file of a stream. Throws if the name would place the file outside of the
@@ -83,20 +84,20 @@ void make_alike(const std::string& path, const NamedStream& stream) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   fs::permissions(path, static_cast<fs::perms>(stream.mode & 0777), ignored);
-  if (stream.modified == 0) return;
-  const std::chrono::sys_time<std::chrono::nanoseconds> time{std::chrono::nanoseconds(stream.modified)};
+  if (stream.modified() == 0) return;
+  const std::chrono::sys_time<std::chrono::nanoseconds> time{std::chrono::nanoseconds(stream.modified())};
   fs::last_write_time(path, std::chrono::file_clock::from_sys(time), ignored);
 }
 
 // Throws if two streams would have the same output file.
-void refuse_same_files(const std::vector<NamedStream>& streams, const std::vector<std::string>& names) {
+void refuse_same_files(const NamedStreams& streams, const std::vector<std::string>& names) {
   std::map<std::string, size_t> files;
   for (size_t number = 0; number < names.size(); ++number) {
     const auto [at, is_new] =
         files.emplace(std::filesystem::path(names[number]).lexically_normal().string(), number);
     if (!is_new)
-      throw Error(Code::invalid_argument, "the streams '" + streams[at->second].name + "' and '" +
-                                              streams[number].name +
+      throw Error(Code::invalid_argument, "the streams '" + streams.sorted[at->second]->name + "' and '" +
+                                              streams.sorted[number]->name +
                                               "' would be one file: use `sheaf cat --name` for them");
   }
 }
@@ -106,12 +107,12 @@ void refuse_same_files(const std::vector<NamedStream>& streams, const std::vecto
 int cat_named(const CatOptions& options) {
   const auto streams =
       NamedStreams::open(posix_store(), options.path, false, checking_of(options.ignore_checksums));
-  const auto number = streams->find(options.name);
-  if (!number)
+  const NamedStream* const stream = streams->find(options.name);
+  if (stream == nullptr)
     throw file_error(Code::not_found, options.path,
                      "has no stream of the name '" + options.name + "' (`sheaf ls` shows those there are)");
   if (options.output.empty()) {
-    read_stream(*streams, *number, Holes::read, [](std::span<const std::byte> bytes, int64_t) {
+    read_stream(*streams, *stream, Holes::read, [](std::span<const std::byte> bytes, int64_t) {
       if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) < bytes.size())
         throw os_error("cannot write to", "standard output", errno);
     });
@@ -121,7 +122,7 @@ int cat_named(const CatOptions& options) {
                     options.replace ? OutputSet::Existing::replaced : OutputSet::Existing::refused);
   catch_signals();
   const auto file = outputs.add(options.output);
-  copy_stream_to(*streams, *number, *file);
+  copy_stream_to(*streams, *stream, *file);
   outputs.commit();
   return 0;
 }
@@ -132,7 +133,7 @@ int split_by_names(const SplitOptions& options) {
   std::vector<std::string> names;
   for (const NamedStream& stream : streams->streams())
     names.push_back(output_name(options.request.prefix, stream.name));
-  refuse_same_files(streams->streams(), names);
+  refuse_same_files(*streams, names);
   OutputSet outputs(posix_store(),
                     options.request.replace ? OutputSet::Existing::replaced : OutputSet::Existing::refused,
                     OutputSet::Naming::derived);
@@ -147,11 +148,11 @@ int split_by_names(const SplitOptions& options) {
   }
   for (size_t number = 0; number < names.size(); ++number) {
     const auto file = outputs.add(names[number]);
-    copy_stream_to(*streams, number, *file);
+    copy_stream_to(*streams, *streams->sorted[number], *file);
   }
   outputs.commit();
   for (size_t number = 0; number < names.size(); ++number)
-    make_alike(names[number], streams->streams()[number]);
+    make_alike(names[number], *streams->sorted[number]);
   return 0;
 }
 

@@ -21,6 +21,7 @@ namespace sheaf::cli {
 
 using streams::NamedStream;
 using streams::NamedStreams;
+using streams::SetSource;
 
 namespace {
 
@@ -34,16 +35,18 @@ std::string time_text(int64_t nanoseconds) {
   return text.data();
 }
 
-// Returns the streams of a multifile without task names, with the names that a mount uses.
-std::vector<NamedStream> numbered(const std::string& path) {
+// Calls show(name, bytes, modified, mode) for the streams of a multifile without task names, with the names
+// that a mount uses.
+template <class Show>
+void show_numbered(const std::string& path, Show show) {
   const multifile::Multifile opened = load(path);
   const size_t digits = std::max<size_t>(6, std::to_string(std::max<int64_t>(0, opened.ntasks() - 1)).size());
-  std::vector<NamedStream> streams;
   multifile::for_each_row(opened, [&](int64_t task, const multifile::TaskRow& row) {
-    streams.push_back({fmt::format("task.{:0{}}", task, digits), row.sizes.total()});
+    show(fmt::format("task.{:0{}}", task, digits), row.sizes.total(), 0, 0644);
   });
-  return streams;
 }
+
+const char* kind_of(const SetSource& source) { return source.base ? "multifile" : "container"; }
 
 bool has_names(const std::string& path) {
   return streams::is_container_set(posix_store(), path) ||
@@ -60,23 +63,24 @@ void refuse_containers(const std::string& path) {
 }
 
 int ls(const LsOptions& options) {
-  const std::vector<NamedStream> streams = has_names(options.path)
-                                               ? NamedStreams::open(posix_store(), options.path)->streams()
-                                               : numbered(options.path);
   Json all = Json::array();
-  for (const NamedStream& stream : streams) {
-    if (!stream.name.starts_with(options.prefix)) continue;
+  const auto show = [&](const std::string& name, int64_t bytes, int64_t modified, uint32_t mode) {
+    if (!name.starts_with(options.prefix)) return;
     if (options.json) {
-      all.push_back({{"name", stream.name},
-                     {"bytes", stream.size},
-                     {"modified", stream.modified},
-                     {"mode", fmt::format("{:04o}", stream.mode)}});
+      all.push_back(
+          {{"name", name}, {"bytes", bytes}, {"modified", modified}, {"mode", fmt::format("{:04o}", mode)}});
     } else if (options.details) {
-      fmt::print("{:04o} {:>15} {:<19} {}\n", stream.mode, stream.size, time_text(stream.modified),
-                 printable(stream.name));
+      fmt::print("{:04o} {:>15} {:<19} {}\n", mode, bytes, time_text(modified), printable(name));
     } else {
-      fmt::print("{}\n", printable(stream.name));
+      fmt::print("{}\n", printable(name));
     }
+  };
+  if (has_names(options.path)) {
+    const auto streams = NamedStreams::open(posix_store(), options.path);
+    for (const NamedStream& stream : streams->streams())
+      show(stream.name, stream.size, stream.modified(), stream.mode);
+  } else {
+    show_numbered(options.path, show);
   }
   if (options.json) fmt::print("{}\n", text_of(all, 1));
   return 0;
@@ -87,9 +91,9 @@ int info_of_containers(const InfoOptions& options) {
   int64_t bytes = 0;
   for (const NamedStream& stream : streams->streams()) bytes = saturated_add(bytes, stream.size);
   Json origins = Json::array();
-  for (const auto& origin : streams->origins())
+  for (const SetSource& origin : streams->sources)
     origins.push_back({{"file", origin.path},
-                       {"kind", origin.is_container ? "container" : "multifile"},
+                       {"kind", kind_of(origin)},
                        {"streams", origin.streams},
                        {"file_bytes", origin.file_bytes},
                        {"damage", origin.damage},
@@ -108,11 +112,10 @@ int info_of_containers(const InfoOptions& options) {
       {"state", "containers, as programs have left them; `sheaf defrag` makes a multifile of them"},
       {"streams", std::to_string(streams->streams().size())},
       {"data", fmt::format("{} bytes", bytes)}};
-  for (const auto& origin : streams->origins())
-    rows.push_back({origin.is_container ? "container" : "multifile",
-                    fmt::format("{}: {} streams{}{}", origin.path, origin.streams,
-                                origin.damage.empty() ? "" : ", " + origin.damage,
-                                origin.torn.empty() ? "" : ", " + origin.torn)});
+  for (const SetSource& origin : streams->sources)
+    rows.push_back({kind_of(origin), fmt::format("{}: {} streams{}{}", origin.path, origin.streams,
+                                                 origin.damage.empty() ? "" : ", " + origin.damage,
+                                                 origin.torn.empty() ? "" : ", " + origin.torn)});
   print_rows(summary_width, rows);
   return 0;
 }
@@ -125,7 +128,7 @@ int repair_containers(const RepairOptions& options) {
   const auto streams = NamedStreams::open(posix_store(), options.path, true);
   Json files = Json::array();
   bool whole = true;
-  for (const NamedStreams::Origin& origin : streams->origins()) {
+  for (const SetSource& origin : streams->sources) {
     whole = whole && origin.damage.empty();
     files.push_back({{"path", origin.path}, {"damage", origin.damage}});
   }
@@ -136,7 +139,7 @@ int repair_containers(const RepairOptions& options) {
                 1));
     return whole ? 0 : 1;
   }
-  for (const NamedStreams::Origin& origin : streams->origins())
+  for (const SetSource& origin : streams->sources)
     fmt::print("{}: {}; {} streams\n", printable(origin.path),
                origin.damage.empty() ? "complete, nothing to do" : printable(origin.damage), origin.streams);
   fmt::print(

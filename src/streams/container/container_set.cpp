@@ -1,6 +1,7 @@
 #include "streams/container/container_set.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <mutex>
@@ -10,9 +11,8 @@
 #include "storage/store.hpp"
 #include "streams/container/constants.hpp"
 #include "streams/container/container_names.hpp"
-#include "streams/container/foreign_stream.hpp"
+#include "streams/container/host_container.hpp"
 #include "streams/container/host_stream.hpp"
-#include "streams/container/open_set.hpp"
 #include "streams/container/sums/wanted.hpp"
 
 namespace sheaf::streams {
@@ -22,22 +22,20 @@ using namespace container_constants;
 
 namespace {
 
-using format::ContainerRecord;
-using format::RecordKind;
 using Clock = std::chrono::steady_clock;
+
+bool is_writing(const StreamOpening& opening) { return opening.create || opening.truncate || opening.write; }
 
 class HostSet final : public ContainerSet, public std::enable_shared_from_this<HostSet> {
  public:
+  // `host` must have a name.
   HostSet(Store& store, const std::string& path, const ContainerHost& host, Checking checking)
       : store_(store),
-        path_(path),
-        memory_directory_(host.memory_directory),
-        host_(host.name.empty() ? container_host_name(host.memory_directory) : host.name),
-        view_(std::make_shared<SetView>(store, path, container_name(path, host_), checking)) {
-    local_ = store.traits(path).coherence == Coherence::local;
-  }
+        host_(host),
+        reader_(std::make_shared<SetReader>(store, path, container_name(path, host.name), checking)),
+        local_(store.traits(path).coherence == Coherence::local) {}
 
-  const std::string& path() const override { return path_; }
+  const std::string& path() const override { return reader_->path(); }
 
   std::shared_ptr<ContainerStream> open_stream(std::string_view name, const StreamOpening& opening) override;
   std::shared_ptr<ContainerStream> open_number(uint64_t number) override;
@@ -55,42 +53,43 @@ class HostSet final : public ContainerSet, public std::enable_shared_from_this<H
   }
   bool shared() override {
     const auto open = join(false);
-    return open && !open->memory().alone();
+    return open && !open->streams().memory().alone();
   }
 
  private:
-  std::shared_ptr<OpenSet> join(bool make);
+  std::shared_ptr<HostContainer> join(bool make);
   // Returns whether a reader must check if processes of this host have started to write to the set. On served
   // file systems, returns true at most once per interval, because a check is a request to the server.
   bool may_have_begun();
   // Returns the shared stream with this number, or null.
-  std::shared_ptr<ContainerStream> shared_stream(const std::shared_ptr<OpenSet>& open, uint64_t number);
-  std::shared_ptr<ContainerStream> foreign(std::shared_ptr<const SetContents> elsewhere,
-                                           const ReplayedStream& stream);
+  std::shared_ptr<ContainerStream> shared_stream(const std::shared_ptr<HostContainer>& open, uint64_t number);
+  // Opens or creates a shared stream. `asked`: `elsewhere` has everything closed before the call. If not, an
+  // existing stream is not opened. Returns null if no stream was opened or created.
+  std::shared_ptr<HostStream> open_shared(const std::shared_ptr<HostContainer>& open,
+                                          const std::shared_ptr<const NamedStreams>& elsewhere,
+                                          std::string_view name, const StreamOpening& opening, bool asked);
+  std::shared_ptr<ContainerStream> foreign(std::shared_ptr<const NamedStreams> elsewhere,
+                                           const NamedStream& stream);
   // Returns whether other hosts may have closed streams that this host must find on open.
-  bool has_others() const { return !local_ || view_->has_others(); }
+  bool has_others() const { return !local_ || reader_->has_others(); }
   std::optional<StreamStatus> status(std::string_view name, bool wait);
   // Returns the contents of other hosts' containers. With `wait`, includes everything closed before the call.
-  std::shared_ptr<const SetContents> contents(OpenSet* open, bool wait);
-  SharedPlace find(OpenSet& open, const std::shared_ptr<const SetContents>& elsewhere, std::string_view name);
-  SharedPlace create(OpenSet& open, std::string_view name, const StreamOpening& opening);
+  std::shared_ptr<const NamedStreams> contents(HostContainer* open, bool wait);
   std::shared_ptr<HostStream> open_for(std::string_view name);
 
   Store& store_;
-  const std::string path_;
-  const std::string memory_directory_;
-  const std::string host_;
-  bool local_ = false;                 // one cache: other containers are of other users or process namespaces
+  const ContainerHost host_;
+  const std::shared_ptr<SetReader> reader_;
+  const bool local_;                   // one cache: other containers are of other users or process namespaces
   SetMutex mutex_{SetMutex::Of::set};  // guards the following members
-  std::shared_ptr<OpenSet> open_;
+  std::shared_ptr<HostContainer> open_;
   Clock::time_point look_again_{}, ask_again_{};
-  const std::shared_ptr<SetView> view_;
 };
 
-std::shared_ptr<OpenSet> HostSet::join(bool make) {
+std::shared_ptr<HostContainer> HostSet::join(bool make) {
   const std::lock_guard guard(mutex_);
   if (open_) return open_;
-  open_ = OpenSet::join(store_, path_, host_, memory_directory_, make, view_);
+  open_ = HostContainer::join(store_, host_, make, reader_);
   // The known contents may be outdated: another job may have gathered them into a multifile. Read them again
   // at the next call.
   if (open_) look_again_ = {};
@@ -106,7 +105,7 @@ bool HostSet::may_have_begun() {
   return true;
 }
 
-std::shared_ptr<const SetContents> HostSet::contents(OpenSet* open, bool wait) {
+std::shared_ptr<const NamedStreams> HostSet::contents(HostContainer* open, bool wait) {
   const auto begin = Clock::now();
   bool look = wait && has_others();
   {
@@ -114,7 +113,7 @@ std::shared_ptr<const SetContents> HostSet::contents(OpenSet* open, bool wait) {
     look |= begin >= look_again_;
     if (look) look_again_ = begin + check_interval;  // until then, concurrent callers do not check
   }
-  const auto found = view_->now(look, open != nullptr ? open->origin() : 0);
+  const auto found = reader_->now(look, open != nullptr ? open->origin() : 0);
   if (look) {
     const auto end = Clock::now();
     const std::lock_guard guard(mutex_);
@@ -123,85 +122,50 @@ std::shared_ptr<const SetContents> HostSet::contents(OpenSet* open, bool wait) {
   return found;
 }
 
-// Returns the shared stream `name`, after applying `elsewhere` to the shared streams; 0 if it does not exist.
-// The caller holds the lock of names.
-SharedPlace HostSet::find(OpenSet& open, const std::shared_ptr<const SetContents>& elsewhere,
-                          std::string_view name) {
-  SharedStreams& streams = open.streams();
-  open.revalidate(elsewhere);
-  SharedPlace own = streams.find(name);
-  if (own != 0 && open.take_name_of_moved(own)) own = 0;
-  const ReplayedStream* const other = elsewhere->find(name);
-  if (other == nullptr) return own;
-  if (own != 0) {
-    const SharedStream& stream = streams.stream(own);
-    if (elsewhere->find(stream.key) == other || stream.named.load() >= other->named) return own;
-  }
-  // This host already knows the stream `other`, or has records of it. It has no longer this name, because a
-  // process of this host has removed or renamed it since the last check of other hosts.
-  if (other->here || other->key.origin == open.origin() || streams.find(other->key) != 0) return own;
-  return open.bring_in(*other, *elsewhere);
-}
-
-SharedPlace HostSet::create(OpenSet& open, std::string_view name, const StreamOpening& opening) {
-  SharedStreams& streams = open.streams();
-  const format::StreamKey key{streams.head().numbers.fetch_add(1) + 1, open.origin()};
-  ContainerRecord record{.kind = RecordKind::create, .time = streams.tick(), .stream = open.recorded(key)};
-  record.empties = opening.truncate || opening.exclusive;
-  record.name = name;
-  record.mode = opening.mode;
-  const SharedPlace made = streams.make_stream(key, opening.mode, record.time);
-  SharedPlace entry = 0;
-  try {
-    entry = streams.make_entry(made, name);
-    open.writer().record(record);
-  } catch (...) {
-    if (entry != 0) streams.drop_entry(entry);
-    streams.let_go(made);
-    throw;
-  }
-  streams.give_name(entry, record.time);
-  return made;
-}
-
 std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, const StreamOpening& opening) {
-  require_name(name, path_);
-  const bool changes = opening.create || opening.truncate || opening.write;
+  require_name(name, path());
   const auto open = join(opening.create);
-  bool asked = !opening.create || opening.asked || !has_others();
-  auto elsewhere = contents(open.get(), !opening.create && !opening.asked);
+  const auto elsewhere = contents(open.get(), !opening.create && !opening.asked);
   if (!open) {
-    const ReplayedStream* const found = elsewhere->find(name);
+    const NamedStream* const found = elsewhere->find(name);
     if (found == nullptr) return nullptr;
-    if (!changes) return foreign(elsewhere, *found);
+    if (!is_writing(opening)) return foreign(elsewhere, *found);
     join(true);
     return open_stream(name, opening);
   }
+  const bool asked = !opening.create || opening.asked || !has_others();
+  auto stream = open_shared(open, elsewhere, name, opening, asked);
+  if (stream || asked) return stream;
+  // Another host may have removed or replaced the stream. Check other hosts without holding the lock of
+  // names, then try again.
+  return open_shared(open, contents(open.get(), true), name, opening, true);
+}
+
+std::shared_ptr<HostStream> HostSet::open_shared(const std::shared_ptr<HostContainer>& open,
+                                                 const std::shared_ptr<const NamedStreams>& elsewhere,
+                                                 std::string_view name, const StreamOpening& opening,
+                                                 bool asked) {
   std::shared_ptr<HostStream> stream;
-  bool made = false;
-  while (!stream) {
-    {
-      const SharedStreams::NamesLock lock(open->streams());
-      SharedPlace at = find(*open, elsewhere, name);
-      if (at != 0 && asked && opening.create && opening.exclusive)
-        throw os_error("there is already a stream of this name in", path_, EEXIST);
-      if (at == 0 && !opening.create) return nullptr;
-      made = at == 0;
-      if (made) at = create(*open, name, opening);
-      if (!made && asked && changes) open->bind(at);
-      if (made || asked) stream = std::make_shared<HostStream>(open, at, changes);
-      if (made) stream->note_change();
+  {
+    const SharedStreams::NamesLock lock(open->streams());
+    const SharedPlace at = open->find(elsewhere, name);
+    if (at == 0 && opening.create) {
+      stream = std::make_shared<HostStream>(open, open->create(name, opening), true);
+      stream->note_change();
+      return stream;
     }
-    // Another host may have removed or replaced the stream. Check other hosts without holding the lock of
-    // names, then try again.
-    if (!stream) elsewhere = contents(open.get(), asked = true);
+    if (at == 0 || !asked) return nullptr;
+    if (opening.create && opening.exclusive)
+      throw os_error("there is already a stream of this name in", path(), EEXIST);
+    if (is_writing(opening)) open->bind(at);
+    stream = std::make_shared<HostStream>(open, at, is_writing(opening));
   }
-  if (opening.truncate && !made) stream->truncate(0);
+  if (opening.truncate) stream->truncate(0);
   return stream;
 }
 
-std::shared_ptr<ContainerStream> HostSet::foreign(std::shared_ptr<const SetContents> elsewhere,
-                                                  const ReplayedStream& stream) {
+std::shared_ptr<ContainerStream> HostSet::foreign(std::shared_ptr<const NamedStreams> elsewhere,
+                                                  const NamedStream& stream) {
   const auto ask = [set = shared_from_this(), number = number_of(stream.key)] {
     return set->may_have_begun() && set->join(false) ? std::optional(set->open_number(number)) : std::nullopt;
   };
@@ -212,19 +176,19 @@ std::shared_ptr<ContainerStream> HostSet::open_number(uint64_t number) {
   const auto open = join(false);
   if (auto stream = open ? shared_stream(open, number) : nullptr) return stream;
   const auto elsewhere = contents(open.get(), true);
-  const auto other = std::ranges::find_if(elsewhere->streams, [&](const ReplayedStream& stream) {
+  const auto other = std::ranges::find_if(elsewhere->all, [&](const NamedStream& stream) {
     return !stream.name.empty() && number_of(stream.key) == number;
   });
-  if (other == elsewhere->streams.end()) return nullptr;
+  if (other == elsewhere->all.end()) return nullptr;
   if (!open) return foreign(elsewhere, *other);
   {
     const SharedStreams::NamesLock lock(open->streams());
-    find(*open, elsewhere, other->name);
+    open->find(elsewhere, other->name);
   }
   return shared_stream(open, number);
 }
 
-std::shared_ptr<ContainerStream> HostSet::shared_stream(const std::shared_ptr<OpenSet>& open,
+std::shared_ptr<ContainerStream> HostSet::shared_stream(const std::shared_ptr<HostContainer>& open,
                                                         uint64_t number) {
   SharedStreams& streams = open->streams();
   const SharedStreams::NamesLock lock(streams);
@@ -242,11 +206,11 @@ std::optional<StreamStatus> HostSet::status(std::string_view name, bool wait) {
   const auto open = join(false);
   const auto elsewhere = contents(open.get(), wait);
   if (!open) {
-    const ReplayedStream* const found = elsewhere->find(name);
+    const NamedStream* const found = elsewhere->find(name);
     return found == nullptr ? std::nullopt : std::optional(status_of(*found));
   }
   const SharedStreams::NamesLock lock(open->streams());
-  const SharedPlace at = find(*open, elsewhere, name);
+  const SharedPlace at = open->find(elsewhere, name);
   if (at == 0) return std::nullopt;
   StreamStatus found = streams::status_of(open->streams().stream(at));
   found.block = open->block_size();
@@ -272,7 +236,7 @@ bool HostSet::truncate(std::string_view name, int64_t size) {
 }
 
 bool HostSet::remove(std::string_view name) {
-  require_name(name, path_);
+  require_name(name, path());
   auto open = join(false);
   const auto elsewhere = contents(open.get(), true);
   if (!open) {
@@ -283,20 +247,20 @@ bool HostSet::remove(std::string_view name) {
   {
     SharedStreams& streams = open->streams();
     const SharedStreams::NamesLock lock(streams);
-    const SharedPlace at = find(*open, elsewhere, name);
+    const SharedPlace at = open->find(elsewhere, name);
     if (at == 0) return false;
     SharedStream& stream = streams.stream(at);
-    if (stream.opens.load() == 0) unused = open->unused(stream, 0);
+    if (stream.opens.load() == 0) unused = open->writer().unused(stream, 0);
     open->rename(at, 0);
   }
-  open->discard(unused);
+  open->writer().sums().discard(unused);
   open->publish_changes();
   return true;
 }
 
 bool HostSet::rename(std::string_view from, std::string_view to, bool keep) {
-  require_name(from, path_);
-  require_name(to, path_);
+  require_name(from, path());
+  require_name(to, path());
   auto open = join(false);
   auto elsewhere = contents(open.get(), true);
   if (!open) {
@@ -308,14 +272,14 @@ bool HostSet::rename(std::string_view from, std::string_view to, bool keep) {
   {
     SharedStreams& streams = open->streams();
     const SharedStreams::NamesLock lock(streams);
-    const SharedPlace at = find(*open, elsewhere, from);
+    const SharedPlace at = open->find(elsewhere, from);
     if (at == 0) return false;
-    const SharedPlace there = find(*open, elsewhere, to);
-    if (there != 0 && keep) throw os_error("there is already a stream of this name in", path_, EEXIST);
+    const SharedPlace there = open->find(elsewhere, to);
+    if (there != 0 && keep) throw os_error("there is already a stream of this name in", path(), EEXIST);
     if (there == at) return true;
     const SharedPlace entry = streams.make_entry(at, to);
     if (there != 0 && streams.stream(there).opens.load() == 0)
-      unused = open->unused(streams.stream(there), 0);
+      unused = open->writer().unused(streams.stream(there), 0);
     try {
       open->rename(at, entry);
     } catch (...) {
@@ -323,7 +287,7 @@ bool HostSet::rename(std::string_view from, std::string_view to, bool keep) {
       throw;
     }
   }
-  open->discard(unused);
+  open->writer().sums().discard(unused);
   open->publish_changes();
   return true;
 }
@@ -350,7 +314,7 @@ void HostSet::list(std::string_view prefix, const Visit& visit) {
     const SharedStreams::NamesLock lock(streams);
     open->revalidate(elsewhere);
     for (const auto& [name, stream] : elsewhere->names)
-      if (name.starts_with(prefix)) find(*open, elsewhere, name);
+      if (name.starts_with(prefix)) open->find(elsewhere, name);
     streams.for_each([&](SharedPlace at) {
       if (const auto name = streams.name_of(at); !name.empty() && name.starts_with(prefix) &&
                                                  streams.stream(at).moved.load() == 0 &&
@@ -368,8 +332,10 @@ void HostSet::list(std::string_view prefix, const Visit& visit) {
 
 std::shared_ptr<ContainerSet> ContainerSet::open(Store& store, const std::string& path,
                                                  const ContainerHost& host, Checking checking) {
+  ContainerHost named = host;
+  if (named.name.empty()) named.name = container_host_name(host.memory_directory);
   const bool is_checked = checking == Checking::on && checking_of_environment() == Checking::on;
-  return std::make_shared<HostSet>(store, path, host, is_checked ? Checking::on : Checking::off);
+  return std::make_shared<HostSet>(store, path, named, is_checked ? Checking::on : Checking::off);
 }
 
 }  // namespace sheaf::streams

@@ -4,12 +4,12 @@
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <ranges>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "comm/agree.hpp"
 #include "format/fields.hpp"
 #include "streams/container/constants.hpp"
 
@@ -48,43 +48,7 @@ void store_word(std::byte* at, uint64_t word) {
 
 }  // namespace
 
-void ContainerWriter::begin(File& file, const ContainerHeader& header, bool mapped) {
-  auto bytes = encode(header);
-  if (!mapped) put_little<uint64_t>(bytes.data() + container_changes_at, changes_untold);
-  const std::array<std::byte, container_page> table{};
-  file.write_at(table, container_page);
-  file.write_at(bytes, 0);
-  try {
-    file.write_at(std::array<std::byte, container_page>{}, spare_at);
-  } catch (const Error& e) {
-    if (e.code() != Code::no_space) throw;
-  }
-}
-
-void ContainerWriter::begin_log(File& file) {
-  std::array<std::byte, 8> word;
-  put_little<uint64_t>(word.data(), changes_untold);
-  file.write_at(word, container_changes_at);
-}
-
 bool ContainerWriter::takes_inside(int64_t bytes) const { return !mapped_ && bytes <= max_inside; }
-
-// The disk space of the spare area is allocated when the container is created, so that records fit on a full
-// disk. Containers of older versions have an area or bytes of streams at this place; the result is then
-// empty.
-RecordArea ContainerWriter::spare_of(const ContainerContents& contents) {
-  RecordArea spare{.place = spare_at, .used = 0, .bytes = container_page, .entered = false};
-  for (const OpenArea& open : contents.open)
-    if (open.area.place == spare_at) spare = {spare_at, open.known, open.area.bytes, true};
-  const bool has_bytes = std::ranges::any_of(contents.records, [](const PlacedRecord& placed) {
-    return placed.record.kind == RecordKind::piece && placed.record.place < spare_at + container_page;
-  });
-  std::array<std::byte, container_page> page{};
-  if (has_bytes || spare.bytes != container_page || contents.file->read_at(page, spare_at) < page.size() ||
-      std::ranges::any_of(page | std::views::drop(spare.used), [](std::byte b) { return b != std::byte{0}; }))
-    return {};
-  return spare;
-}
 
 // Appends a record to an area of the log. Never overwrites bytes that may have reached the file, because
 // other hosts may have read them and continue after them. After a kill or a failed write, the log therefore
@@ -101,7 +65,8 @@ int64_t ContainerWriter::record_in(RecordArea& area, ContainerRecord record,
     file_.write_at(encoded, place);
   } catch (...) {
     area.bytes = 0;
-    take_back(place);
+    // Overwrite the start of a partially written record, if possible, so that readers ignore it.
+    attempt([&] { file_.write_at(std::array<std::byte, container_alignment>{}, place); });
     throw;
   }
   area.used += std::ssize(encoded);
@@ -132,14 +97,6 @@ std::optional<int64_t> ContainerWriter::record_in_spare(const ContainerRecord& r
   if (!head.spare_area.entered) enter({head.spare_area.place, head.spare_area.bytes});
   head.spare_area.entered = true;
   return record_in(head.spare_area, record, {});
-}
-
-// Overwrites the start of a partially written record with zeros, if possible, so that readers ignore it.
-void ContainerWriter::take_back(int64_t place) {
-  try {
-    file_.write_at(std::array<std::byte, container_alignment>{}, place);
-  } catch (const Error&) {
-  }
 }
 
 // Ends the current area of the log with an end record, so that readers need not read the area again. No
@@ -243,6 +200,39 @@ void ContainerWriter::write_words(int64_t at, std::span<const uint64_t> words) {
   file_.write_at(bytes, at);
 }
 
+std::vector<UnusedBytes> ContainerWriter::unused(const SharedStream& stream, int64_t size) {
+  std::vector<UnusedBytes> found;
+  for (SharedPlace at = stream.first.load(); at != 0; at = streams_.piece(at).next.load()) {
+    const SharedPiece& piece = streams_.piece(at);
+    const int64_t length = piece.length.load();
+    const int64_t kept = std::clamp<int64_t>(size - piece.offset, 0, length);
+    if (piece.origin == 0 && length - kept >= worth_discarding)
+      found.push_back(sums_.unused(piece.sums, piece.place + kept, piece.place + length));
+  }
+  return found;
+}
+
+// If the process is killed after the record, the next call harmlessly records the same blocks again.
+void ContainerWriter::make_slots(SharedPiece& piece, int64_t length) {
+  const int64_t wanted = length / format::summed_block;
+  for (int64_t has = blocks_with_slots(streams_.memory(), piece.sums); has < wanted;) {
+    format::ContainerRecord record{.kind = format::RecordKind::sums, .time = streams_.tick()};
+    record.place = piece.sums.room;
+    record.first_block = has;
+    record.slots = std::clamp(std::max(has, wanted - has), sums_constants::first_slots, format::max_slots);
+    const SharedPlace slots = streams_.make_slots();
+    int64_t at = 0;
+    try {
+      at = this->record(record) + format::slots_at;
+    } catch (...) {
+      streams_.drop_slots(slots);
+      throw;
+    }
+    add_slots(streams_.memory(), piece.sums, slots, {0, has, record.slots, at});
+    has += record.slots;
+  }
+}
+
 Extent ContainerWriter::room(int64_t least, int64_t wanted) {
   SHEAF_ASSERT(least > 0 && least <= wanted);
   const int64_t unit = least >= aligned_from ? container_page : container_alignment;
@@ -303,9 +293,9 @@ void ContainerWriter::next_area(int64_t least) {
   used_ = 0;
 }
 
-// Counts all existing entries of the last table as used. A killed process may have left an entry there; it
-// stays, because other hosts may have read it.
-void ContainerWriter::pass_over_entries() {
+// Returns the number of entries of the last table, after following the tables to the last one. Entries of a
+// killed process count, because other hosts may have read them.
+int64_t ContainerWriter::last_entries() {
   SharedStreams::Head& head = streams_.head();
   for (;;) {
     std::array<std::byte, container_page> table{};
@@ -315,10 +305,10 @@ void ContainerWriter::pass_over_entries() {
       return decode_area(bytes.first<area_entry_size>(), head.identity,
                          head.last_table + k * area_entry_size);
     };
-    while (head.last_entries < areas_in_table && entry(head.last_entries)) ++head.last_entries;
-    const auto next = head.last_entries == areas_in_table ? entry(areas_in_table) : std::nullopt;
-    if (!next) return;
-    head.last_entries = 0;
+    int64_t entries = 0;
+    while (entries < areas_in_table && entry(entries)) ++entries;
+    const auto next = entries == areas_in_table ? entry(areas_in_table) : std::nullopt;
+    if (!next) return entries;
     head.last_table = next->place;
   }
 }
@@ -326,20 +316,19 @@ void ContainerWriter::pass_over_entries() {
 void ContainerWriter::enter(const Area& area) {
   SharedStreams::Head& head = streams_.head();
   const HostMutexGuard locked(head.tables);
-  pass_over_entries();
+  int64_t entries = last_entries();
   const auto write = [&](const Area& entered, int64_t entry) {
     const int64_t place = head.last_table + entry * area_entry_size;
     file_.write_at(encode(entered, head.identity, place), place);
   };
-  if (head.last_entries == areas_in_table) {
+  if (entries == areas_in_table) {
     const Area table{head.tail.fetch_add(container_page), container_page};
     file_.write_at(std::array<std::byte, container_page>{}, table.place);
     write(table, areas_in_table);
     head.last_table = table.place;
-    head.last_entries = 0;
+    entries = 0;
   }
-  write(area, head.last_entries);
-  ++head.last_entries;
+  write(area, entries);
 }
 
 // Writes a word of the header.

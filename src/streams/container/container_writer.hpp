@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "base/extent.hpp"
+#include "format/container.hpp"
 #include "storage/file.hpp"
-#include "streams/container/container_contents.hpp"
 #include "streams/container/shared_streams.hpp"
 #include "streams/container/sums/sum_writer.hpp"
 
@@ -31,17 +31,9 @@ class ContainerWriter final : public SumWords {
  public:
   // `mapped`: mappings of the file are coherent with reads. `file` and `streams` must outlive the writer.
   ContainerWriter(File& file, SharedStreams& streams, bool mapped)
-      : file_(file), streams_(streams), mapped_(mapped) {}
+      : file_(file), streams_(streams), mapped_(mapped), sums_(file, *this, streams.memory()) {}
 
-  // Initializes an empty container: writes a header, a table of areas and, if the disk has enough space, the
-  // spare area.
-  static void begin(File& file, const format::ContainerHeader& header, bool mapped);
-  // Switches a container from mapped areas to the common log: records, for readers, that processes append to
-  // the log from now on.
-  static void begin_log(File& file);
-
-  // Returns the spare area of a container that has no writers.
-  static RecordArea spare_of(const ContainerContents& contents);
+  SumWriter& sums() { return sums_; }
 
   // Appends a record and returns its place. On a full disk, the spare area takes removals, sizes and failures
   // while it has space.
@@ -56,6 +48,13 @@ class ContainerWriter final : public SumWords {
   // Updates the length of a piece that has grown. `record`: place of the piece's record, which any process of
   // the host may have written. `end_word`: 0 if the piece does not begin a room.
   void note_length(int64_t record, int64_t length, int64_t modified, uint64_t end_word);
+
+  // Creates checksum slots for all blocks that end in the first `length` bytes of `piece`. The caller holds
+  // the lock of the piece's stream.
+  void make_slots(SharedPiece& piece, int64_t length);
+  // Returns the bytes of the stream from `size` on that are in this container, for SumWriter::discard(). The
+  // caller holds the lock of the stream, or the lock of names if the stream is not open.
+  std::vector<UnusedBytes> unused(const SharedStream& stream, int64_t size);
 
   void read_words(int64_t at, std::span<uint64_t> words) override;
   void write_words(int64_t at, std::span<const uint64_t> words) override;
@@ -91,18 +90,18 @@ class ContainerWriter final : public SumWords {
   std::optional<int64_t> record_in_spare(const format::ContainerRecord& record);
   int64_t record_in(RecordArea& area, format::ContainerRecord record, std::span<const std::byte> inside);
   std::byte* mapped_at(int64_t at);
-  void take_back(int64_t place);
   void end_log();
   void put_word(int64_t place, uint64_t word);
   format::Area make_area(int64_t least, int64_t before);
   void next_area(int64_t least);
-  void pass_over_entries();
+  int64_t last_entries();
   void enter(const format::Area& area);
   std::shared_ptr<std::byte> map(const format::Area& area);
 
   File& file_;
   SharedStreams& streams_;
   const bool mapped_;
+  SumWriter sums_;
   std::mutex mutex_;            // guards the following members
   std::vector<LogArea> areas_;  // most recent areas, newest last
   int64_t used_ = 0;            // bytes used in the newest area

@@ -21,7 +21,7 @@
 #include "multifile/options/open_mode.hpp"
 #include "streams/container/constants.hpp"
 #include "streams/container/container_names.hpp"
-#include "streams/container/open_set.hpp"
+#include "streams/container/host_container.hpp"
 #include "streams/container/replay.hpp"
 
 namespace sheaf::streams {
@@ -114,7 +114,7 @@ std::vector<std::string> hold_containers(Store& store, const GatherRequest& requ
 }
 
 // Returns the checksum that a container has for exactly these bytes of a stream, or nullopt.
-std::optional<uint32_t> kept_sum(const SetContents& set, const ReplayedStream& stream, int64_t offset,
+std::optional<uint32_t> kept_sum(const NamedStreams& set, const NamedStream& stream, int64_t offset,
                                  int64_t bytes) {
   const layout::PieceMap::PieceOrGap at = stream.pieces.at(offset);
   if (!at.found || at.piece.length < bytes) return std::nullopt;
@@ -136,7 +136,7 @@ class Packer {
     buffer_.reserve(copied_at_once);
   }
 
-  std::vector<uint32_t> add(const SetContents& set, const ReplayedStream& stream,
+  std::vector<uint32_t> add(const NamedStreams& set, const NamedStream& stream,
                             std::vector<std::string>* damage) {
     std::vector<uint32_t> sums;
     for (int64_t done = 0; done < stream.size; done += summed_at_once) {
@@ -166,18 +166,18 @@ class Packer {
  private:
   // Fills `part` with the bytes of a stream at `offset`, and returns their checksum for the multifile. Adds a
   // mismatch to `damage`, or throws it if `damage` is null.
-  uint32_t read(const SetContents& set, const ReplayedStream& stream, std::span<std::byte> part,
-                int64_t offset, std::vector<std::string>* damage) {
+  uint32_t read(const NamedStreams& set, const NamedStream& stream, std::span<std::byte> part, int64_t offset,
+                std::vector<std::string>* damage) {
     if (const auto kept = kept_sum(set, stream, offset, std::ssize(part))) {
-      read_pieces(set.sources, stream, part, offset, Checking::off);
+      set.read_pieces(stream, part, offset, Checking::off);
       if (crc32c(0, part) == *kept) return *kept;
     }
-    const auto problem = attempt([&] { read_pieces(set.sources, stream, part, offset, checking_); });
+    const auto problem = attempt([&] { set.read_pieces(stream, part, offset, checking_); });
     if (!problem) return crc32c(0, part);
     if (problem->code() != Code::damaged) throw *problem;
     if (damage == nullptr) throw Error(Code::damaged, problem->what() + std::string(left_as_they_are));
     damage->push_back(problem->what());
-    read_pieces(set.sources, stream, part, offset, Checking::off);
+    set.read_pieces(stream, part, offset, Checking::off);
     return ~crc32c(0, part);
   }
 
@@ -200,17 +200,11 @@ class Packer {
 
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
-std::vector<const ReplayedStream*> sorted_streams(const SetContents& set) {
-  std::vector<const ReplayedStream*> streams;
-  for (const auto& [name, stream] : set.names) streams.push_back(stream);
-  std::ranges::sort(streams, {}, &ReplayedStream::name);
+PackedFile plan(const NamedStreams& set, const GatherRequest& request, const std::string& output,
+                std::vector<format::Identity> taken) {
+  const auto streams = set.streams();
   if (std::ssize(streams) > INT32_MAX)
     throw Error(Code::invalid_argument, "more than 2^31-1 streams in one multifile");
-  return streams;
-}
-
-PackedFile plan(const std::vector<const ReplayedStream*>& streams, const GatherRequest& request,
-                const std::string& output, std::vector<format::Identity> taken) {
   PackedFile packed;
   packed.header.fsblksize = request.fsblksize;
   packed.header.ntasks = static_cast<int32_t>(streams.size());
@@ -224,10 +218,10 @@ PackedFile plan(const std::vector<const ReplayedStream*>& streams, const GatherR
   mode.journal = false;
   packed.extension = mode.extension();
   multifile::TaskNames names{.names = {}, .taken = std::move(taken)};
-  for (const ReplayedStream* const stream : streams) {
+  for (const NamedStream& stream : streams) {
     packed.globalranks.push_back(std::ssize(packed.globalranks));
-    packed.lengths.push_back(stream->size);
-    names.names.push_back({stream->name, stream->modified(), stream->mode});
+    packed.lengths.push_back(stream.size);
+    names.names.push_back({stream.name, stream.modified(), stream.mode});
   }
   packed.more = multifile::sections_of(names);
   return packed;
@@ -241,37 +235,36 @@ int64_t total_of(const std::vector<int64_t>& lengths) {
 
 // Throws if the holes of all streams exceed max_holes. A damaged or malicious container can claim streams of
 // any length, although its data cannot exceed its file.
-void refuse_holes(const SetContents& set, const std::vector<const ReplayedStream*>& streams) {
+void refuse_holes(const NamedStreams& set) {
   int64_t holes = 0;
-  for (const ReplayedStream* const stream : streams) {
+  for (const NamedStream& stream : set.streams()) {
     int64_t there = 0;
-    for (const auto& [offset, piece] : stream->pieces.all()) {
+    for (const auto& [offset, piece] : stream.pieces.all()) {
       const SetSource& source = set.sources[piece.source];
       there +=
           source.base ? piece.length : std::clamp<int64_t>(source.file_bytes - piece.place, 0, piece.length);
     }
-    if (stream->size - there > max_holes - holes)
+    if (stream.size - there > max_holes - holes)
       throw file_error(
-          Code::unsupported, stream->name,
+          Code::unsupported, stream.name,
           "more than a TiB of holes is too much for a multifile: the containers are left as they are");
-    holes += stream->size - there;
+    holes += stream.size - there;
   }
 }
 
 // Writes all streams to `file`. Adds bytes that do not match their checksums to `damage`, or throws if
 // `damage` is null.
-void write(File& file, const SetContents& set, const std::vector<const ReplayedStream*>& streams,
-           PackedFile& packed, const GatherRequest& request, WorkProgress& progress,
-           std::vector<std::string>* damage) {
+void write(File& file, const NamedStreams& set, PackedFile& packed, const GatherRequest& request,
+           WorkProgress& progress, std::vector<std::string>* damage) {
   multifile::MetadataWriter(file, packed.header).write_header(packed.extension);
   const layout::FileLayout layout = multifile::packed_layout(packed.lengths, packed.header);
   std::optional<Packer> packer;
-  for (size_t k = 0; k < streams.size(); ++k) {
+  for (size_t k = 0; k < set.sorted.size(); ++k) {
     if (!packer || packed.header.fsblksize > 1) {
       if (packer) packer->write();
       packer.emplace(file, layout.starts[k], request, progress);
     }
-    packed.sums.push_back(packer->add(set, *streams[k], damage));
+    packed.sums.push_back(packer->add(set, *set.sorted[k], damage));
   }
   if (packer) packer->write();
   multifile::complete_packed_file(file, packed);
@@ -279,7 +272,7 @@ void write(File& file, const SetContents& set, const std::vector<const ReplayedS
 
 // Returns the identities of all containers that the new multifile replaces. This includes containers that an
 // earlier multifile replaced and that still exist.
-std::vector<format::Identity> identities(const SetContents& set, size_t containers) {
+std::vector<format::Identity> identities(const NamedStreams& set, size_t containers) {
   std::vector<format::Identity> all;
   for (const SetSource& source : set.sources)
     if (!source.base) all.push_back(source.identity);
@@ -290,80 +283,90 @@ std::vector<format::Identity> identities(const SetContents& set, size_t containe
 
 // Returns the descriptions of damage in the containers. With `in_place`, throws if there is any, because all
 // content must be readable before the containers are removed.
-std::vector<std::string> damage_of(const SetContents& set, const std::vector<const ReplayedStream*>& streams,
-                                   bool in_place) {
+std::vector<std::string> damage_of(const NamedStreams& set, bool in_place) {
   std::vector<std::string> all;
   for (const SetSource& source : set.sources) {
     if (source.damage.empty()) continue;
     if (in_place) throw file_error(Code::damaged, source.path, source.damage + left_as_they_are);
     all.push_back(quoted(source.path) + ": " + source.damage);
   }
-  for (const ReplayedStream* const stream : streams)
-    if (stream->cut_off)
-      all.push_back(quoted(stream->name) +
+  for (const NamedStream& stream : set.streams())
+    if (stream.cut_off)
+      all.push_back(quoted(stream.name) +
                     ": bytes of it are behind the end of their container, and zeros here");
   return all;
 }
 
+// A run of gather().
+struct GatherJob {
+  Store& store;
+  const GatherRequest& request;
+  WorkProgress& progress;
+  const bool in_place;
+  const std::string& output;
+  std::vector<std::string> containers = {};
+  NamedStreams set = {};
+  GatherReport done = {};
+};
+
+// Writes the multifile. Throws `wrong_mode` if another host created a container during the call.
+void write_multifile(GatherJob& job) {
+  refuse_holes(job.set);
+  PackedFile packed = plan(job.set, job.request, job.output, identities(job.set, job.containers.size()));
+  job.done.bytes = total_of(packed.lengths);
+  job.progress.begin(job.done.bytes);
+  OutputSet outputs(job.store, job.in_place || job.request.replace ? OutputSet::Existing::replaced
+                                                                   : OutputSet::Existing::refused);
+  outputs.own(job.output);
+  const auto file = outputs.add(job.output);
+  job.progress.begin_output(0, job.output);
+  write(*file, job.set, packed, job.request, job.progress, job.in_place ? nullptr : &job.done.damage);
+  // The multifile must be durable before the containers are removed.
+  if (job.in_place) file->sync();
+  file->close();
+  // A container that another host creates after this check is no problem: that host looks for the multifile
+  // after creating it.
+  if (job.in_place && containers_of(job.store, job.request.set) != job.containers)
+    throw file_error(Code::wrong_mode, job.request.set,
+                     "a host has begun to write to it while its containers became a multifile: all is as it "
+                     "was; do it again");
+  outputs.commit();
+  if (job.in_place) job.store.sync_name(job.store.target_of(job.output));
+}
+
 // Removes a container that was gathered, or keeps it under another name if it is torn.
-void give_up(Store& store, const GatherRequest& request, const SetContents& set, const std::string& container,
-             GatherReport& done) {
-  const auto source = std::ranges::find(set.sources, container, &SetSource::path);
-  if (source == set.sources.end() || source->torn.empty())
-    return remove_container(store, container, request.memory_directory);
-  const std::string aside = name_aside(store, request.set, container);
-  set_container_aside(store, container, aside, request.memory_directory);
-  done.kept.push_back("the container " + quoted(container) + " is kept as " + quoted(aside) + ": " +
-                      source->torn);
+void give_up(GatherJob& job, const std::string& container) {
+  const auto source = std::ranges::find(job.set.sources, container, &SetSource::path);
+  if (source == job.set.sources.end() || source->torn.empty())
+    return remove_container(job.store, container, job.request.memory_directory);
+  const std::string aside = name_aside(job.store, job.request.set, container);
+  set_container_aside(job.store, container, aside, job.request.memory_directory);
+  job.done.kept.push_back("the container " + quoted(container) + " is kept as " + quoted(aside) + ": " +
+                          source->torn);
 }
 
 }  // namespace
 
 GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& progress) {
   const bool in_place = request.output.empty() || is_same_name(store, request.set, request.output);
-  const std::string output = in_place ? request.set : request.output;
+  GatherJob job{store, request, progress, in_place, in_place ? request.set : request.output};
   std::optional<HeldContainers> held;
-  const std::vector<std::string> containers =
-      in_place ? hold_containers(store, request, held) : containers_of(store, request.set);
-  if (containers.empty())
+  job.containers = in_place ? hold_containers(store, request, held) : containers_of(store, request.set);
+  if (job.containers.empty())
     throw file_error(Code::not_found, request.set, "there are no containers of this name");
   const bool has_base = store.status(request.set).exists;
-  const SetContents set =
-      read_set(store, containers, request.set, {.checked = true, .checking = request.checking});
-  if (in_place && has_base && (set.sources.empty() || !set.sources.front().base))
+  job.set = read_set(store, job.containers, request.set, {.checked = true, .checking = request.checking});
+  if (in_place && has_base && (job.set.sources.empty() || !job.set.sources.front().base))
     throw file_error(
         Code::unsupported, request.set,
         "is a multifile whose tasks have no names: give another name for that of the containers");
-  const auto streams = sorted_streams(set);
-  GatherReport done{.streams = std::ssize(streams), .containers = std::ssize(containers)};
-  done.damage = damage_of(set, streams, in_place);
-  if (!streams.empty() || has_base || !in_place) {
-    refuse_holes(set, streams);
-    PackedFile packed = plan(streams, request, output, identities(set, containers.size()));
-    done.bytes = total_of(packed.lengths);
-    progress.begin(done.bytes);
-    OutputSet outputs(
-        store, in_place || request.replace ? OutputSet::Existing::replaced : OutputSet::Existing::refused);
-    outputs.own(output);
-    const auto file = outputs.add(output);
-    progress.begin_output(0, output);
-    write(*file, set, streams, packed, request, progress, in_place ? nullptr : &done.damage);
-    // The multifile must be durable before the containers are removed.
-    if (in_place) file->sync();
-    file->close();
-    // A container that another host creates after this check is no problem: that host looks for the multifile
-    // after creating it.
-    if (in_place && containers_of(store, request.set) != containers)
-      throw file_error(
-          Code::wrong_mode, request.set,
-          "a host has begun to write to it while its containers became a multifile: all is as it "
-          "was; do it again");
-    outputs.commit();
-    if (in_place) store.sync_name(store.target_of(output));
-  }
+  job.done.streams = std::ssize(job.set.sorted);
+  job.done.containers = std::ssize(job.containers);
+  job.done.damage = damage_of(job.set, in_place);
+  if (!job.set.sorted.empty() || has_base || !in_place) write_multifile(job);
   if (in_place)
-    for (const std::string& container : containers) give_up(store, request, set, container, done);
-  return done;
+    for (const std::string& container : job.containers) give_up(job, container);
+  return job.done;
 }
 
 }  // namespace sheaf::streams

@@ -1,6 +1,7 @@
 #include "streams/container/named_streams.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.hpp"
 #include "storage/store.hpp"
@@ -9,90 +10,84 @@
 
 namespace sheaf::streams {
 
-namespace {
-
-class SetStreams final : public NamedStreams {
- public:
-  explicit SetStreams(SetContents contents) : contents_(std::move(contents)) {
-    for (const SetSource& source : contents_.sources)
-      origins_.push_back(
-          {source.path, source.base == nullptr, 0, source.file_bytes, source.damage, source.torn});
-    for (const auto& [name, stream] : contents_.names) sorted_.push_back(stream);
-    std::ranges::sort(sorted_, {}, &ReplayedStream::name);
-    for (const ReplayedStream* const stream : sorted_) {
-      streams_.push_back({stream->name, stream->size, stream->modified(), stream->mode});
-      count(*stream);
-    }
-  }
-
-  const std::vector<NamedStream>& streams() const override { return streams_; }
-
-  std::optional<size_t> find(std::string_view name) const override {
-    const auto found = std::ranges::lower_bound(streams_, name, {}, &NamedStream::name);
-    if (found == streams_.end() || found->name != name) return std::nullopt;
-    return static_cast<size_t>(found - streams_.begin());
-  }
-
-  size_t read(size_t stream, std::span<std::byte> data, int64_t offset) const override {
-    const ReplayedStream& one = *sorted_.at(stream);
-    if (offset < 0) throw Error(Code::invalid_argument, "there is no offset below 0 in '" + one.name + "'");
-    if (one.cut_off) require_there(one, offset, std::min(std::ssize(data), one.size - offset));
-    return read_pieces(contents_.sources, one, data, offset);
-  }
-
-  std::optional<int64_t> next_data(size_t stream, int64_t offset) const override {
-    const ReplayedStream& one = *sorted_.at(stream);
-    if (offset < 0 || offset >= one.size) return std::nullopt;
-    const layout::PieceMap::PieceOrGap at = one.pieces.at(offset);
-    if (at.found) return offset;
-    if (at.piece.length >= one.size - offset) return std::nullopt;
-    return offset + at.piece.length;
-  }
-
-  const std::vector<Origin>& origins() const override { return origins_; }
-
- private:
-  void require_there(const ReplayedStream& stream, int64_t offset, int64_t bytes) const {
-    for (const auto& [begin, piece] : stream.pieces.all()) {
-      const SetSource& source = contents_.sources[piece.source];
-      const int64_t end = std::min(offset + bytes, begin + piece.length);
-      if (source.base || std::max(begin, offset) >= end || piece.place + (end - begin) <= source.file_bytes)
-        continue;
-      throw file_error(Code::damaged, source.path, "it ends before bytes of '" + stream.name + "'");
-    }
-  }
-
-  // Adds the stream to the count of the file that has its newest bytes, or, if it is empty, of the file that
-  // created it.
-  void count(const ReplayedStream& stream) {
-    const auto by_origin = std::ranges::find(contents_.sources, stream.key.origin, &SetSource::origin);
-    const bool has_bytes = !stream.pieces.all().empty();
-    const size_t of = has_bytes ? stream.pieces.all().begin()->second.source
-                                : static_cast<size_t>(by_origin - contents_.sources.begin());
-    if (of < origins_.size()) ++origins_[of].streams;
-  }
-
-  const SetContents contents_;
-  std::vector<const ReplayedStream*> sorted_;
-  std::vector<NamedStream> streams_;
-  std::vector<Origin> origins_;
-};
-
-}  // namespace
+using multifile::Checking;
 
 std::shared_ptr<const NamedStreams> NamedStreams::open(Store& store, const std::string& path, bool checked,
-                                                       multifile::Checking checking) {
+                                                       Checking checking) {
   const bool alone = set_of_container(path) && store.status(path).exists;
   const std::vector<std::string> containers = alone ? std::vector{path} : containers_of(store, path);
-  SetContents contents = read_set(store, containers, alone ? std::string() : path,
-                                  {.lenient = true, .checked = checked, .checking = checking});
-  if (contents.sources.empty() && containers.empty()) {
+  auto set = std::make_shared<const NamedStreams>(
+      read_set(store, containers, alone ? std::string() : path,
+               {.lenient = true, .checked = checked, .checking = checking}));
+  if (set->sources.empty() && containers.empty()) {
     if (!store.status(path).exists)
       throw file_error(Code::not_found, path, "there is neither a multifile nor a container of this name");
     throw file_error(Code::unsupported, path,
                      "is a multifile whose tasks have no names, and there is no container beside it");
   }
-  return std::make_shared<SetStreams>(std::move(contents));
+  return set;
+}
+
+std::optional<int64_t> next_in(const layout::PieceMap& pieces, int64_t size, Space what, int64_t offset) {
+  if (offset < 0 || offset >= size) return std::nullopt;
+  while (offset < size) {
+    const layout::PieceMap::PieceOrGap at = pieces.at(offset);
+    if (at.found == (what == Space::data)) return offset;
+    offset = at.piece.length > size - offset ? size : offset + at.piece.length;
+  }
+  return what == Space::data ? std::nullopt : std::optional(size);
+}
+
+void read_piece(const SetSource& source, const layout::StreamPiece& piece, std::span<std::byte> data,
+                Checking checking) {
+  if (source.sums && source.checked && checking == Checking::on) {
+    for (int64_t at = piece.place; !data.empty();) {
+      const RoomIndex::RoomSums found = source.sums->find(at);
+      const auto part = data.first(static_cast<size_t>(std::min(std::ssize(data), found.end - at)));
+      read_checked(*source.file, found.sums, part, at, *source.checked);
+      at += std::ssize(part);
+      data = data.subspan(part.size());
+    }
+    return;
+  }
+  const size_t got = source.base ? source.base->read(piece.task, data, piece.place)
+                                 : source.file->read_at(data, piece.place);
+  std::memset(data.data() + got, 0, data.size() - got);
+}
+
+size_t NamedStreams::read_pieces(const NamedStream& stream, std::span<std::byte> data, int64_t offset,
+                                 Checking checking) const {
+  if (offset >= stream.size) return 0;
+  const auto wanted = std::min(std::ssize(data), stream.size - offset);
+  for (int64_t done = 0; done < wanted;) {
+    const layout::PieceMap::PieceOrGap at = stream.pieces.at(offset + done);
+    const auto count = static_cast<size_t>(std::min(wanted - done, at.piece.length));
+    const auto part = data.subspan(static_cast<size_t>(done), count);
+    if (!at.found) {
+      std::memset(part.data(), 0, part.size());
+    } else {
+      try {
+        read_piece(sources[at.piece.source], at.piece, part, checking);
+      } catch (const SumMismatch& mismatch) {
+        mismatch.refuse(stream.name, offset + done + mismatch.place - at.piece.place);
+      }
+    }
+    done += static_cast<int64_t>(count);
+  }
+  return static_cast<size_t>(wanted);
+}
+
+size_t NamedStreams::read(const NamedStream& stream, std::span<std::byte> data, int64_t offset) const {
+  if (offset < 0) throw Error(Code::invalid_argument, "there is no offset below 0 in '" + stream.name + "'");
+  if (!stream.cut_off) return read_pieces(stream, data, offset);
+  const int64_t stop = offset + std::min(std::ssize(data), stream.size - offset);
+  for (const auto& [begin, piece] : stream.pieces.all()) {
+    const SetSource& source = sources[piece.source];
+    const int64_t end = std::min(stop, begin + piece.length);
+    if (!source.base && std::max(begin, offset) < end && piece.place + (end - begin) > source.file_bytes)
+      throw file_error(Code::damaged, source.path, "it ends before bytes of '" + stream.name + "'");
+  }
+  return read_pieces(stream, data, offset);
 }
 
 }  // namespace sheaf::streams

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <deque>
+#include <mutex>
 #include <tuple>
 #include <utility>
 
@@ -21,7 +22,7 @@ using format::StreamKey;
 // Applies the records of a set in their order.
 class Replayer {
  public:
-  Replayer(SetContents& set, uint64_t own) : set_(set), own_(own) {}
+  Replayer(NamedStreams& set, uint64_t own) : set_(set), own_(own) {}
 
   void apply(const ContainerRecord& record, uint32_t source) {
     const uint64_t container = set_.sources[source].origin;
@@ -29,7 +30,7 @@ class Replayer {
     set_.newest = std::max(set_.newest, record.time);
     if (container == own_ && key.origin == own_)
       set_.next_number = std::max(set_.next_number, key.number + 1);
-    ReplayedStream* const stream = record.kind == RecordKind::create ? create(record, key) : set_.find(key);
+    NamedStream* const stream = record.kind == RecordKind::create ? create(record, key) : set_.find(key);
     if (stream == nullptr || stream->name.empty()) return;
     if (container == own_) stream->here = true;
     if (record.kind == RecordKind::create && !record.empties && record.time > stream->named)
@@ -40,13 +41,13 @@ class Replayer {
   }
 
  private:
-  ReplayedStream* create(const ContainerRecord& record, const StreamKey& key) {
-    if (ReplayedStream* const known = set_.find(key)) return known;
-    if (ReplayedStream* const there = set_.find(record.name)) {
+  NamedStream* create(const ContainerRecord& record, const StreamKey& key) {
+    if (NamedStream* const known = set_.find(key)) return known;
+    if (NamedStream* const there = set_.find(record.name)) {
       set_.keys.insert_or_assign(key, there);
       return there;
     }
-    ReplayedStream& made = set_.streams.emplace_back();
+    NamedStream& made = set_.all.emplace_back();
     made.key = key;
     made.mode = record.mode;
     made.written = record.time;
@@ -55,36 +56,46 @@ class Replayer {
     return &made;
   }
 
-  void name(ReplayedStream& stream, const ContainerRecord& record) {
+  void name(NamedStream& stream, const ContainerRecord& record) {
     stream.name = record.name;
     stream.named = record.time;
     set_.names.emplace(stream.name, &stream);
   }
 
-  void remove(ReplayedStream& stream) {
+  void remove(NamedStream& stream) {
     set_.names.erase(stream.name);
     stream.name.clear();
     stream.pieces.clear();
     stream.failures.clear();
   }
 
-  void resize(ReplayedStream& stream, int64_t size, int64_t time) {
+  void rename(NamedStream& stream, const ContainerRecord& record, uint32_t source) {
+    if (NamedStream* const there = set_.find(record.name); there != nullptr && there != &stream) {
+      if (set_.sources[source].origin != own_) ++there->elsewhere;
+      there->changed = std::max(there->changed, record.time);
+      remove(*there);
+    }
+    set_.names.erase(stream.name);
+    name(stream, record);
+  }
+
+  void resize(NamedStream& stream, int64_t size, int64_t time) {
     stream.pieces.cut(size);
     std::erase_if(stream.failures, [&](const auto& one) { return one.offset >= size; });
     stream.size = size;
     stream.written = std::max(stream.written, time);
   }
 
-  static void note_failure(ReplayedStream& stream, const ContainerRecord& record, uint64_t container) {
+  static void note_failure(NamedStream& stream, const ContainerRecord& record, uint64_t container) {
     if (record.failure == 0)
       stream.failures.push_back({container, record.time, record.offset, record.length});
     else
-      std::erase_if(stream.failures, [&](const ReplayedStream::RecordedFailure& one) {
+      std::erase_if(stream.failures, [&](const NamedStream::RecordedFailure& one) {
         return one.container == container && one.time == record.failure;
       });
   }
 
-  void change(ReplayedStream& stream, const ContainerRecord& record, uint32_t source) {
+  void change(NamedStream& stream, const ContainerRecord& record, uint32_t source) {
     switch (record.kind) {
       case RecordKind::create:
         if (record.empties) resize(stream, 0, record.time);
@@ -105,13 +116,7 @@ class Replayer {
         }
         break;
       case RecordKind::rename:
-        if (ReplayedStream* const there = set_.find(record.name); there != nullptr && there != &stream) {
-          if (set_.sources[source].origin != own_) ++there->elsewhere;
-          there->changed = std::max(there->changed, record.time);
-          remove(*there);
-        }
-        set_.names.erase(stream.name);
-        name(stream, record);
+        rename(stream, record, source);
         break;
       case RecordKind::remove:
         remove(stream);
@@ -124,15 +129,16 @@ class Replayer {
     }
   }
 
-  SetContents& set_;
+  NamedStreams& set_;
   const uint64_t own_;
 };
 
-void add_base(SetContents& set, std::shared_ptr<const multifile::BaseStreams> base, const std::string& path) {
+void add_base(NamedStreams& set, std::shared_ptr<const multifile::BaseStreams> base,
+              const std::string& path) {
   const auto source = static_cast<uint32_t>(set.sources.size());
   const auto& names = base->names();
   for (size_t task = 0; task < names.size(); ++task) {
-    ReplayedStream& stream = set.streams.emplace_back();
+    NamedStream& stream = set.all.emplace_back();
     stream.name = names[task].name;
     stream.key = {task + 1, base->origin()};
     stream.mode = names[task].mode;
@@ -147,7 +153,7 @@ void add_base(SetContents& set, std::shared_ptr<const multifile::BaseStreams> ba
   set.sources.back().origin = set.sources.back().base->origin();
 }
 
-bool was_taken(const SetContents& set, const format::Identity& identity) {
+bool was_taken(const NamedStreams& set, const format::Identity& identity) {
   return std::ranges::any_of(set.sources, [&](const SetSource& source) {
     return source.base && std::ranges::find(source.base->taken(), identity) != source.base->taken().end();
   });
@@ -163,10 +169,6 @@ std::optional<ContainerContents> read_if_there(Store& store, const std::string& 
   }
 }
 
-int64_t time_of_reading() {
-  return std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
-
 ReadsOfBlocks reads_in(Store& store, const std::string& path, multifile::Checking checking) {
   return {checking, store.traits(path).coherence != Coherence::local};
 }
@@ -177,13 +179,12 @@ class Turns {
   Turns(const ReadsOfBlocks& reads) : reads_(reads) {}
 
   // Adds a container, which must stay valid until carry_out(). Returns null if the multifile has its content.
-  SetSource* add(SetContents& set, const std::string& path, const ContainerContents& found) {
+  SetSource* add(NamedStreams& set, const std::string& path, const ContainerContents& found) {
     if (was_taken(set, found.header.identity)) return nullptr;
     const auto source = static_cast<uint32_t>(set.sources.size());
     SetSource& made = set.sources.emplace_back(SetSource{.path = path, .file = found.file});
     made.identity = found.header.identity;
     made.origin = format::short_identity(found.header.identity);
-    made.changes = found.changes;
     made.file_bytes = found.file_bytes;
     made.failed = found.failed;
     for (const PlacedRecord& placed : found.records)
@@ -193,7 +194,7 @@ class Turns {
     return &made;
   }
 
-  void carry_out(SetContents& set, uint64_t own) {
+  void carry_out(NamedStreams& set, uint64_t own) {
     std::ranges::stable_sort(turns_, {}, [](const Turn& turn) { return std::tuple(turn.time, turn.origin); });
     Replayer replayer(set, own);
     for (const Turn& turn : turns_) replayer.apply(*turn.record, turn.source);
@@ -220,7 +221,7 @@ class Turns {
 };
 
 // Marks streams with bytes beyond the end of their container, which may have grown since.
-void find_cut_off(SetContents& set) {
+void find_cut_off(NamedStreams& set) {
   for (const auto& [name, stream] : set.names)
     for (const auto& [offset, piece] : stream->pieces.all()) {
       SetSource& source = set.sources[piece.source];
@@ -233,12 +234,12 @@ void find_cut_off(SetContents& set) {
 }
 
 // Adds to the damage of each source the failed writes that the program has not repeated.
-void find_failures(SetContents& set) {
+void find_failures(NamedStreams& set) {
   for (SetSource& source : set.sources)
     if (source.failed && source.damage.empty())
       source.damage = "bytes could not be written to a stream of it, and were not written since";
   for (const auto& [name, stream] : set.names)
-    for (const ReplayedStream::RecordedFailure& failure : stream->failures) {
+    for (const NamedStream::RecordedFailure& failure : stream->failures) {
       const auto source = std::ranges::find(set.sources, failure.container, &SetSource::origin);
       if (source != set.sources.end() && source->damage.empty())
         source->damage =
@@ -248,12 +249,25 @@ void find_failures(SetContents& set) {
     }
 }
 
+// Sorts the streams by name, and counts those of each source. A stream counts for the file that has its
+// newest bytes, or, if it is empty, for the file that created it.
+void sort(NamedStreams& set) {
+  for (const auto& [name, stream] : set.names) {
+    set.sorted.push_back(stream);
+    const auto& pieces = stream->pieces.all();
+    const auto source = pieces.empty()
+                            ? std::ranges::find(set.sources, stream->key.origin, &SetSource::origin)
+                            : set.sources.begin() + pieces.begin()->second.source;
+    if (source != set.sources.end()) ++source->streams;
+  }
+  std::ranges::sort(set.sorted, {}, &NamedStream::name);
+}
+
 }  // namespace
 
-SetContents read_set(Store& store, const std::vector<std::string>& containers, const std::string& multifile,
-                     const SetReading& reading) {
-  SetContents set;
-  set.read_at = time_of_reading();
+NamedStreams read_set(Store& store, const std::vector<std::string>& containers, const std::string& multifile,
+                      const SetReading& reading) {
+  NamedStreams set;
   if (!multifile.empty())
     if (auto base = multifile::BaseStreams::open(store, multifile, reading.checking))
       add_base(set, std::move(base), multifile);
@@ -280,6 +294,7 @@ SetContents read_set(Store& store, const std::vector<std::string>& containers, c
   turns.carry_out(set, 0);
   find_cut_off(set);
   find_failures(set);
+  sort(set);
   return set;
 }
 
@@ -326,75 +341,57 @@ void SetReader::look_for_base() {
   uint64_t seen = 0;
   if (const FileStatus base = store_.status(path_); base.exists)
     seen = (static_cast<uint64_t>(base.size) ^ base.number << 32) | 1;
-  if (seen == base_seen_) return;
-  base_ = seen == 0 ? nullptr : multifile::BaseStreams::open(store_, path_, reads_.checking);
-  base_seen_ = seen;
+  if (seen == base_.seen) return;
+  base_.streams = seen == 0 ? nullptr : multifile::BaseStreams::open(store_, path_, reads_.checking);
+  base_.seen = seen;
   changed_ = true;
 }
 
-bool SetReader::look() {
-  looked_at_ = time_of_reading();
-  looked_ = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+// Reads the new records of other hosts' containers, and a new multifile.
+void SetReader::look() {
+  using namespace std::chrono;
+  const SetCheck check{.number = begun_.fetch_add(1) + 1,
+                       .began = system_clock::now().time_since_epoch() / nanoseconds(1),
+                       .monotonic = steady_clock::now().time_since_epoch() / nanoseconds(1)};
   const SetFiles files = files_of(store_, path_);
   // Look for the multifile last: a gathering job removes a container when the multifile has its content.
   const bool gone = look_for_containers(files.containers);
-  if (files.multifile || gone || base_seen_ != 0) look_for_base();
-  return changed_;
+  if (files.multifile || gone || base_.seen != 0) look_for_base();
+  has_others_ = !others_.empty();
+  if (changed_) contents_ = nullptr;
+  check_ = check;
 }
 
-SetContents SetReader::contents(uint64_t own) {
+// Computes the contents as of the last check. Unless `own` is 0, also reads the container of this host.
+void SetReader::replay(uint64_t own) {
   if (own != 0) revalidate(own_, true);
-  SetContents set;
-  set.read_at = looked_at_;
-  set.looked = looked_;
-  if (base_) add_base(set, base_, path_);
+  auto set = std::make_shared<NamedStreams>();
+  set->own = own;
+  set->check = check_;
+  if (base_.streams) add_base(*set, base_.streams, path_);
   Turns turns(reads_);
   for (const KnownContainer& known : others_)
-    if (known.contents) turns.add(set, known.path, *known.contents);
-  if (own != 0 && own_.contents) turns.add(set, own_.path, *own_.contents);
-  turns.carry_out(set, own);
+    if (known.contents) turns.add(*set, known.path, *known.contents);
+  if (own != 0 && own_.contents) turns.add(*set, own_.path, *own_.contents);
+  turns.carry_out(*set, own);
   changed_ = false;
-  return set;
+  contents_ = std::move(set);
 }
 
-void read_piece(const SetSource& source, const layout::StreamPiece& piece, std::span<std::byte> data,
-                multifile::Checking checking) {
-  if (source.sums && source.checked && checking == multifile::Checking::on) {
-    for (int64_t at = piece.place; !data.empty();) {
-      const RoomIndex::RoomSums found = source.sums->find(at);
-      const auto part = data.first(static_cast<size_t>(std::min(std::ssize(data), found.end - at)));
-      read_checked(*source.file, found.sums, part, at, *source.checked);
-      at += std::ssize(part);
-      data = data.subspan(part.size());
-    }
-    return;
-  }
-  const size_t got = source.base ? source.base->read(piece.task, data, piece.place)
-                                 : source.file->read_at(data, piece.place);
-  std::memset(data.data() + got, 0, data.size() - got);
+std::shared_ptr<const NamedStreams> SetReader::now(bool look_again, uint64_t own) {
+  const uint64_t before = begun_.load();
+  const std::lock_guard guard(mutex_);
+  if (look_again ? check_.number <= before : check_.number == 0) look();
+  const uint64_t needed = others_.empty() && !base_.streams ? 0 : own;
+  if (!contents_ || contents_->own != needed) replay(needed);
+  return contents_;
 }
 
-size_t read_pieces(const std::vector<SetSource>& sources, const ReplayedStream& stream,
-                   std::span<std::byte> data, int64_t offset, multifile::Checking checking) {
-  if (offset >= stream.size) return 0;
-  const auto wanted = std::min(std::ssize(data), stream.size - offset);
-  for (int64_t done = 0; done < wanted;) {
-    const layout::PieceMap::PieceOrGap at = stream.pieces.at(offset + done);
-    const auto count = static_cast<size_t>(std::min(wanted - done, at.piece.length));
-    const auto part = data.subspan(static_cast<size_t>(done), count);
-    if (!at.found) {
-      std::memset(part.data(), 0, part.size());
-    } else {
-      const SetSource& source = sources[at.piece.source];
-      try {
-        read_piece(source, at.piece, part, checking);
-      } catch (const SumMismatch& mismatch) {
-        mismatch.refuse(stream.name, offset + done + mismatch.place - at.piece.place);
-      }
-    }
-    done += static_cast<int64_t>(count);
-  }
-  return static_cast<size_t>(wanted);
+std::shared_ptr<const NamedStreams> SetReader::again(uint64_t own) {
+  const std::lock_guard guard(mutex_);
+  look();
+  replay(own);
+  return contents_;
 }
 
 }  // namespace sheaf::streams

@@ -201,17 +201,18 @@ void SharedStreams::give_name(SharedPlace at, int64_t time) {
     take_name(there);
   SharedStream& one = stream(given.stream);
   const SharedPlace before = one.entry.load();
-  if (before != 0) {
-    unlink(before);
-  } else {
-    head().streams.fetch_add(1);
-  }
+  if (before != 0) unlink(before);
   one.named.store(time);
   one.changed.store(time);
   one.entry.store(at);
-  one.used.store(1);
+  note_named(one);
   link(at);
   if (before != 0) drop_entry(before);
+}
+
+void SharedStreams::note_named(SharedStream& one) {
+  const bool is_own = one.key.origin == format::short_identity(head().identity);
+  if (one.use.load() == StreamUse::unnamed) one.use.store(is_own ? StreamUse::bound : StreamUse::named);
 }
 
 void SharedStreams::take_name(SharedPlace at) {
@@ -220,7 +221,6 @@ void SharedStreams::take_name(SharedPlace at) {
   if (before == 0) return;
   unlink(before);
   one.entry.store(0);
-  head().streams.fetch_sub(1);
   drop_entry(before);
   let_go(at);
 }
@@ -241,15 +241,14 @@ SharedPlace SharedStreams::make_stream(const format::StreamKey& key, uint32_t mo
   }
   SharedStream& one = stream(at);
   one.key = key;
-  one.bound = key.origin == format::short_identity(h.identity);
   one.mode = mode;
   one.size = one.cut = one.elsewhere = one.looked = one.opens = 0;
   one.cut_to = -1;
-  one.first = one.last = one.moving = one.moved = one.grown = 0;
+  one.first = one.moving = one.moved = one.grown = 0;
   one.over.at = 0;
   one.modified = one.changed = time;
   one.version.fetch_add(1);
-  one.used = 2;
+  one.use = StreamUse::unnamed;
   return at;
 }
 
@@ -262,7 +261,7 @@ void SharedStreams::close(SharedPlace at) {
   drop_pieces(one);
   if (const SharedPlace target = one.moved.exchange(0)) drop_target(target);
   if (find(one.key) != 0) return;
-  one.used.store(0);
+  one.use.store(StreamUse::free);
   one.first.store(head().spare.load());
   head().spare.store(at);
 }
@@ -284,11 +283,10 @@ SharedPlace SharedStreams::make_target(std::string_view path) {
 
 void SharedStreams::drop_target(SharedPlace at) { release(at, target_bytes(target(at).bytes)); }
 
-void SharedStreams::add_piece(SharedStream& one, SharedPlace at) {
-  SHEAF_DEBUG_ASSERT(at != 0 && piece(at).next.load() == 0);
-  const SharedPlace last = one.last.load();
-  (last == 0 ? one.first : piece(last).next).store(at, std::memory_order_release);
-  one.last.store(at, std::memory_order_release);
+void SharedStreams::add_piece(SharedStream& one, SharedPlace last, SharedPlace at) {
+  auto& link = last == 0 ? one.first : piece(last).next;
+  SHEAF_DEBUG_ASSERT(at != 0 && piece(at).next.load() == 0 && link.load() == 0);
+  link.store(at, std::memory_order_release);
 }
 
 void SharedStreams::drop_pieces(SharedStream& one) {
@@ -296,7 +294,6 @@ void SharedStreams::drop_pieces(SharedStream& one) {
   one.grown.store(0);
   one.over.at.store(0);
   SharedPlace at = one.first.exchange(0);
-  one.last.store(0);
   while (at != 0) {
     const SharedPlace next = piece(at).next.load();
     drop_piece(at);
@@ -330,9 +327,8 @@ void SharedStreams::cut(SharedStream& one, int64_t size, int64_t time) {
 
 // --- Repair after a kill.
 
-// Rebuilds all hash chains from the list of streams, each of which refers to its name. Frees streams that
-// never got a name.
-void SharedStreams::mend_names() {
+// Empties all hash chains and returns the entries of keys.
+std::vector<SharedPlace> SharedStreams::take_chains() {
   Head& h = head();
   std::vector<SharedPlace> keys;
   for (uint32_t k = 0; k < h.level_count.load(); ++k) {
@@ -345,45 +341,46 @@ void SharedStreams::mend_names() {
     }
     level.entries = 0;
   }
+  return keys;
+}
+
+// Links the name of the stream `at`. If another stream has the same name, the one that was named last keeps
+// it.
+void SharedStreams::mend_name(SharedPlace at) {
+  SharedStream& one = stream(at);
+  note_named(one);
+  const SharedPlace other = find(name_of(at));
+  if (other != 0 && stream(other).named.load() > one.named.load()) return one.entry.store(0);
+  if (other != 0) unlink(stream(other).entry.exchange(0));
+  link(one.entry.load());
+}
+
+// Rebuilds all hash chains from the list of streams, each of which refers to its name. Frees streams that
+// never got a name.
+void SharedStreams::mend_names() {
+  Head& h = head();
   const auto is_unfinished = [&](const SharedStream& one) {
-    return one.used.load() == 2 && one.entry.load() == 0;
+    return one.use.load() == StreamUse::unnamed && one.entry.load() == 0;
   };
-  for (const SharedPlace at : keys)
+  for (const SharedPlace at : take_chains())
     if (!is_unfinished(stream(entry(at).stream))) link(at);
   h.spare.store(0);
-  int64_t named = 0;
   for (SharedPlace at = h.all.load(); at != 0; at = stream(at).all) {
     SharedStream& one = stream(at);
-    if (one.used.load() == 0 || is_unfinished(one)) {
-      one.used.store(0);
+    if (one.use.load() == StreamUse::free || is_unfinished(one)) {
+      one.use.store(StreamUse::free);
       one.first.store(h.spare.load());
       h.spare.store(at);
-      continue;
+    } else if (one.entry.load() != 0) {
+      mend_name(at);
     }
-    const SharedPlace name = one.entry.load();
-    if (name == 0) continue;
-    one.used.store(1);
-    const SharedPlace other = find({entry(name).name, entry(name).bytes});
-    SharedPlace loser = other;
-    if (other != 0 && stream(other).named.load() > one.named.load()) loser = at;
-    if (loser != 0) {
-      if (loser == other) unlink(stream(other).entry.load());
-      stream(loser).entry.store(0);
-      --named;
-    }
-    if (loser != at) link(name);
-    ++named;
   }
-  h.streams.store(named);
 }
 
 // Repairs a stream after a process was killed that held its lock. Completes a change of size or a move that
 // was in progress. A piece that is not yet in the list does not count.
 void SharedStreams::mend(SharedStream& one) {
   one.version.fetch_add(1);
-  SharedPlace last = 0;
-  for (SharedPlace at = one.first.load(); at != 0; at = piece(at).next.load()) last = at;
-  one.last.store(last);
   if (const int64_t size = one.cut_to.load(); size >= 0) {
     cut_pieces(one, size);
     one.size.store(size);

@@ -14,6 +14,7 @@
 #include <new>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/os/host_memory.hpp"
 #include "format/container.hpp"
@@ -33,33 +34,38 @@ struct SharedPiece {
   int64_t place;                  // in the file
   int64_t record;                 // place of the record in the own container; 0: the piece does not grow
   int64_t time;                   // time of that record
+  int64_t recorded;               // length that immutable records state
   uint64_t origin;                // container or multifile with the bytes; 0: the own container
   SharedSums sums;                // for a piece in the own container
 };
 static_assert(sizeof(SharedPiece) == 128);
+
+enum class StreamUse : uint32_t {
+  free,
+  unnamed,  // not named yet, known only to its creator
+  named,    // has or had a name
+  bound,    // as `named`, and the own container has a record of the name
+};
 
 struct SharedStream {
   HostMutex lock;                  // guards the following fields; single numbers may be read without it
   SharedPlace all;                 // next in the list of all streams ever allocated
   std::atomic<SharedPlace> entry;  // its name; 0: none. Guarded by the lock of names
   std::atomic<int64_t> opens;      // number of open handles. Guarded by the lock of names
-  std::atomic<uint32_t> used;      // 0: free; 2: not named yet, known only to its creator
-  std::atomic<uint32_t> bound;     // the own container has a record of its name. Guarded by the lock of names
+  std::atomic<StreamUse> use;      // guarded by the lock of names
   std::atomic<uint32_t> mode;
   std::atomic<int64_t> size;
   std::atomic<int64_t> modified;
   std::atomic<int64_t> changed;
-  std::atomic<int64_t> named;      // time of the last naming
-  std::atomic<int64_t> cut_to;     // size that is being set; -1: none
-  std::atomic<int64_t> cut;        // time of the last change of size; older pieces do not grow
-  std::atomic<int64_t> elsewhere;  // state of other containers included here (ReplayedStream)
-  std::atomic<int64_t> looked;     // start of the check that found this state (SetContents)
-  std::atomic<uint64_t> version;   // counts changes to pieces other than growth and additions
-  std::atomic<uint64_t> growth;    // counts growths of pieces
-  std::atomic<SharedPlace> first;  // first piece, in order of precedence
-  std::atomic<SharedPlace> last;
-  std::atomic<SharedPlace> grown;   // piece with more bytes than its immutable records state; 0: none
-  std::atomic<int64_t> grown_from;  // length that these records state
+  std::atomic<int64_t> named;       // time of the last naming
+  std::atomic<int64_t> cut_to;      // size that is being set; -1: none
+  std::atomic<int64_t> cut;         // time of the last change of size; older pieces do not grow
+  std::atomic<int64_t> elsewhere;   // state of other containers included here (ReplayedStream)
+  std::atomic<int64_t> looked;      // start of the check that found this state (SetContents)
+  std::atomic<uint64_t> version;    // counts changes to pieces other than growth and additions
+  std::atomic<uint64_t> growth;     // counts growths of pieces
+  std::atomic<SharedPlace> first;   // first piece, in order of precedence
+  std::atomic<SharedPlace> grown;   // piece that may be longer than `recorded`; 0: none
   std::atomic<SharedPlace> moving;  // destination while the move is being recorded in the container; 0: none
   std::atomic<SharedPlace> moved;   // destination of a stream that left the set; 0: it is in the set
   SharedOverwrite over;
@@ -94,7 +100,7 @@ struct RecordArea {
 
 class SharedStreams {
  public:
-  static constexpr uint32_t layout = 6;  // version of the structures of this file and of HostMemory
+  static constexpr uint32_t layout = 7;  // version of the structures of this file and of HostMemory
 
   explicit SharedStreams(HostMemory& memory) : memory_(memory) {}
   void make(const format::Identity& identity, bool summed);  // initializes new memory
@@ -109,11 +115,9 @@ class SharedStreams {
     std::atomic<int64_t> clock;      // newest time issued
     std::atomic<uint64_t> numbers;   // newest stream number
     std::atomic<int64_t> tail;       // first unallocated place of the container
-    int64_t last_table;              // guarded by `tables`
-    int64_t last_entries;            // guarded by `tables`
+    int64_t last_table;              // place of the last known table of areas; guarded by `tables`
     RecordArea log_area;             // guarded by `log`
     RecordArea spare_area;           // guarded by `log`; for records that free space on a full disk
-    std::atomic<int64_t> streams;    // number of named streams
     std::atomic<SharedPlace> all;    // head of the list of streams
     std::atomic<SharedPlace> spare;  // head of the list of free streams
     uint64_t used;                   // bytes of the memory; guarded by `memory`
@@ -183,7 +187,7 @@ class SharedStreams {
   template <class Visit>
   void for_each(Visit&& visit) {
     for (SharedPlace at = head().all.load(); at != 0; at = stream(at).all)
-      if (stream(at).used.load() != 0) visit(at);
+      if (stream(at).use.load() != StreamUse::free) visit(at);
   }
 
   // --- The caller holds the lock of the stream:
@@ -211,8 +215,8 @@ class SharedStreams {
   SharedPlace make_slots() { return allocate(sizeof(SharedSlots)); }
   void drop_slots(SharedPlace at) { release(at, sizeof(SharedSlots)); }
   void drop_piece(SharedPlace piece);
-  // Appends a fully initialized piece to the list of the stream.
-  void add_piece(SharedStream& stream, SharedPlace piece);
+  // Appends a fully initialized piece to the list of the stream. `last`: the last piece of the list; 0: none.
+  void add_piece(SharedStream& stream, SharedPlace last, SharedPlace piece);
   void drop_pieces(SharedStream& stream);
   // Allocates a destination for `SharedStream::moved`. Throws `no_space`.
   SharedPlace make_target(std::string_view path);
@@ -227,9 +231,12 @@ class SharedStreams {
   void release(SharedPlace at, uint64_t bytes);
   void link(SharedPlace entry);
   void unlink(SharedPlace entry);
+  void note_named(SharedStream& stream);
   SharedPlace find_entry(std::string_view name);
   void add_level();
   void cut_pieces(SharedStream& stream, int64_t size);
+  std::vector<SharedPlace> take_chains();
+  void mend_name(SharedPlace stream);
   void mend_names();
   void mend(SharedStream& stream);
 

@@ -10,16 +10,16 @@ namespace {
 
 class NamedReader final : public ReadableStream {
  public:
-  NamedReader(std::shared_ptr<const NamedStreams> streams, size_t stream)
+  NamedReader(std::shared_ptr<const NamedStreams> streams, const streams::NamedStream& stream)
       : streams_(std::move(streams)), stream_(stream) {}
-  int64_t size() const override { return streams_->streams()[stream_].size; }
+  int64_t size() const override { return stream_.size; }
   size_t read_at(std::span<std::byte> out, int64_t offset) override {
     return streams_->read(stream_, out, offset);
   }
 
  private:
   std::shared_ptr<const NamedStreams> streams_;
-  size_t stream_;
+  const streams::NamedStream& stream_;
 };
 
 }  // namespace
@@ -34,19 +34,19 @@ int64_t NamedFiles::bytes() const {
 }
 
 StreamFacts NamedFiles::facts(int64_t stream) {
-  return {of(stream).size, of(stream).modified, of(stream).mode};
+  return {of(stream).size, of(stream).modified(), of(stream).mode};
 }
 
 std::unique_ptr<ReadableStream> NamedFiles::open(int64_t stream) {
-  return std::make_unique<NamedReader>(streams_, static_cast<size_t>(stream));
+  return std::make_unique<NamedReader>(streams_, of(stream));
 }
 
 Attributes NamedFiles::attributes() {
   int64_t containers = 0;
-  for (const NamedStreams::Origin& origin : streams_->origins()) containers += origin.is_container;
+  for (const streams::SetSource& source : streams_->sources) containers += source.base == nullptr;
   return {{"multifile", path_},
           {"streams", std::to_string(count())},
-          {"files", std::to_string(streams_->origins().size())},
+          {"files", std::to_string(streams_->sources.size())},
           {"containers", std::to_string(containers)}};
 }
 

@@ -11,7 +11,7 @@ class NamedFiles final : public Streams {
  public:
   NamedFiles(std::string path, std::shared_ptr<const streams::NamedStreams> streams);
 
-  int64_t count() const override { return std::ssize(streams_->streams()); }
+  int64_t count() const override { return std::ssize(streams_->sorted); }
   int64_t bytes() const override;
   std::string name(int64_t stream) const override { return of(stream).name; }
   StreamFacts facts(int64_t stream) override;
@@ -22,7 +22,7 @@ class NamedFiles final : public Streams {
 
  private:
   const streams::NamedStream& of(int64_t stream) const {
-    return streams_->streams()[static_cast<size_t>(stream)];
+    return *streams_->sorted[static_cast<size_t>(stream)];
   }
 
   std::string path_;

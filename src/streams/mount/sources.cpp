@@ -20,8 +20,8 @@ bool is_remote(const std::string& path) { return path.starts_with("sfio:"); }
 std::shared_ptr<Streams> named_files(const std::string& path, multifile::Checking checking,
                                      const Tell& tell) {
   auto named = streams::NamedStreams::open(posix_store(), path, false, checking);
-  for (const streams::NamedStreams::Origin& origin : named->origins())
-    if (!origin.damage.empty()) tell(origin.path, origin.damage);
+  for (const streams::SetSource& source : named->sources)
+    if (!source.damage.empty()) tell(source.path, source.damage);
   return std::make_shared<NamedFiles>(path, std::move(named));
 }
 

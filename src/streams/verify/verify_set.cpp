@@ -18,15 +18,16 @@ namespace {
 
 constexpr int64_t read_at_once = 1 << 20;  // bytes
 
-// Reads all data of the stream `number`. Returns the error of the first read that fails, if any.
-std::optional<Error> read_all(const NamedStreams& streams, size_t number, WorkProgress& progress) {
-  std::vector<std::byte> buffer(static_cast<size_t>(std::min(read_at_once, streams.streams()[number].size)));
+// Reads all data of a stream. Returns the error of the first read that fails, if any.
+std::optional<Error> read_all(const NamedStreams& streams, const NamedStream& stream,
+                              WorkProgress& progress) {
+  std::vector<std::byte> buffer(static_cast<size_t>(std::min(read_at_once, stream.size)));
   std::optional<Error> problem;
   for (std::optional<int64_t> at = 0; at && !problem;) {
     size_t got = 0;
     problem = attempt([&] {
-      at = streams.next_data(number, *at);
-      if (at) got = streams.read(number, buffer, *at);
+      at = next_in(stream.pieces, stream.size, Space::data, *at);
+      if (at) got = streams.read(stream, buffer, *at);
     });
     if (got == 0) return problem;
     progress.advance(static_cast<int64_t>(got));
@@ -53,16 +54,15 @@ FileReport verify_containers(Store& store, const std::string& path, bool read_da
     add(std::string("its streams cannot be read: ") + problem->what());
     return report;
   }
-  report.ntasks = std::ssize(streams->streams());
-  for (const auto& origin : streams->origins()) {
+  report.ntasks = std::ssize(streams->sorted);
+  for (const SetSource& origin : streams->sources) {
     if (!origin.damage.empty()) add(origin.path + ": " + origin.damage);
     if (!origin.torn.empty()) report.notes.push_back(origin.path + ": " + origin.torn);
   }
   if (!read_data) return report;
   progress.begin(bytes_of_all(*streams));
-  for (size_t number = 0; number < streams->streams().size(); ++number)
-    if (const auto problem = read_all(*streams, number, progress))
-      add(streams->streams()[number].name + ": " + problem->what());
+  for (const NamedStream& stream : streams->streams())
+    if (const auto problem = read_all(*streams, stream, progress)) add(stream.name + ": " + problem->what());
   return report;
 }
 

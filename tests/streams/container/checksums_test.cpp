@@ -94,7 +94,7 @@ ContainerReading seen_in(const Bytes& container) {
   ContainerReading seen;
   if (const auto problem = attempt([&] {
         const auto streams = NamedStreams::open(memory, "set", true);
-        for (const auto& origin : streams->origins()) seen.told += origin.damage + origin.torn;
+        for (const SetSource& source : streams->sources) seen.told += source.damage + source.torn;
         for (size_t k = 0; k < streams->streams().size(); ++k) {
           const NamedStream& one = streams->streams()[k];
           seen.streams[one.name] = {one.mode, read_all(*streams, k)};

@@ -141,7 +141,7 @@ TEST(ContainerDamage, BytesBehindTheEndAreNoZeros) {
   Bytes part(1000);
   EXPECT_EQ(seen->read(*seen->find("first"), part, 0), part.size());
   EXPECT_THROW(seen->read(*seen->find("last"), part, 99000), Error);
-  EXPECT_NE(seen->origins().front().damage, "");
+  EXPECT_NE(seen->sources.front().damage, "");
   multifile::WorkProgress quiet;
   const GatherReport done = gather(memory, {.set = "set", .output = "other"}, quiet);
   EXPECT_GE(done.damage.size(), 2u);

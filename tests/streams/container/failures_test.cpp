@@ -99,14 +99,14 @@ class CarefulProgram {
 };
 
 bool holds(const NamedStreams& seen, const std::string& name, const ModelStream& stream) {
-  const auto number = seen.find(name);
-  return number && read_all(seen, *number) == stream.bytes;
+  const NamedStream* const found = seen.find(name);
+  return found != nullptr && read_all(seen, *found) == stream.bytes;
 }
 
 // Requires that everything readable after failures and deaths of programs is in the multifile.
 void gather_refusing_nothing(Store& store, int64_t k) {
   const auto before = NamedStreams::open(store, "dir/set", true);
-  for (const auto& origin : before->origins()) ASSERT_EQ(origin.damage, "") << k;
+  for (const SetSource& source : before->sources) ASSERT_EQ(source.damage, "") << k;
   WorkProgress quiet;
   gather(store, {.set = "dir/set"}, quiet);
   if (before->streams().empty()) return;
@@ -196,8 +196,8 @@ TEST(ContainerFailures, StreamsAreRemovedAndCutOnAFullDisk) {
     const auto name = [](int k) { return "n" + std::to_string(k); };
     const auto size_seen = [&](const std::string& stream) {
       const auto seen = NamedStreams::open(memory, "set");
-      const auto number = seen->find(stream);
-      return number ? seen->streams()[*number].size : -1;
+      const NamedStream* const found = seen->find(stream);
+      return found != nullptr ? found->size : -1;
     };
     auto set = ContainerSet::open(store, "set", host);
     auto grown = set->open_stream("grown", {.create = true});

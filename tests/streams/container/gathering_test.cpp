@@ -41,9 +41,9 @@ class Gathering {
   }
   Bytes seen(const std::string& name) {
     const auto streams = NamedStreams::open(memory, "set");
-    const auto number = streams->find(name);
-    require(number.has_value(), name + " is not there");
-    return read_all(*streams, *number);
+    const NamedStream* const stream = streams->find(name);
+    require(stream != nullptr, name + " is not there");
+    return read_all(*streams, *stream);
   }
 
   MemoryStore memory;
@@ -119,7 +119,7 @@ TEST(ContainerGathering, WhoBeginsAtTheLastMomentWritesToTheNewMultifile) {
     gather(store, {.set = "set"}, set.quiet);
     const auto streams = NamedStreams::open(set.memory, "set");
     EXPECT_EQ(streams->streams().size(), one.bytes.empty() ? 1u : 2u) << one.name;
-    EXPECT_EQ(streams->find(one.name).has_value(), !one.bytes.empty());
+    EXPECT_EQ(streams->find(one.name) != nullptr, !one.bytes.empty());
     set.b->revalidate();
     append(*set.b, one.name, added);
     EXPECT_EQ(set.seen(one.name), joined(one.bytes, added));

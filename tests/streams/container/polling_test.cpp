@@ -196,7 +196,7 @@ TEST(ContainerLooks, WhatHasGrownIsFound) {
       gather(hosts.store(0), {.set = "dir/set"}, quiet);
       const auto seen = NamedStreams::open(hosts.store(2), "dir/set");
       for (const auto& [name, bytes] : model)
-        require(read_all(*seen, seen->find(name).value()) == bytes, name + " is another in the multifile");
+        require(read_all(*seen, *seen->find(name)) == bytes, name + " is another in the multifile");
     } catch (const std::exception& e) {
       FAIL() << "seed " << seed << ": " << e.what();
     }

@@ -62,10 +62,14 @@ inline void append(streams::ContainerSet& set, const std::string& name, const By
   stream->flush();
 }
 
-inline Bytes read_all(const streams::NamedStreams& streams, size_t number) {
-  Bytes bytes(static_cast<size_t>(streams.streams()[number].size) + 10);
-  bytes.resize(streams.read(number, bytes, 0));
+inline Bytes read_all(const streams::NamedStreams& streams, const streams::NamedStream& stream) {
+  Bytes bytes(static_cast<size_t>(stream.size) + 10);
+  bytes.resize(streams.read(stream, bytes, 0));
   return bytes;
+}
+
+inline Bytes read_all(const streams::NamedStreams& streams, size_t number) {
+  return read_all(streams, *streams.sorted.at(number));
 }
 
 // Requires that a reader finds the state of `model` in the containers alone.
@@ -75,12 +79,12 @@ inline void require_seen(Store& store, const std::string& path, const Model& mod
   require(seen->streams().size() == model.size(), "a reader sees " + std::to_string(seen->streams().size()) +
                                                       " streams, not " + std::to_string(model.size()));
   for (const auto& [name, stream] : model) {
-    const auto number = seen->find(name);
-    require(number.has_value(), "a reader does not see " + name);
-    require(seen->streams()[*number].mode == stream->mode, "a reader sees another mode of " + name);
-    require(!stream->modified || seen->streams()[*number].modified == *stream->modified,
+    const streams::NamedStream* const found = seen->find(name);
+    require(found != nullptr, "a reader does not see " + name);
+    require(found->mode == stream->mode, "a reader sees another mode of " + name);
+    require(!stream->modified || found->modified() == *stream->modified,
             "a reader sees another time of " + name);
-    require(read_all(*seen, *number) == stream->bytes, "a reader sees other bytes of " + name);
+    require(read_all(*seen, *found) == stream->bytes, "a reader sees other bytes of " + name);
   }
 }
 

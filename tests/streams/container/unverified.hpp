@@ -9,7 +9,7 @@
 namespace sheaf::test {
 
 inline int64_t unverified_bytes(Store& store, const std::string& path) {
-  const streams::SetContents set = streams::read_set(store, streams::containers_of(store, path), {}, {});
+  const streams::NamedStreams set = streams::read_set(store, streams::containers_of(store, path), {}, {});
   int64_t missing = 0;
   for (const auto& [name, stream] : set.names)
     for (const auto& [offset, piece] : stream->pieces.all()) {

@@ -25,12 +25,10 @@ struct SharedSums {
   int64_t end_at;                   // place of the end word
   std::atomic<uint64_t> end;        // end word of a piece that may grow
   std::atomic<uint32_t> appending;  // 1: an append has begun, so words may cover more than the piece
-  int64_t first;                    // block number
-  int64_t slots;                    // number of slots; 0: none
+  int64_t slots;                    // number of slots, from block 0 on; 0: none
   int64_t slots_at;                 // place of the first slot
   std::atomic<uint64_t> more;       // place of a SharedSlots, largest block numbers first; 0: none
 };
-static_assert(sizeof(SharedSums) == 64);
 
 // The block that is being overwritten. Its word in the container says "unknown" until the overwrite ends.
 // Writers keep the checksum in this struct, and write it to the container when they flush or change to
@@ -64,7 +62,7 @@ inline BlockSums sums_at(HostMemory& memory, const SharedSums& sums, int64_t pla
     take(more.first, more.count, more.at);
     at = more.next;
   }
-  take(sums.first, sums.slots, sums.slots_at);
+  take(0, sums.slots, sums.slots_at);
   return found;
 }
 
@@ -93,7 +91,7 @@ inline int64_t blocks_with_slots(HostMemory& memory, const SharedSums& sums) {
     const auto& more = memory.as<SharedSlots>(at);
     return more.first + more.count;
   }
-  return sums.first + sums.slots;
+  return sums.slots;
 }
 
 }  // namespace sheaf::streams

@@ -265,4 +265,11 @@ void SumWriter::give_up(const UnusedBytes& unused) {
     words_.write_words(at, std::vector<uint64_t>(static_cast<size_t>(count), no_sum));
 }
 
+void SumWriter::discard(const std::vector<UnusedBytes>& all) {
+  for (const UnusedBytes& unused : all) {
+    give_up(unused);
+    discard_range(file_, unused.place, unused.bytes);
+  }
+}
+
 }  // namespace sheaf::streams

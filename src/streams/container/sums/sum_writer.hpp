@@ -74,8 +74,9 @@ class SumWriter {
   // Returns the description of the bytes of a piece from `place` to `end`, which the caller is about to
   // release.
   UnusedBytes unused(const SharedSums& sums, int64_t place, int64_t end);
-  // Invalidates the words of bytes that are about to be released.
-  void give_up(const UnusedBytes& unused);
+  // Invalidates the words of unused bytes, and releases the bytes to the file system. The caller must have
+  // removed them from their streams.
+  void discard(const std::vector<UnusedBytes>& all);
 
  private:
   // A block and its overwritten extent.
@@ -97,6 +98,7 @@ class SumWriter {
   void overwrite_block(const OverwriteTarget& target, SharedOverwrite& over, WriteParts parts, int64_t done,
                        int64_t bytes, const std::function<void()>& write);
   void write_word(int64_t at, uint64_t word) { words_.write_words(at, {&word, 1}); }
+  void give_up(const UnusedBytes& unused);
   void write_all(SharedSums& sums, std::span<const Change> changes);
 
   File& file_;
