@@ -8,7 +8,7 @@ set(SHEAF_CORE_FOLDERS base base/os base/report format format/codec layout stora
   multifile/generation multifile/journal multifile/options multifile/stream multifile/frames multifile/metadata multifile/create
   multifile/buddy multifile/collective multifile/reader multifile/writer multifile/keyval multifile/recover multifile/tools
   sfio/service sfio sfio/session)
-set(SHEAF_STREAMS_FOLDERS streams/container/sums streams/container streams/verify streams/capture)
+set(SHEAF_STREAMS_FOLDERS streams/container/sums streams/container/index streams/container streams/verify streams/capture)
 set(SHEAF_MPI_FOLDERS comm/mpi)
 set(SHEAF_SHAREDFILE_FOLDERS exchange mpiio/file)
 set(SHEAF_SION_FOLDERS api/sion/handles api/sion api/sion/families)

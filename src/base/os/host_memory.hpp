@@ -38,6 +38,18 @@ class HostMutex {
   pthread_mutex_t mutex_;
 };
 
+// Holds a HostMutex.
+class HostLock : private NonCopyable {
+ public:
+  explicit HostLock(HostMutex& mutex) : mutex_(mutex), after_kill_(mutex.lock()) {}
+  ~HostLock() { mutex_.unlock(); }
+  bool after_kill() const { return after_kill_; }  // as returned by HostMutex::lock()
+
+ private:
+  HostMutex& mutex_;
+  const bool after_kill_;
+};
+
 class SHEAF_EXPORT HostMemory : private NonCopyable {
  public:
   static constexpr uint64_t chunk = uint64_t{8} << 20;  // bytes mapped contiguously

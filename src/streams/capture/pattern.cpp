@@ -47,6 +47,14 @@ struct PatternMatcher {
     return c == '[';
   }
 
+  // Matches `c` against the class, question mark or character at `p` and moves `p` after it.
+  bool takes(size_t& p, char c) const {
+    if (pattern[p] == '[') return in_class(p, c);
+    if (pattern[p] == '?') return ++p, c != '/';
+    if (pattern[p] == '\\' && p + 1 < pattern.size()) ++p;
+    return pattern[p++] == c;
+  }
+
   MatchOutcome star(size_t p, size_t n, size_t group) {
     bool all = false;
     for (; p < pattern.size() && pattern[p] == '*'; ++p)
@@ -75,15 +83,7 @@ struct PatternMatcher {
         continue;
       }
       if (n >= name.size()) return MatchOutcome::dead_end;
-      if (c == '[') {
-        if (!in_class(p, name[n])) return MatchOutcome::mismatch;
-      } else if (c == '?') {
-        if (name[n] == '/') return MatchOutcome::mismatch;
-        ++p;
-      } else {
-        if (c == '\\' && p + 1 < pattern.size()) ++p;
-        if (pattern[p++] != name[n]) return MatchOutcome::mismatch;
-      }
+      if (!takes(p, name[n])) return MatchOutcome::mismatch;
       ++n;
     }
     return n == name.size() ? MatchOutcome::match : MatchOutcome::mismatch;

@@ -53,7 +53,7 @@ class HostSet final : public ContainerSet, public std::enable_shared_from_this<H
   }
   bool shared() override {
     const auto open = join(false);
-    return open && !open->streams().memory().alone();
+    return open && !open->index().memory().alone();
   }
 
  private:
@@ -76,6 +76,8 @@ class HostSet final : public ContainerSet, public std::enable_shared_from_this<H
   // Returns the contents of other hosts' containers. With `wait`, includes everything closed before the call.
   std::shared_ptr<const NamedStreams> contents(HostContainer* open, bool wait);
   std::shared_ptr<HostStream> open_for(std::string_view name);
+  // Renames the stream `from`, or removes it if `to` is empty, as rename() does.
+  bool change_name(std::string_view from, std::string_view to, bool keep);
 
   Store& store_;
   const ContainerHost host_;
@@ -147,7 +149,7 @@ std::shared_ptr<HostStream> HostSet::open_shared(const std::shared_ptr<HostConta
                                                  bool asked) {
   std::shared_ptr<HostStream> stream;
   {
-    const SharedStreams::NamesLock lock(open->streams());
+    const ContainerIndex::NamesLock lock(open->index());
     const SharedPlace at = open->find(elsewhere, name);
     if (at == 0 && opening.create) {
       stream = std::make_shared<HostStream>(open, open->create(name, opening), true);
@@ -182,7 +184,7 @@ std::shared_ptr<ContainerStream> HostSet::open_number(uint64_t number) {
   if (other == elsewhere->all.end()) return nullptr;
   if (!open) return foreign(elsewhere, *other);
   {
-    const SharedStreams::NamesLock lock(open->streams());
+    const ContainerIndex::NamesLock lock(open->index());
     open->find(elsewhere, other->name);
   }
   return shared_stream(open, number);
@@ -190,11 +192,11 @@ std::shared_ptr<ContainerStream> HostSet::open_number(uint64_t number) {
 
 std::shared_ptr<ContainerStream> HostSet::shared_stream(const std::shared_ptr<HostContainer>& open,
                                                         uint64_t number) {
-  SharedStreams& streams = open->streams();
-  const SharedStreams::NamesLock lock(streams);
+  ContainerIndex& index = open->index();
+  const ContainerIndex::NamesLock lock(index);
   SharedPlace found = 0;
-  streams.for_each([&](SharedPlace at) {
-    const SharedStream& stream = streams.stream(at);
+  index.for_each([&](SharedPlace at) {
+    const SharedStream& stream = index.stream(at);
     if (number_of(stream.key) == number && (stream.entry.load() != 0 || stream.opens.load() > 0)) found = at;
   });
   if (found == 0) return nullptr;
@@ -209,10 +211,10 @@ std::optional<StreamStatus> HostSet::status(std::string_view name, bool wait) {
     const NamedStream* const found = elsewhere->find(name);
     return found == nullptr ? std::nullopt : std::optional(status_of(*found));
   }
-  const SharedStreams::NamesLock lock(open->streams());
+  const ContainerIndex::NamesLock lock(open->index());
   const SharedPlace at = open->find(elsewhere, name);
   if (at == 0) return std::nullopt;
-  StreamStatus found = streams::status_of(open->streams().stream(at));
+  StreamStatus found = streams::status_of(open->index().stream(at));
   found.block = open->block_size();
   return found;
 }
@@ -237,30 +239,16 @@ bool HostSet::truncate(std::string_view name, int64_t size) {
 
 bool HostSet::remove(std::string_view name) {
   require_name(name, path());
-  auto open = join(false);
-  const auto elsewhere = contents(open.get(), true);
-  if (!open) {
-    if (elsewhere->find(name) == nullptr) return false;
-    open = join(true);
-  }
-  std::vector<UnusedBytes> unused;
-  {
-    SharedStreams& streams = open->streams();
-    const SharedStreams::NamesLock lock(streams);
-    const SharedPlace at = open->find(elsewhere, name);
-    if (at == 0) return false;
-    SharedStream& stream = streams.stream(at);
-    if (stream.opens.load() == 0) unused = open->writer().unused(stream, 0);
-    open->rename(at, 0);
-  }
-  open->writer().sums().discard(unused);
-  open->publish_changes();
-  return true;
+  return change_name(name, {}, false);
 }
 
 bool HostSet::rename(std::string_view from, std::string_view to, bool keep) {
   require_name(from, path());
   require_name(to, path());
+  return change_name(from, to, keep);
+}
+
+bool HostSet::change_name(std::string_view from, std::string_view to, bool keep) {
   auto open = join(false);
   auto elsewhere = contents(open.get(), true);
   if (!open) {
@@ -270,22 +258,16 @@ bool HostSet::rename(std::string_view from, std::string_view to, bool keep) {
   }
   std::vector<UnusedBytes> unused;
   {
-    SharedStreams& streams = open->streams();
-    const SharedStreams::NamesLock lock(streams);
+    ContainerIndex& index = open->index();
+    const ContainerIndex::NamesLock lock(index);
     const SharedPlace at = open->find(elsewhere, from);
     if (at == 0) return false;
-    const SharedPlace there = open->find(elsewhere, to);
-    if (there != 0 && keep) throw os_error("there is already a stream of this name in", path(), EEXIST);
-    if (there == at) return true;
-    const SharedPlace entry = streams.make_entry(at, to);
-    if (there != 0 && streams.stream(there).opens.load() == 0)
-      unused = open->writer().unused(streams.stream(there), 0);
-    try {
-      open->rename(at, entry);
-    } catch (...) {
-      streams.drop_entry(entry);
-      throw;
-    }
+    const SharedPlace replaced = to.empty() ? at : open->find(elsewhere, to);
+    if (replaced != 0 && keep) throw os_error("there is already a stream of this name in", path(), EEXIST);
+    if (replaced == at && !to.empty()) return true;
+    if (replaced != 0 && index.stream(replaced).opens.load() == 0)
+      unused = open->writer().unused(index.stream(replaced), 0);
+    open->rename(at, to);
   }
   open->writer().sums().discard(unused);
   open->publish_changes();
@@ -310,16 +292,16 @@ void HostSet::list(std::string_view prefix, const Visit& visit) {
   const auto elsewhere = contents(open.get(), true);
   std::vector<std::pair<std::string, StreamStatus>> found;
   if (open) {
-    SharedStreams& streams = open->streams();
-    const SharedStreams::NamesLock lock(streams);
+    ContainerIndex& index = open->index();
+    const ContainerIndex::NamesLock lock(index);
     open->revalidate(elsewhere);
     for (const auto& [name, stream] : elsewhere->names)
       if (name.starts_with(prefix)) open->find(elsewhere, name);
-    streams.for_each([&](SharedPlace at) {
-      if (const auto name = streams.name_of(at); !name.empty() && name.starts_with(prefix) &&
-                                                 streams.stream(at).moved.load() == 0 &&
-                                                 streams.stream(at).moving.load() == 0)
-        found.emplace_back(name, streams::status_of(streams.stream(at)));
+    index.for_each([&](SharedPlace at) {
+      if (const auto name = index.name_of(at); !name.empty() && name.starts_with(prefix) &&
+                                               index.stream(at).moved.load() == 0 &&
+                                               index.stream(at).moving.load() == 0)
+        found.emplace_back(name, streams::status_of(index.stream(at)));
     });
   } else {
     for (const auto& [name, stream] : elsewhere->names)

@@ -23,20 +23,6 @@ using namespace format;
 
 int64_t whole_pages(int64_t bytes) { return must_fit(align_up(bytes, container_page), "a container"); }
 
-// Holds a HostMutex, a lock that the processes of the host share.
-class HostMutexGuard {
- public:
-  explicit HostMutexGuard(HostMutex& mutex) : mutex_(mutex), after_kill_(mutex.lock()) {}
-  ~HostMutexGuard() { mutex_.unlock(); }
-  HostMutexGuard(const HostMutexGuard&) = delete;
-  HostMutexGuard& operator=(const HostMutexGuard&) = delete;
-  bool after_kill() const { return after_kill_; }  // the previous holder was killed
-
- private:
-  HostMutex& mutex_;
-  const bool after_kill_;
-};
-
 // Stores a word atomically: after a kill, the file has the old or the new word.
 void store_word(std::byte* at, uint64_t word) {
   std::byte little[8];
@@ -58,7 +44,7 @@ int64_t ContainerWriter::record_in(RecordArea& area, ContainerRecord record,
   const int64_t place = area.place + area.used;
   if (!inside.empty()) record.place = place + piece_head_size(record);
   std::vector<std::byte> encoded;
-  encode(record, streams_.head().identity, place, encoded);
+  encode(record, index_.head().identity, place, encoded);
   SHEAF_ASSERT(area.used >= 0 && std::ssize(encoded) <= area.bytes - area.used);
   if (!inside.empty()) std::ranges::copy(inside, encoded.begin() + piece_head_size(record));
   try {
@@ -74,9 +60,9 @@ int64_t ContainerWriter::record_in(RecordArea& area, ContainerRecord record,
 }
 
 int64_t ContainerWriter::record_in_log(const ContainerRecord& record, std::span<const std::byte> inside) {
-  SharedStreams::Head& head = streams_.head();
+  ContainerIndex::Head& head = index_.head();
   const int64_t bytes = size_of(record);
-  const HostMutexGuard locked(head.log);
+  const HostLock locked(head.log);
   if (locked.after_kill()) head.log_area.bytes = head.spare_area.bytes = 0;
   if (head.log_area.bytes == 0 || head.log_area.used + bytes > head.log_area.bytes) {
     const int64_t before = head.log_area.bytes;
@@ -90,8 +76,8 @@ int64_t ContainerWriter::record_in_log(const ContainerRecord& record, std::span<
 // Appends a record to the spare area and returns its place. Returns nullopt if the spare area has no space
 // for it.
 std::optional<int64_t> ContainerWriter::record_in_spare(const ContainerRecord& record) {
-  SharedStreams::Head& head = streams_.head();
-  const HostMutexGuard locked(head.log);
+  ContainerIndex::Head& head = index_.head();
+  const HostLock locked(head.log);
   if (locked.after_kill()) head.log_area.bytes = head.spare_area.bytes = 0;
   if (head.spare_area.used + size_of(record) > head.spare_area.bytes) return std::nullopt;
   if (!head.spare_area.entered) enter({head.spare_area.place, head.spare_area.bytes});
@@ -102,7 +88,7 @@ std::optional<int64_t> ContainerWriter::record_in_spare(const ContainerRecord& r
 // Ends the current area of the log with an end record, so that readers need not read the area again. No
 // record follows it, even if a later step fails. The caller holds the lock of the log.
 void ContainerWriter::end_log() {
-  SharedStreams::Head& head = streams_.head();
+  ContainerIndex::Head& head = index_.head();
   const int64_t left = std::exchange(head.log_area.bytes, 0) - head.log_area.used;
   if (left < record_head_size || left > max_record) return;
   const int64_t place = head.log_area.place + head.log_area.used;
@@ -129,7 +115,7 @@ int64_t ContainerWriter::record_in_own_area(const ContainerRecord& record) {
   const LogArea& log = areas_.back();
   const int64_t place = log.area.place + used_;
   buffer_.clear();
-  encode(record, streams_.head().identity, place, buffer_);
+  encode(record, index_.head().identity, place, buffer_);
   if (log.memory) {
     std::memcpy(log.memory.get() + used_, buffer_.data(), buffer_.size());
   } else {
@@ -156,7 +142,7 @@ std::byte* ContainerWriter::mapped_at(int64_t at) {
 // Writes the end word before the length. If the process is killed in between, the checksum still covers all
 // bytes that the length includes.
 void ContainerWriter::note_length(int64_t record, int64_t length, int64_t modified, uint64_t end_word) {
-  const uint64_t word = length_word(length, streams_.head().identity, record);
+  const uint64_t word = length_word(length, index_.head().identity, record);
   const int64_t at = record + piece_words_at;
   static_assert(end_word_at == piece_words_at + 16);
   {
@@ -202,8 +188,8 @@ void ContainerWriter::write_words(int64_t at, std::span<const uint64_t> words) {
 
 std::vector<UnusedBytes> ContainerWriter::unused(const SharedStream& stream, int64_t size) {
   std::vector<UnusedBytes> found;
-  for (SharedPlace at = stream.first.load(); at != 0; at = streams_.piece(at).next.load()) {
-    const SharedPiece& piece = streams_.piece(at);
+  for (SharedPlace at = stream.first.load(); at != 0; at = index_.piece(at).next.load()) {
+    const SharedPiece& piece = index_.piece(at);
     const int64_t length = piece.length.load();
     const int64_t kept = std::clamp<int64_t>(size - piece.offset, 0, length);
     if (piece.origin == 0 && length - kept >= worth_discarding)
@@ -215,20 +201,22 @@ std::vector<UnusedBytes> ContainerWriter::unused(const SharedStream& stream, int
 // If the process is killed after the record, the next call harmlessly records the same blocks again.
 void ContainerWriter::make_slots(SharedPiece& piece, int64_t length) {
   const int64_t wanted = length / format::summed_block;
-  for (int64_t has = blocks_with_slots(streams_.memory(), piece.sums); has < wanted;) {
-    format::ContainerRecord record{.kind = format::RecordKind::sums, .time = streams_.tick()};
-    record.place = piece.sums.room;
-    record.first_block = has;
-    record.slots = std::clamp(std::max(has, wanted - has), sums_constants::first_slots, format::max_slots);
-    const SharedPlace slots = streams_.make_slots();
+  for (int64_t has = blocks_with_slots(index_.memory(), piece.sums); has < wanted;) {
+    const ContainerRecord record{
+        .kind = RecordKind::sums,
+        .time = index_.tick(),
+        .place = piece.sums.room,
+        .first_block = has,
+        .slots = std::clamp(std::max(has, wanted - has), sums_constants::first_slots, max_slots)};
+    const SharedPlace slots = index_.allocator().make<SharedSlots>();
     int64_t at = 0;
     try {
       at = this->record(record) + format::slots_at;
     } catch (...) {
-      streams_.drop_slots(slots);
+      index_.allocator().drop<SharedSlots>(slots);
       throw;
     }
-    add_slots(streams_.memory(), piece.sums, slots, {0, has, record.slots, at});
+    add_slots(index_.memory(), piece.sums, slots, {0, has, record.slots, at});
     has += record.slots;
   }
 }
@@ -243,7 +231,7 @@ Extent ContainerWriter::room(int64_t least, int64_t wanted) {
     if (least > stretch_end_ - begin || wanted >= next_stretch_) {
       next_stretch_ = std::clamp(2 * next_stretch_, first_stretch, largest_stretch);
       const int64_t bytes = whole_pages(std::max(wanted, next_stretch_));
-      begin = streams_.head().tail.fetch_add(bytes);
+      begin = index_.head().tail.fetch_add(bytes);
       stretch_end_ = begin + bytes;
     } else {
       wanted = stretch_end_ - begin;
@@ -260,7 +248,7 @@ bool ContainerWriter::extend(int64_t end, int64_t wanted) {
     // Extend the stretch if the following bytes of the file are unallocated.
     const int64_t bytes = whole_pages(std::max(wanted, next_stretch_));
     int64_t tail = stretch_end_;
-    if (!streams_.head().tail.compare_exchange_strong(tail, stretch_end_ + bytes)) return false;
+    if (!index_.head().tail.compare_exchange_strong(tail, stretch_end_ + bytes)) return false;
     next_stretch_ = std::clamp(2 * next_stretch_, first_stretch, largest_stretch);
     stretch_end_ += bytes;
   }
@@ -277,9 +265,8 @@ std::shared_ptr<std::byte> ContainerWriter::map(const Area& area) {
 // mapping need. Without mappings, only extends the file, because an area must lie inside the file. `before`:
 // size of the preceding area in bytes; 0 for the first area.
 Area ContainerWriter::make_area(int64_t least, int64_t before) {
-  Area area;
-  area.bytes = whole_pages(std::max(least, std::clamp(4 * before, first_area, largest_area)));
-  area.place = streams_.head().tail.fetch_add(area.bytes);
+  const int64_t bytes = whole_pages(std::max(least, std::clamp(4 * before, first_area, largest_area)));
+  const Area area{index_.head().tail.fetch_add(bytes), bytes};
   const int64_t zeros = mapped_ ? area.bytes : container_alignment;
   file_.write_at(std::vector<std::byte>(static_cast<size_t>(zeros)), area.place + area.bytes - zeros);
   enter(area);
@@ -296,7 +283,7 @@ void ContainerWriter::next_area(int64_t least) {
 // Returns the number of entries of the last table, after following the tables to the last one. Entries of a
 // killed process count, because other hosts may have read them.
 int64_t ContainerWriter::last_entries() {
-  SharedStreams::Head& head = streams_.head();
+  ContainerIndex::Head& head = index_.head();
   for (;;) {
     std::array<std::byte, container_page> table{};
     file_.read_at(table, head.last_table);
@@ -314,8 +301,8 @@ int64_t ContainerWriter::last_entries() {
 }
 
 void ContainerWriter::enter(const Area& area) {
-  SharedStreams::Head& head = streams_.head();
-  const HostMutexGuard locked(head.tables);
+  ContainerIndex::Head& head = index_.head();
+  const HostLock locked(head.tables);
   int64_t entries = last_entries();
   const auto write = [&](const Area& entered, int64_t entry) {
     const int64_t place = head.last_table + entry * area_entry_size;

@@ -22,7 +22,7 @@
 #include "base/extent.hpp"
 #include "format/container.hpp"
 #include "storage/file.hpp"
-#include "streams/container/shared_streams.hpp"
+#include "streams/container/index/container_index.hpp"
 #include "streams/container/sums/sum_writer.hpp"
 
 namespace sheaf::streams {
@@ -30,8 +30,8 @@ namespace sheaf::streams {
 class ContainerWriter final : public SumWords {
  public:
   // `mapped`: mappings of the file are coherent with reads. `file` and `streams` must outlive the writer.
-  ContainerWriter(File& file, SharedStreams& streams, bool mapped)
-      : file_(file), streams_(streams), mapped_(mapped), sums_(file, *this, streams.memory()) {}
+  ContainerWriter(File& file, ContainerIndex& index, bool mapped)
+      : file_(file), index_(index), mapped_(mapped), sums_(file, *this, index.memory()) {}
 
   SumWriter& sums() { return sums_; }
 
@@ -67,7 +67,7 @@ class ContainerWriter final : public SumWords {
   // Announces new records to other hosts if the container is mapped. Without mappings, appending to the log
   // announces them.
   void note_change() {
-    if (mapped_) put_word(format::container_changes_at, static_cast<uint64_t>(streams_.tick()));
+    if (mapped_) put_word(format::container_changes_at, static_cast<uint64_t>(index_.tick()));
   }
 
   // Records that the file is about to be synced.
@@ -99,7 +99,7 @@ class ContainerWriter final : public SumWords {
   std::shared_ptr<std::byte> map(const format::Area& area);
 
   File& file_;
-  SharedStreams& streams_;
+  ContainerIndex& index_;
   const bool mapped_;
   SumWriter sums_;
   std::mutex mutex_;            // guards the following members

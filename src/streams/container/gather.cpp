@@ -340,7 +340,7 @@ void give_up(GatherJob& job, const std::string& container) {
   if (source == job.set.sources.end() || source->torn.empty())
     return remove_container(job.store, container, job.request.memory_directory);
   const std::string aside = name_aside(job.store, job.request.set, container);
-  set_container_aside(job.store, container, aside, job.request.memory_directory);
+  remove_container(job.store, container, job.request.memory_directory, aside);
   job.done.kept.push_back("the container " + quoted(container) + " is kept as " + quoted(aside) + ": " +
                           source->torn);
 }
@@ -360,9 +360,9 @@ GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& pr
     throw file_error(
         Code::unsupported, request.set,
         "is a multifile whose tasks have no names: give another name for that of the containers");
-  job.done.streams = std::ssize(job.set.sorted);
-  job.done.containers = std::ssize(job.containers);
-  job.done.damage = damage_of(job.set, in_place);
+  job.done = {.streams = std::ssize(job.set.sorted),
+              .containers = std::ssize(job.containers),
+              .damage = damage_of(job.set, in_place)};
   if (!job.set.sorted.empty() || has_base || !in_place) write_multifile(job);
   if (in_place)
     for (const std::string& container : job.containers) give_up(job, container);

@@ -99,18 +99,18 @@ RecordArea spare_area_of(const ContainerContents& contents) {
 }
 
 // Copies the places of the checksum words of `made`, a piece of the own container. Throws `no_space`.
-void copy_sums(SharedStreams& streams, SharedPiece& made, const RoomIndex& index) {
+void copy_sums(ContainerIndex& index, SharedPiece& made, const RoomIndex& rooms) {
   SharedSums& sums = made.sums;
   for (int64_t at = made.place, end = made.place + made.length.load(); at < end;) {
-    const RoomIndex::RoomSums found = index.find(at);
+    const RoomIndex::RoomSums found = rooms.find(at);
     if (at == made.place) {
       sums.room = found.sums.room;
       sums.end_at = found.sums.end_at;
     }
     if (found.sums.room == 0 || found.sums.room != sums.room) return;
     if (found.sums.slots > 0) {
-      const SharedPlace slots = streams.make_slots();
-      add_slots(streams.memory(), sums, slots, {0, found.sums.first, found.sums.slots, found.sums.slots_at});
+      const SharedPlace slots = index.allocator().make<SharedSlots>();
+      add_slots(index.memory(), sums, slots, {0, found.sums.first, found.sums.slots, found.sums.slots_at});
     }
     at = found.end;
   }
@@ -173,10 +173,9 @@ constinit Registry registry;
 
 // Returns the registry after registering the fork handlers, unless they are registered already.
 EverythingRegistered& registered() {
-  static const int handlers =
+  [[maybe_unused]] static const int handlers =
       pthread_atfork([] { registry.all.before_fork(); }, [] { registry.all.after_fork(false); },
                      [] { registry.all.after_fork(true); });
-  static_cast<void>(handlers);
   return registry.all;
 }
 
@@ -184,16 +183,10 @@ EverythingRegistered& registered() {
 
 // --- Containers that were gathered.
 
-void remove_container(Store& store, const std::string& container, const std::string& memory_directory) {
+void remove_container(Store& store, const std::string& container, const std::string& memory_directory,
+                      const std::string& aside) {
   const FileStatus status = store.status(container);
-  store.remove(container);
-  if (status.number != 0) HostMemory::sweep(memory_directory, memory_key(status, container));
-}
-
-void set_container_aside(Store& store, const std::string& container, const std::string& to,
-                         const std::string& memory_directory) {
-  const FileStatus status = store.status(container);
-  store.rename(container, to);
+  aside.empty() ? store.remove(container) : store.rename(container, aside);
   if (status.number != 0) HostMemory::sweep(memory_directory, memory_key(status, container));
 }
 
@@ -237,7 +230,7 @@ bool HostContainer::join_once(Joining& joining) {
   local_ = traits.coherence == Coherence::local;
   is_mapped = can_be_mapped(traits);
   try {
-    memory_ = HostMemory::join(host.memory_directory, memory_key(status, container), SharedStreams::layout,
+    memory_ = HostMemory::join(host.memory_directory, memory_key(status, container), ContainerIndex::layout,
                                [&](HostMemory& memory) { fill(joining, memory); });
   } catch (const Error&) {
     // A gathered container still exists if the gathering job could not remove it.
@@ -246,9 +239,9 @@ bool HostContainer::join_once(Joining& joining) {
     return false;
   }
   block_size_ = status.block_size;
-  streams_ = std::make_unique<SharedStreams>(*memory_);
-  origin_ = format::short_identity(streams_->head().identity);
-  writer_ = std::make_unique<ContainerWriter>(*file_, *streams_, is_mapped);
+  index_ = std::make_unique<ContainerIndex>(*memory_);
+  origin_ = format::short_identity(index_->head().identity);
+  writer_ = std::make_unique<ContainerWriter>(*file_, *index_, is_mapped);
   if (!lock_container()) return false;
   // A job may have gathered and removed the container before the lock was acquired.
   const FileStatus now = store.status(container);
@@ -290,11 +283,11 @@ void HostContainer::fill(Joining& joining, HostMemory& memory) {
     was_taken = true;
     throw file_error(Code::not_found, container, "is in the multifile already");
   }
-  SharedStreams streams(memory);
-  streams.make(contents->header.identity, contents->header.version == format::container_summed);
-  streams_ = std::make_unique<SharedStreams>(memory);
+  ContainerIndex index(memory);
+  index.begin(contents->header.identity, contents->header.version == format::container_summed);
+  index_ = std::make_unique<ContainerIndex>(memory);
   origin_ = format::short_identity(contents->header.identity);
-  SharedStreams::Head& head = streams.head();
+  ContainerIndex::Head& head = index.head();
   head.last_table = contents->last_table;
   head.spare_area = spare_area_of(*contents);
   head.tail = must_fit(align_up(std::max(contents->file_bytes, contents->end), format::container_page),
@@ -306,12 +299,12 @@ void HostContainer::fill(Joining& joining, HostMemory& memory) {
   head.numbers = set->next_number - 1;
   for (const NamedStream& stream : set->all) {
     if (stream.name.empty() || !stream.here) continue;
-    const SharedPlace at = streams.make_stream(stream.key, stream.mode, stream.written);
-    const SharedPlace entry = streams.make_entry(at, stream.name);
-    if (stream.key.origin != origin_) streams.note_key(at);
-    copy_pieces(streams.stream(at), stream, *set);
-    streams.give_name(entry, stream.named);
-    streams.stream(at).changed = stream.changed;
+    const SharedPlace at = index.make_stream(stream.key, stream.mode, stream.written);
+    const SharedPlace entry = index.names().make_entry(at, stream.name);
+    if (stream.key.origin != origin_) index.note_key(at);
+    copy_pieces(index.stream(at), stream, *set);
+    index.give_name(entry, stream.named);
+    index.stream(at).changed = stream.changed;
   }
 }
 
@@ -320,7 +313,7 @@ HostContainer::~HostContainer() {
   if (use_.lock && use_.forks != forks())
     new RangeLock(std::move(use_.lock));  // after a fork the lock belongs to the parent, which releases it
   writer_.reset();
-  streams_.reset();
+  index_.reset();
   memory_.reset();
 }
 
@@ -331,22 +324,22 @@ void HostContainer::copy_pieces(SharedStream& stream, const NamedStream& from, c
     auto next = places.begin();
     for (const auto& [offset, piece] : from.pieces.all()) {
       const SetSource& source = contents.sources[piece.source];
-      SharedPiece& made = streams_->piece(*next++ = streams_->make_piece());
+      SharedPiece& made = index_->piece(*next++ = index_->allocator().make<SharedPiece>());
       made.offset = offset;
       made.length = piece.length;
       made.capacity = source.base ? piece.task : piece.length;
       made.place = piece.place;
       made.origin = source.origin == origin_ ? 0 : source.origin;
-      if (made.origin == 0 && source.sums) copy_sums(*streams_, made, *source.sums);
+      if (made.origin == 0 && source.sums) copy_sums(*index_, made, *source.sums);
     }
   } catch (...) {
     for (const SharedPlace at : places)
-      if (at != 0) streams_->drop_piece(at);
+      if (at != 0) index_->drop_piece(at);
     throw;
   }
-  streams_->drop_pieces(stream);
+  index_->drop_pieces(stream);
   for (SharedPlace last = 0; const SharedPlace at : places) {
-    streams_->add_piece(stream, last, at);
+    index_->add_piece(stream, last, at);
     last = at;
   }
   stream.size = from.size;
@@ -367,16 +360,16 @@ SetSource HostContainer::source(uint64_t origin) {
 void HostContainer::record_growth(SharedStream& stream) {
   const SharedPlace at = stream.grown.load();
   if (at == 0) return;
-  SharedPiece& piece = streams_->piece(at);
+  SharedPiece& piece = index_->piece(at);
   const int64_t length = piece.length.load();
   if (length > piece.recorded) {
-    format::ContainerRecord record{
-        .kind = format::RecordKind::piece, .time = streams_->tick(), .stream = recorded(stream.key)};
-    record.offset = piece.offset + piece.recorded;
-    record.place = piece.place + piece.recorded;
-    record.length = length - piece.recorded;
-    record.modified = stream.modified.load();
-    writer_->record(record);
+    writer_->record({.kind = format::RecordKind::piece,
+                     .time = index_->tick(),
+                     .stream = recorded(stream.key),
+                     .modified = stream.modified.load(),
+                     .offset = piece.offset + piece.recorded,
+                     .place = piece.place + piece.recorded,
+                     .length = length - piece.recorded});
     piece.recorded = length;
   }
   stream.grown.store(0);

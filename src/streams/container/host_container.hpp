@@ -16,8 +16,8 @@
 #include "base/os/host_memory.hpp"
 #include "streams/container/container_set.hpp"
 #include "streams/container/container_writer.hpp"
+#include "streams/container/index/container_index.hpp"
 #include "streams/container/replay.hpp"
-#include "streams/container/shared_streams.hpp"
 
 namespace sheaf::streams {
 
@@ -32,7 +32,7 @@ class HostContainer {
   HostContainer(const HostContainer&) = delete;
   HostContainer& operator=(const HostContainer&) = delete;
 
-  SharedStreams& streams() { return *streams_; }
+  ContainerIndex& index() { return *index_; }
   ContainerWriter& writer() { return *writer_; }
   File& file() { return *file_; }
   uint64_t origin() const { return origin_; }
@@ -61,10 +61,10 @@ class HostContainer {
   // this container gets any other record of the stream. When the creating container is gathered, the key of
   // the stream loses its meaning, and only the name identifies the stream.
   void bind(SharedPlace at);
-  // Renames the stream `at` to the name of `entry`, or removes its name if `entry` is 0, in shared memory and
-  // in the container. A call that throws has changed nothing. If the process is killed within the call, the
-  // next process that looks up a name completes the rename.
-  void rename(SharedPlace at, SharedPlace entry);
+  // Renames the stream `at` to `to`, or removes its name if `to` is empty, in shared memory and in the
+  // container. Another stream with this name loses it. A call that throws has changed nothing. If the process
+  // is killed within the call, the next process that looks up a name completes the rename.
+  void rename(SharedPlace at, std::string_view to);
 
   // Appends a record of the bytes by which a piece has grown since its first record. Readers that know the
   // first record learn of the growth without reading that record again. The caller holds the lock of the
@@ -107,7 +107,7 @@ class HostContainer {
   const std::shared_ptr<SetReader> reader_;
   std::shared_ptr<File> file_;
   std::unique_ptr<HostMemory> memory_;
-  std::unique_ptr<SharedStreams> streams_;
+  std::unique_ptr<ContainerIndex> index_;
   std::unique_ptr<ContainerWriter> writer_;
   CheckedBlocks checked_;
   uint64_t origin_ = 0;
@@ -118,10 +118,9 @@ class HostContainer {
   UseLock use_;
 };
 
-// Removes a container that was gathered, and the shared memory that killed processes have left for it.
-void remove_container(Store& store, const std::string& container, const std::string& memory_directory);
-// Does the same as remove_container(), but renames the container to `to` instead of removing it.
-void set_container_aside(Store& store, const std::string& container, const std::string& to,
-                         const std::string& memory_directory);
+// Removes a container that was gathered, or renames it to `aside` if that is not empty. Removes the shared
+// memory that killed processes have left for it.
+void remove_container(Store& store, const std::string& container, const std::string& memory_directory,
+                      const std::string& aside = {});
 
 }  // namespace sheaf::streams

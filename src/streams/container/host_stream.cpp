@@ -35,14 +35,12 @@ uint64_t number_of(const format::StreamKey& key) {
 }
 
 StreamStatus status_of(SharedStream& stream) {
-  StreamStatus status;
-  status.number = number_of(stream.key);
-  status.size = stream.size.load(std::memory_order_acquire);
-  status.modified = stream.modified.load(std::memory_order_relaxed);
-  status.changed = stream.changed.load(std::memory_order_relaxed);
-  status.mode = stream.mode.load(std::memory_order_relaxed);
-  status.linked = stream.entry.load(std::memory_order_relaxed) != 0;
-  return status;
+  return {.number = number_of(stream.key),
+          .size = stream.size.load(std::memory_order_acquire),
+          .modified = stream.modified.load(std::memory_order_relaxed),
+          .changed = stream.changed.load(std::memory_order_relaxed),
+          .mode = stream.mode.load(std::memory_order_relaxed),
+          .linked = stream.entry.load(std::memory_order_relaxed) != 0};
 }
 
 void require_name(std::string_view name, const std::string& set) {
@@ -54,12 +52,12 @@ void require_name(std::string_view name, const std::string& set) {
 
 HostStream::HostStream(std::shared_ptr<HostContainer> container, SharedPlace at, bool writable)
     : container_(std::move(container)),
-      streams_(container_->streams()),
+      index_(container_->index()),
       at_(at),
-      stream_(streams_.stream(at)),
+      stream_(index_.stream(at)),
       writable_(writable),
       pieces_(*container_, stream_) {
-  streams_.open(at_);
+  index_.open(at_);
   noted_ = container_->note_open(at_);
 }
 
@@ -71,10 +69,10 @@ HostStream::~HostStream() {
   container_->note_close(noted_);
   std::vector<UnusedBytes> unused;
   {
-    const SharedStreams::NamesLock lock(streams_);
+    const ContainerIndex::NamesLock lock(index_);
     if (stream_.entry.load() == 0 && stream_.opens.load() == 1)
       unused = container_->writer().unused(stream_, 0);
-    streams_.close(at_);
+    index_.close(at_);
   }
   container_->writer().sums().discard(unused);
 }
@@ -114,13 +112,13 @@ int64_t HostStream::write_locked(WriteParts parts, int64_t offset, WriteAt how) 
 
 int64_t HostStream::write(WriteParts parts, int64_t offset, WriteAt how) {
   require_writable();
-  const SharedStreams::StreamLock lock(streams_, at_);
+  const ContainerIndex::StreamLock lock(index_, at_);
   return write_locked(parts, offset, how);
 }
 
 Appended HostStream::append(WriteParts parts) {
   require_writable();
-  const SharedStreams::StreamLock lock(streams_, at_);
+  const ContainerIndex::StreamLock lock(index_, at_);
   require_here();
   const int64_t end = stream_.size.load();
   return {end, write_locked(parts, end, WriteAt::position)};
@@ -132,7 +130,7 @@ void HostStream::truncate(int64_t size) {
   if (size > largest_stream)
     throw os_error("a stream cannot be so long in", container_->file().path(), EFBIG);
   std::vector<UnusedBytes> unused;
-  const SharedStreams::StreamLock lock(streams_, at_);
+  const ContainerIndex::StreamLock lock(index_, at_);
   require_here();
   container_->writer().sums().settle(stream_.over);
   failed_.cut(size);
@@ -146,13 +144,14 @@ void HostStream::truncate(int64_t size) {
   // Bytes that are cut off need no record of growth. Skipping the record lets a truncation succeed on a full
   // disk.
   if (const SharedPlace grown = stream_.grown.load();
-      grown != 0 && size > streams_.piece(grown).offset + streams_.piece(grown).recorded)
+      grown != 0 && size > index_.piece(grown).offset + index_.piece(grown).recorded)
     container_->record_growth(stream_);
-  ContainerRecord record{
-      .kind = RecordKind::size, .time = streams_.tick(), .stream = container_->recorded(stream_.key)};
-  record.size = size;
+  const ContainerRecord record{.kind = RecordKind::size,
+                               .time = index_.tick(),
+                               .stream = container_->recorded(stream_.key),
+                               .size = size};
   container_->writer().record(record);
-  streams_.cut(stream_, size, record.time);
+  index_.cut(stream_, size, record.time);
   tell_failures();
   container_->writer().sums().discard(unused);
   has_written_ = true;
@@ -166,7 +165,7 @@ void HostStream::allocate(int64_t offset, int64_t length, bool extend, Allocatio
     throw os_error("there is no such range in a stream of", container_->file().path(), EINVAL);
   if (!end || *end > largest_stream)
     throw os_error("a stream cannot be so long in", container_->file().path(), EFBIG);
-  const SharedStreams::StreamLock lock(streams_, at_);
+  const ContainerIndex::StreamLock lock(index_, at_);
   look();
   has_written_ = true;
   const std::vector<std::byte> zeros(static_cast<size_t>(std::min(length, zeros_at_once)));
@@ -191,12 +190,12 @@ std::optional<int64_t> HostStream::next(Space what, int64_t offset) {
 }
 
 std::optional<int64_t> HostStream::next_data(int64_t offset) {
-  const SharedStreams::StreamLock lock(streams_, at_);
+  const ContainerIndex::StreamLock lock(index_, at_);
   return next(Space::data, offset);
 }
 
 std::optional<int64_t> HostStream::next_hole(int64_t offset) {
-  const SharedStreams::StreamLock lock(streams_, at_);
+  const ContainerIndex::StreamLock lock(index_, at_);
   return next(Space::hole, offset);
 }
 
@@ -233,8 +232,8 @@ size_t HostStream::read_from(std::span<std::byte> data, int64_t offset, bool loc
     size_t count = 0;
     const int64_t from = offset + static_cast<int64_t>(done);
     {
-      std::optional<SharedStreams::StreamLock> lock;
-      if (!locked) lock.emplace(streams_, at_);
+      std::optional<ContainerIndex::StreamLock> lock;
+      if (!locked) lock.emplace(index_, at_);
       look();
       const int64_t left = stream_.size.load() - from;
       if (left > 0)
@@ -257,15 +256,16 @@ size_t HostStream::read_from(std::span<std::byte> data, int64_t offset, bool loc
 // --- Status.
 
 void HostStream::set(const StreamAttributes& attributes) {
-  const SharedStreams::StreamLock lock(streams_, at_);
+  const ContainerIndex::StreamLock lock(index_, at_);
   require_here();
   container_->record_growth(stream_);
-  ContainerRecord record{
-      .kind = RecordKind::attributes, .time = streams_.tick(), .stream = container_->recorded(stream_.key)};
-  record.which =
-      (attributes.mode ? format::sets_mode : 0) | (attributes.modified ? format::sets_modified : 0);
-  record.mode = attributes.mode.value_or(0);
-  record.modified = attributes.modified.value_or(0);
+  const ContainerRecord record{
+      .kind = RecordKind::attributes,
+      .time = index_.tick(),
+      .stream = container_->recorded(stream_.key),
+      .mode = attributes.mode.value_or(0),
+      .which = (attributes.mode ? format::sets_mode : 0) | (attributes.modified ? format::sets_modified : 0),
+      .modified = attributes.modified.value_or(0)};
   container_->writer().record(record);
   if (attributes.mode) stream_.mode.store(*attributes.mode);
   if (attributes.modified) {
@@ -277,25 +277,25 @@ void HostStream::set(const StreamAttributes& attributes) {
 }
 
 std::string HostStream::name() {
-  const SharedStreams::NamesLock lock(streams_);
-  return std::string(streams_.name_of(at_));
+  const ContainerIndex::NamesLock lock(index_);
+  return std::string(index_.name_of(at_));
 }
 
 std::optional<StreamTarget> HostStream::moved() {
   const SharedPlace at = stream_.moved.load();
   if (at == 0) return std::nullopt;
-  const SharedTarget& target = streams_.target(at);
-  return StreamTarget{{target.path, target.bytes}, target.device, target.number};
+  const SharedTarget& target = index_.target(at);
+  return StreamTarget{{target.text, target.bytes}, target.device, target.number};
 }
 
 // The move takes effect when `moving` is set. If the process is killed earlier, other processes see no
 // change. If it is killed later, mend() completes the move.
 bool HostStream::move_out(const std::string& path, const ContainerSet::CopyOut& copy) {
-  const SharedStreams::StreamLock lock(streams_, at_);
+  const ContainerIndex::StreamLock lock(index_, at_);
   if (stream_.moved.load() != 0) return false;
-  const SharedPlace at = streams_.make_target(path);
+  const SharedPlace at = index_.allocator().make_with<SharedTarget>(path);
   try {
-    SharedTarget& target = streams_.target(at);
+    SharedTarget& target = index_.target(at);
     std::tie(target.device, target.number) =
         copy({[this](std::span<std::byte> data, int64_t offset) { return read_from(data, offset, true); },
               [this](int64_t offset) { return next(Space::data, offset); },
@@ -303,10 +303,10 @@ bool HostStream::move_out(const std::string& path, const ContainerSet::CopyOut& 
              status_of(stream_));
     stream_.moving.store(at);
     container_->writer().record(
-        {.kind = RecordKind::remove, .time = streams_.tick(), .stream = container_->recorded(stream_.key)});
+        {.kind = RecordKind::remove, .time = index_.tick(), .stream = container_->recorded(stream_.key)});
   } catch (...) {
     stream_.moving.store(0);
-    streams_.drop_target(at);
+    index_.allocator().drop_with<SharedTarget>(at);
     throw;
   }
   stream_.moved.store(at);
@@ -317,11 +317,12 @@ bool HostStream::move_out(const std::string& path, const ContainerSet::CopyOut& 
 // --- Failed writes.
 
 void HostStream::record_failure(int64_t failure, const FailedStreamWrites& failed) {
-  ContainerRecord record{
-      .kind = RecordKind::failure, .time = streams_.tick(), .stream = container_->recorded(stream_.key)};
-  record.failure = failure;
-  record.offset = failed.empty() ? 0 : failed.offset();
-  record.length = failed.empty() ? 0 : failed.bytes();
+  const ContainerRecord record{.kind = RecordKind::failure,
+                               .time = index_.tick(),
+                               .stream = container_->recorded(stream_.key),
+                               .offset = failed.empty() ? 0 : failed.offset(),
+                               .length = failed.empty() ? 0 : failed.bytes(),
+                               .failure = failure};
   container_->writer().record(record);
   if (failure == 0) {
     told_ = record.time;
@@ -350,10 +351,10 @@ void HostStream::refuse_failed() {
   if (!has_failed_) return;
   std::string name;
   {
-    const SharedStreams::NamesLock lock(streams_);
-    name = streams_.name_of(at_);
+    const ContainerIndex::NamesLock lock(index_);
+    name = index_.name_of(at_);
   }
-  const SharedStreams::StreamLock lock(streams_, at_);
+  const ContainerIndex::StreamLock lock(index_, at_);
   if (!failed_.empty() && !name.empty()) failed_.refuse(name);
 }
 
@@ -367,7 +368,7 @@ void HostStream::flush() {
 
 void HostStream::record_changes() {
   {
-    const SharedStreams::StreamLock lock(streams_, at_);
+    const ContainerIndex::StreamLock lock(index_, at_);
     pieces_.record_changes();
   }
   container_->publish_changes();

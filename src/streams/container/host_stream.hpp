@@ -70,7 +70,7 @@ class HostStream final : public ContainerStream {
   void record_failure(int64_t failure, const FailedStreamWrites& failed);
 
   const std::shared_ptr<HostContainer> container_;
-  SharedStreams& streams_;
+  ContainerIndex& index_;
   const SharedPlace at_;
   SharedStream& stream_;
   const bool writable_;

@@ -48,7 +48,7 @@ struct SetSource {
 struct NamedStream {
   std::string name;       // empty: removed
   format::StreamKey key;  // container that created the stream, and the number in that container
-  layout::PieceMap pieces;
+  layout::PieceMap pieces = {};
   int64_t size = 0;       // bytes
   int64_t written = 0;    // time of the last write, or of setting the size
   int64_t stamped = 0;    // time at which the modification time was set

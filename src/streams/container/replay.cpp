@@ -47,10 +47,8 @@ class Replayer {
       set_.keys.insert_or_assign(key, there);
       return there;
     }
-    NamedStream& made = set_.all.emplace_back();
-    made.key = key;
-    made.mode = record.mode;
-    made.written = record.time;
+    NamedStream& made = set_.all.emplace_back(
+        NamedStream{.name = {}, .key = key, .written = record.time, .mode = record.mode});
     name(made, record);
     set_.keys.insert_or_assign(key, &made);
     return &made;
@@ -138,13 +136,14 @@ void add_base(NamedStreams& set, std::shared_ptr<const multifile::BaseStreams> b
   const auto source = static_cast<uint32_t>(set.sources.size());
   const auto& names = base->names();
   for (size_t task = 0; task < names.size(); ++task) {
-    NamedStream& stream = set.all.emplace_back();
-    stream.name = names[task].name;
-    stream.key = {task + 1, base->origin()};
-    stream.mode = names[task].mode;
-    stream.written = stream.changed = names[task].modified;
-    stream.size = base->size(static_cast<int64_t>(task));
-    stream.elsewhere = static_cast<int64_t>(base->origin() >> 1);
+    NamedStream& stream =
+        set.all.emplace_back(NamedStream{.name = names[task].name,
+                                         .key = {task + 1, base->origin()},
+                                         .size = base->size(static_cast<int64_t>(task)),
+                                         .written = names[task].modified,
+                                         .changed = names[task].modified,
+                                         .mode = names[task].mode,
+                                         .elsewhere = static_cast<int64_t>(base->origin() >> 1)});
     stream.pieces.put(0, {.length = stream.size, .source = source, .task = static_cast<int64_t>(task)});
     set.names.emplace(stream.name, &stream);
     set.keys.emplace(stream.key, &stream);
@@ -182,11 +181,13 @@ class Turns {
   SetSource* add(NamedStreams& set, const std::string& path, const ContainerContents& found) {
     if (was_taken(set, found.header.identity)) return nullptr;
     const auto source = static_cast<uint32_t>(set.sources.size());
-    SetSource& made = set.sources.emplace_back(SetSource{.path = path, .file = found.file});
-    made.identity = found.header.identity;
-    made.origin = format::short_identity(found.header.identity);
-    made.file_bytes = found.file_bytes;
-    made.failed = found.failed;
+    SetSource& made =
+        set.sources.emplace_back(SetSource{.path = path,
+                                           .file = found.file,
+                                           .identity = found.header.identity,
+                                           .origin = format::short_identity(found.header.identity),
+                                           .file_bytes = found.file_bytes,
+                                           .failed = found.failed});
     for (const PlacedRecord& placed : found.records)
       if (placed.record.kind != RecordKind::sums)
         turns_.push_back({placed.record.time, made.origin, source, &placed.record});

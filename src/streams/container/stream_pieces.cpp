@@ -72,18 +72,18 @@ void StreamPieces::look() {
     growth_ = stream_.growth.load();
   }
   const auto take = [&](SharedPlace at) {
-    const SharedPiece& piece = streams_.piece(at);
+    const SharedPiece& piece = index_.piece(at);
     map_.put(piece.offset, {.length = piece.length.load(), .place = piece.place, .tag = at});
   };
   if (growth_ != stream_.growth.load()) {
-    for (SharedPlace at = stream_.first.load(); at != 0 && seen_ != 0; at = streams_.piece(at).next.load()) {
-      if (streams_.piece(at).record != 0) take(at);
+    for (SharedPlace at = stream_.first.load(); at != 0 && seen_ != 0; at = index_.piece(at).next.load()) {
+      if (index_.piece(at).record != 0) take(at);
       if (at == seen_) break;
     }
     growth_ = stream_.growth.load();
   }
-  SharedPlace at = seen_ == 0 ? stream_.first.load() : streams_.piece(seen_).next.load();
-  for (; at != 0; at = streams_.piece(at).next.load()) {
+  SharedPlace at = seen_ == 0 ? stream_.first.load() : index_.piece(seen_).next.load();
+  for (; at != 0; at = index_.piece(at).next.load()) {
     take(at);
     seen_ = at;
   }
@@ -93,20 +93,16 @@ size_t StreamPieces::plan(int64_t offset, int64_t bytes, std::span<StreamSegment
   size_t count = 0;
   while (bytes > 0 && count < segments.size()) {
     const layout::PieceMap::PieceOrGap at = map_.at(offset);
-    StreamSegment& segment = segments[count++];
-    segment.piece = at.piece;
+    StreamSegment& segment = segments[count++] = {at.piece};
     segment.piece.length = std::min(at.piece.length, bytes);
-    if (!at.found) {
-      segment.piece.tag = 0;
-    } else {
-      const SharedPiece& piece = streams_.piece(at.piece.tag);
+    if (at.found) {
+      const SharedPiece& piece = index_.piece(at.piece.tag);
       segment.origin = piece.origin;
-      segment.sums = {};
       if (piece.origin != 0) {
         segment.piece.task = piece.capacity.load();
       } else if (container_.reader().checking() == multifile::Checking::on) {
         int64_t end = 0;
-        segment.sums = sums_at(streams_.memory(), piece.sums, at.piece.place, end);
+        segment.sums = sums_at(index_.memory(), piece.sums, at.piece.place, end);
         segment.piece.length = std::min(segment.piece.length, end - at.piece.place);
       }
     }
@@ -135,11 +131,11 @@ void StreamPieces::record_changes() {
   container_.writer().sums().settle(stream_.over);
   container_.record_growth(stream_);
   if (!restamp_) return;
-  ContainerRecord record{
-      .kind = RecordKind::attributes, .time = streams_.tick(), .stream = container_.recorded(stream_.key)};
-  record.which = format::sets_modified;
-  record.modified = stream_.modified.load();
-  container_.writer().record(record);
+  container_.writer().record({.kind = RecordKind::attributes,
+                              .time = index_.tick(),
+                              .stream = container_.recorded(stream_.key),
+                              .which = format::sets_modified,
+                              .modified = stream_.modified.load()});
   restamp_ = false;
 }
 
@@ -153,7 +149,7 @@ void StreamPieces::has_written(int64_t end, int64_t time) {
 
 int64_t StreamPieces::write_over(WriteParts parts, int64_t done, int64_t bytes,
                                  const layout::StreamPiece& piece) {
-  const SharedPiece& shared = streams_.piece(piece.tag);
+  const SharedPiece& shared = index_.piece(piece.tag);
   const auto write = [&] { put(container_.file(), parts, done, bytes, piece.place); };
   container_.writer().sums().overwrite({.sums = piece.tag + offsetof(SharedPiece, sums),
                                         .length = shared.record == 0 ? 0 : shared.length.load(),
@@ -175,7 +171,7 @@ int64_t StreamPieces::write_behind(WriteParts parts, int64_t done, int64_t bytes
   if (offset == 0) return 0;
   const layout::PieceMap::PieceOrGap before = map_.at(offset - 1);
   if (!before.found) return 0;
-  SharedPiece& piece = streams_.piece(before.piece.tag);
+  SharedPiece& piece = index_.piece(before.piece.tag);
   const int64_t length = piece.length.load();
   if (piece.record == 0 || piece.offset + length != offset || piece.time <= stream_.cut.load()) return 0;
   bytes = std::min(bytes, format::max_piece_length - length);
@@ -211,21 +207,22 @@ int64_t StreamPieces::write_behind(WriteParts parts, int64_t done, int64_t bytes
 }
 
 void StreamPieces::write_new(WriteParts parts, int64_t done, int64_t bytes, int64_t offset, int64_t gap) {
-  const SharedPlace at = streams_.make_piece();
-  SharedPiece& piece = streams_.piece(at);
-  ContainerRecord record{.kind = RecordKind::piece, .stream = container_.recorded(stream_.key)};
-  record.offset = offset;
-  record.length = bytes;
-  const bool is_summed = streams_.head().summed;
+  const SharedPlace at = index_.allocator().make<SharedPiece>();
+  SharedPiece& piece = index_.piece(at);
+  ContainerRecord record{.kind = RecordKind::piece,
+                         .stream = container_.recorded(stream_.key),
+                         .offset = offset,
+                         .length = bytes};
+  const bool is_summed = index_.head().summed;
   const auto fresh = is_summed ? SumWriter::fresh(parts, done, bytes) : SumWriter::Fresh();
   try {
     // Only the first bytes of a stream are stored in a record. Otherwise a stream that grows by small writes
     // would need many records.
     if (stream_.size.load() == 0 && stream_.first.load() == 0 && container_.writer().takes_inside(bytes)) {
       if (is_summed) begin_room(record, fresh, 0);
-      record.time = record.modified = streams_.tick();
+      record.time = record.modified = index_.tick();
       piece.record = container_.writer().record_with(record, gathered(parts, done, bytes));
-      piece.place = piece.record + format::piece_head_size(record);
+      record.place = piece.record + format::piece_head_size(record);
       piece.capacity = bytes;
     } else {
       const int64_t ahead = offset >= stream_.size.load() ? std::min(stream_.size.load(), max_ahead) : 0;
@@ -233,12 +230,12 @@ void StreamPieces::write_new(WriteParts parts, int64_t done, int64_t bytes, int6
           container_.writer().room(bytes, std::min(std::max(bytes, ahead), std::max(bytes, gap)));
       put(container_.file(), parts, done, bytes, room.offset);
       if (is_summed) begin_room(record, fresh, room.length);
-      record.time = record.modified = streams_.tick();
+      record.time = record.modified = index_.tick();
       record.place = room.offset;
       piece.record = container_.writer().record(record);
-      piece.place = room.offset;
       piece.capacity = room.length;
     }
+    piece.place = record.place;
     piece.offset = offset;
     piece.length = piece.recorded = bytes;
     piece.time = record.time;
@@ -250,10 +247,10 @@ void StreamPieces::write_new(WriteParts parts, int64_t done, int64_t bytes, int6
       piece.sums.slots_at = piece.record + format::piece_head_size(record);
     }
   } catch (...) {
-    streams_.drop_piece(at);
+    index_.drop_piece(at);
     throw;
   }
-  streams_.add_piece(stream_, seen_, at);
+  index_.add_piece(stream_, seen_, at);
   map_.put(offset, {.length = bytes, .place = piece.place, .tag = at});
   seen_ = at;
   has_written(offset + bytes, piece.time);
@@ -262,9 +259,9 @@ void StreamPieces::write_new(WriteParts parts, int64_t done, int64_t bytes, int6
 void StreamPieces::write(WriteParts parts, int64_t total, int64_t offset, int64_t& done) {
   while (done < total) {
     const layout::PieceMap::PieceOrGap at = map_.at(offset + done);
-    const int64_t most = streams_.head().summed ? sums_constants::summed_at_a_time : format::max_piece_length;
+    const int64_t most = index_.head().summed ? sums_constants::summed_at_a_time : format::max_piece_length;
     const int64_t bytes = std::min({total - done, at.piece.length, most});
-    if (at.found && streams_.piece(at.piece.tag).origin == 0) {
+    if (at.found && index_.piece(at.piece.tag).origin == 0) {
       done += write_over(parts, done, bytes, at.piece);
       continue;
     }

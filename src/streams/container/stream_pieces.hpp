@@ -22,7 +22,7 @@ class StreamPieces {
  public:
   // Both arguments must outlive the object.
   StreamPieces(HostContainer& container, SharedStream& stream)
-      : container_(container), streams_(container.streams()), stream_(stream) {}
+      : container_(container), index_(container.index()), stream_(stream) {}
 
   // Copies what has changed since the last call. Must be called once under each lock before map(), plan() and
   // write().
@@ -54,7 +54,7 @@ class StreamPieces {
   void has_written(int64_t end, int64_t time);
 
   HostContainer& container_;
-  SharedStreams& streams_;
+  ContainerIndex& index_;
   SharedStream& stream_;
   layout::PieceMap map_;
   SharedPlace seen_ = 0;  // last piece in the map; 0: none

@@ -6,7 +6,7 @@
 
 #include "base/os/host_memory.hpp"
 #include "streams/container/container_writer.hpp"
-#include "streams/container/shared_streams.hpp"
+#include "streams/container/index/container_index.hpp"
 #include "streams/container/sums/room_index.hpp"
 #include "support/assertions.hpp"
 #include "support/stores/memory_store.hpp"
@@ -28,14 +28,14 @@ TEST(Assertions, OfChecksums) {
   EXPECT_DEBUG_ASSERTION(index.find(4096), "is_sorted");
 }
 
-TEST(Assertions, OfSharedStreams) {
+TEST(Assertions, OfTheIndex) {
   const std::string key = "assertions-" + std::to_string(getpid());
-  const auto memory = HostMemory::join("/dev/shm", key, SharedStreams::layout,
-                                       [](HostMemory& made) { SharedStreams(made).make({}, false); });
+  const auto memory = HostMemory::join("/dev/shm", key, ContainerIndex::layout,
+                                       [](HostMemory& made) { ContainerIndex(made).begin({}, false); });
   unlink(("/dev/shm/sheaf-" + key).c_str());  // the process may abort
-  SharedStreams streams(*memory);
+  ContainerIndex index(*memory);
   MemoryStore store;
-  ContainerWriter writer(*store.open("a", Access::create), streams, false);
+  ContainerWriter writer(*store.open("a", Access::create), index, false);
   EXPECT_ASSERTION(writer.room(2, 1), "least <= wanted");
 }
 

@@ -31,8 +31,7 @@ RoomIndex::RoomSums RoomIndex::find(int64_t place) const {
   RoomSums found{{}, next == rooms_.end() ? INT64_MAX : next->place};
   if (next == rooms_.begin()) return found;
   const IndexedRoom& room = *std::prev(next);
-  found.sums.room = room.place;
-  found.sums.end_at = room.end_at;
+  found.sums = {.room = room.place, .end_at = room.end_at};
   const int64_t block = found.sums.block_at(place);
   const auto limit = [&](int64_t end_block) {
     if (end_block <= (INT64_MAX - room.place) / summed_block)
@@ -45,9 +44,7 @@ RoomIndex::RoomSums RoomIndex::find(int64_t place) const {
   if (behind == slots_.begin()) return found;
   const Slots& slots = *std::prev(behind);
   if (slots.room != room.place || block >= slots.first + slots.count) return found;
-  found.sums.first = slots.first;
-  found.sums.slots = slots.count;
-  found.sums.slots_at = slots.at;
+  found.sums = {room.place, slots.first, slots.count, slots.at, room.end_at};
   limit(slots.first + slots.count);
   return found;
 }

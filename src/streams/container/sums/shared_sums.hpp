@@ -1,5 +1,5 @@
 // streams/container/sums/shared_sums: state of the checksums of an open stream that the processes of a host
-// share (streams/container/shared_streams). Guarded by the lock of the stream.
+// share (streams/container/index/container_index). Guarded by the lock of the stream.
 #pragma once
 
 #include <atomic>
@@ -52,9 +52,7 @@ inline BlockSums sums_at(HostMemory& memory, const SharedSums& sums, int64_t pla
   const auto take = [&](int64_t first, int64_t count, int64_t at) {
     if (block < first) end = std::min(end, found.place_of(first));
     if (block < first || block >= first + count) return;
-    found.first = first;
-    found.slots = count;
-    found.slots_at = at;
+    found = {sums.room, first, count, at, sums.end_at};
     end = found.place_of(first + count);
   };
   for (uint64_t at = sums.more.load(); at != 0;) {

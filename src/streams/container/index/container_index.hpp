@@ -1,28 +1,26 @@
-// streams/container/shared_streams: the state of an open set that the processes of a host share: names,
-// streams, and the extents of their bytes.
+// streams/container/index/container_index: the index of a container, which the processes of its host share:
+// names, streams, and the extents of their bytes.
 //
 // The state is in shared memory (base/os/host_memory) and can be rebuilt from the containers at any time, so
 // it need not survive its processes. It is never written to a file. A process may be killed at any point:
 // every change becomes visible with one final store. The next process that acquires an abandoned lock
 // completes or repairs the change.
 //
-// Lock order: names, a stream, log, tables, memory. Places are offsets in the shared memory; 0 means none.
+// Lock order: names, a stream, log, tables, allocator.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <new>
-#include <span>
 #include <string_view>
-#include <vector>
 
 #include "base/os/host_memory.hpp"
 #include "format/container.hpp"
+#include "streams/container/index/shared_allocator.hpp"
+#include "streams/container/index/shared_names.hpp"
 #include "streams/container/sums/shared_sums.hpp"
 
 namespace sheaf::streams {
-
-using SharedPlace = uint64_t;
 
 // A contiguous extent of a stream. A process must hold the lock of the stream to change it, but may read
 // single fields without the lock.
@@ -72,22 +70,12 @@ struct SharedStream {
   format::StreamKey key;  // origin: never 0
 };
 
-// An entry of the hash table: the name of a stream, or the key of a stream that another container has
-// created.
-struct SharedEntry {
-  std::atomic<SharedPlace> next;  // next in its bucket
-  uint64_t hash;
-  SharedPlace stream;
-  uint32_t bytes;
-  char name[4];  // `bytes` characters
-};
-
 // Destination of a stream that was renamed out of the set, as in StreamTarget.
 struct SharedTarget {
   uint64_t device;
   uint64_t number;
   uint32_t bytes;
-  char path[4];  // `bytes` characters
+  char text[4];  // the path: `bytes` characters
 };
 
 // An area for records of all processes of the host.
@@ -98,16 +86,12 @@ struct RecordArea {
   bool entered;   // listed in a table of the container
 };
 
-class SharedStreams {
+class ContainerIndex {
  public:
   static constexpr uint32_t layout = 7;  // version of the structures of this file and of HostMemory
 
-  explicit SharedStreams(HostMemory& memory) : memory_(memory) {}
-  void make(const format::Identity& identity, bool summed);  // initializes new memory
-
   struct Head {
-    HostMutex names;
-    HostMutex memory;
+    HostMutex names_lock;
     HostMutex tables;  // guards the tables of the container
     HostMutex log;     // guards the log of records of all processes (ContainerWriter)
     format::Identity identity;
@@ -120,25 +104,27 @@ class SharedStreams {
     RecordArea spare_area;           // guarded by `log`; for records that free space on a full disk
     std::atomic<SharedPlace> all;    // head of the list of streams
     std::atomic<SharedPlace> spare;  // head of the list of free streams
-    uint64_t used;                   // bytes of the memory; guarded by `memory`
     // A rename in progress: the stream and its new entry, 0 to remove the name. Guarded by the lock of names.
     // `renamed` is 0 unless a rename has begun; a process that acquires the lock and finds another value must
     // complete the rename.
     std::atomic<SharedPlace> renamed;
     std::atomic<SharedPlace> renamed_to;
-    SharedPlace free[66];  // free blocks by size in units of 64 bytes; guarded by `memory`
-    struct Level {
-      std::atomic<SharedPlace> buckets;
-      uint64_t mask;
-      int64_t entries;
-    } levels[48];
-    std::atomic<uint32_t> level_count;
+    SharedAllocator::AllocatorState allocator;
+    SharedNames::NamesState names;
   };
+
+  explicit ContainerIndex(HostMemory& memory)
+      : memory_(memory),
+        allocator_(memory, HostMemory::first_free + offsetof(Head, allocator)),
+        names_(allocator_, HostMemory::first_free + offsetof(Head, names)) {}
+  void begin(const format::Identity& identity, bool summed);  // initializes new memory
+
   Head& head() { return memory_.as<Head>(HostMemory::first_free); }
   HostMemory& memory() { return memory_; }
+  SharedAllocator& allocator() { return allocator_; }
+  SharedNames& names() { return names_; }  // the caller holds the lock of names
   SharedStream& stream(SharedPlace at) { return memory_.as<SharedStream>(at); }
   SharedPiece& piece(SharedPlace at) { return memory_.as<SharedPiece>(at); }
-  SharedEntry& entry(SharedPlace at) { return memory_.as<SharedEntry>(at); }
   SharedTarget& target(SharedPlace at) { return memory_.as<SharedTarget>(at); }
 
   // Advances the clock and returns the new time: the present, or the smallest greater time if the host has
@@ -150,27 +136,18 @@ class SharedStreams {
 
   // --- The caller holds the lock of names:
 
-  class NamesLock {
+  class NamesLock : public HostLock {
    public:
-    explicit NamesLock(SharedStreams& streams) : streams_(streams) {
-      if (streams.head().names.lock()) streams.mend_names();
+    explicit NamesLock(ContainerIndex& index) : HostLock(index.head().names_lock) {
+      if (after_kill()) index.mend_names();
     }
-    ~NamesLock() { streams_.head().names.unlock(); }
-    NamesLock(const NamesLock&) = delete;
-    NamesLock& operator=(const NamesLock&) = delete;
-
-   private:
-    SharedStreams& streams_;
   };
 
-  SharedPlace find(std::string_view name);         // 0 if not found
-  SharedPlace find(const format::StreamKey& key);  // finds only streams registered with note_key()
-  void note_key(SharedPlace stream);
+  // Finds only streams registered with note_key(); 0 if not found.
+  SharedPlace find(const format::StreamKey& key) { return names_.find(KeyText(key).view()); }
+  void note_key(SharedPlace at) { names_.link(names_.make_entry(at, KeyText(stream(at).key).view())); }
   // Allocates a stream without a name or pieces. Throws `no_space`.
   SharedPlace make_stream(const format::StreamKey& key, uint32_t mode, int64_t time);
-  // Allocates an entry for give_name(), which then cannot fail. The caller has validated the name.
-  SharedPlace make_entry(SharedPlace stream, std::string_view name);
-  void drop_entry(SharedPlace entry);
   // Makes the entry's name the only name of its stream. Another stream with this name loses it.
   void give_name(SharedPlace entry, int64_t time);
   void take_name(SharedPlace stream);
@@ -180,9 +157,8 @@ class SharedStreams {
   void let_go(SharedPlace stream) { open(stream), close(stream); }
   std::string_view name_of(SharedPlace at) {  // valid while the lock is held
     const SharedPlace name = stream(at).entry.load();
-    return name == 0 ? std::string_view() : name_in(name);
+    return name == 0 ? std::string_view() : names_.text(name);
   }
-  std::string_view name_in(SharedPlace at) { return {entry(at).name, entry(at).bytes}; }
   // Visits all streams, including those without a name.
   template <class Visit>
   void for_each(Visit&& visit) {
@@ -192,55 +168,30 @@ class SharedStreams {
 
   // --- The caller holds the lock of the stream:
 
-  class StreamLock {
+  class StreamLock : public HostLock {
    public:
-    StreamLock(SharedStreams& streams, SharedPlace at) : stream_(streams.stream(at)) {
-      if (stream_.lock.lock()) streams.mend(stream_);
+    StreamLock(ContainerIndex& index, SharedPlace at) : HostLock(index.stream(at).lock) {
+      if (after_kill()) index.mend(index.stream(at));
     }
-    ~StreamLock() { stream_.lock.unlock(); }
-    StreamLock(const StreamLock&) = delete;
-    StreamLock& operator=(const StreamLock&) = delete;
-
-   private:
-    SharedStream& stream_;
   };
 
-  // Allocates a piece. Throws `no_space`.
-  SharedPlace make_piece() {
-    const SharedPlace at = allocate(sizeof(SharedPiece));
-    ::new (memory_.at(at)) SharedPiece{};
-    return at;
-  }
-  // Allocates more slots for a piece, to be passed to add_slots(). Throws `no_space`.
-  SharedPlace make_slots() { return allocate(sizeof(SharedSlots)); }
-  void drop_slots(SharedPlace at) { release(at, sizeof(SharedSlots)); }
   void drop_piece(SharedPlace piece);
   // Appends a fully initialized piece to the list of the stream. `last`: the last piece of the list; 0: none.
   void add_piece(SharedStream& stream, SharedPlace last, SharedPlace piece);
   void drop_pieces(SharedStream& stream);
-  // Allocates a destination for `SharedStream::moved`. Throws `no_space`.
-  SharedPlace make_target(std::string_view path);
-  void drop_target(SharedPlace at);
   // Sets the size and cuts off the pieces beyond it.
   void cut(SharedStream& stream, int64_t size, int64_t time);
 
  private:
-  friend class NamesLock;
-  friend class StreamLock;
-  SharedPlace allocate(uint64_t bytes);
-  void release(SharedPlace at, uint64_t bytes);
-  void link(SharedPlace entry);
-  void unlink(SharedPlace entry);
   void note_named(SharedStream& stream);
-  SharedPlace find_entry(std::string_view name);
-  void add_level();
   void cut_pieces(SharedStream& stream, int64_t size);
-  std::vector<SharedPlace> take_chains();
   void mend_name(SharedPlace stream);
   void mend_names();
   void mend(SharedStream& stream);
 
   HostMemory& memory_;
+  SharedAllocator allocator_;
+  SharedNames names_;
 };
 
 }  // namespace sheaf::streams
