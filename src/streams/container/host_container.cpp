@@ -242,24 +242,27 @@ bool HostContainer::join_once(Joining& joining) {
   index_ = std::make_unique<ContainerIndex>(*memory_);
   origin_ = format::short_identity(index_->head().identity);
   writer_ = std::make_unique<ContainerWriter>(*file_, *index_, is_mapped);
-  if (!lock_container()) return false;
+  if (!use_.acquire(*file_)) return false;
   // A job may have gathered and removed the container before the lock was acquired.
   const FileStatus now = store.status(container);
   return now.exists && now.number == status.number && now.device == status.device;
 }
 
-// Acquires the lock that gathering jobs check. Returns false if a job is gathering the container now; that
-// job will remove it.
-bool HostContainer::lock_container() {
+bool HostContainer::UseLock::acquire(File& file) {
   bool locked = true;
   try {
-    use_.lock = file_->lock(0, 1, false, OnConflict::refusal);
-    locked = static_cast<bool>(use_.lock);
-    use_.forks = forks();
+    lock = file.lock(0, 1, false, OnConflict::refusal);
+    locked = static_cast<bool>(lock);
+    forks = sheaf::forks();
   } catch (const Error&) {  // the file system has no locks
   }
   if (!locked) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return locked;
+}
+
+HostContainer::UseLock::~UseLock() {
+  if (lock && forks != sheaf::forks())
+    new RangeLock(std::move(lock));  // after a fork the lock belongs to the parent, which releases it
 }
 
 // Fills new shared memory from the container, before any other process uses the memory.
@@ -308,14 +311,7 @@ void HostContainer::fill(Joining& joining, HostMemory& memory) {
   }
 }
 
-HostContainer::~HostContainer() {
-  registry.all.containers.forget(this);
-  if (use_.lock && use_.forks != forks())
-    new RangeLock(std::move(use_.lock));  // after a fork the lock belongs to the parent, which releases it
-  writer_.reset();
-  index_.reset();
-  memory_.reset();
-}
+HostContainer::~HostContainer() { registry.all.containers.forget(this); }
 
 // Replaces the pieces of `stream` by those of `from`. Throws `no_space` and then changes nothing.
 void HostContainer::copy_pieces(SharedStream& stream, const NamedStream& from, const NamedStreams& contents) {

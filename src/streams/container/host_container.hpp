@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/non_copyable.hpp"
 #include "base/os/host_memory.hpp"
 #include "streams/container/container_set.hpp"
 #include "streams/container/container_writer.hpp"
@@ -21,7 +22,7 @@
 
 namespace sheaf::streams {
 
-class HostContainer {
+class HostContainer : private NonCopyable {
  public:
   // Opens the container of `host` in the set of `reader`, and the memory shared by the processes of the host.
   // `host` must have a name. With `make`, creates a missing container; otherwise returns null if the
@@ -29,8 +30,6 @@ class HostContainer {
   static std::shared_ptr<HostContainer> join(Store& store, const ContainerHost& host, bool make,
                                              const std::shared_ptr<SetReader>& reader);
   ~HostContainer();
-  HostContainer(const HostContainer&) = delete;
-  HostContainer& operator=(const HostContainer&) = delete;
 
   ContainerIndex& index() { return *index_; }
   ContainerWriter& writer() { return *writer_; }
@@ -90,13 +89,17 @@ class HostContainer {
   };
   // Marks the container as in use.
   struct UseLock {
+    // Acquires the lock that gathering jobs check. Returns false if a job is gathering the container now;
+    // that job will remove it.
+    bool acquire(File& file);
+    ~UseLock();
+
     RangeLock lock;
     int64_t forks = -1;  // number of forks when the lock was acquired
   };
 
   explicit HostContainer(std::shared_ptr<SetReader> reader) : reader_(std::move(reader)) {}
   bool join_once(Joining& joining);
-  bool lock_container();
   void fill(Joining& joining, HostMemory& memory);
   void finish_renaming();
   bool take_name_of_moved(SharedPlace at);
@@ -106,6 +109,7 @@ class HostContainer {
 
   const std::shared_ptr<SetReader> reader_;
   std::shared_ptr<File> file_;
+  UseLock use_;  // released after the memory was left, and before the file is closed
   std::unique_ptr<HostMemory> memory_;
   std::unique_ptr<ContainerIndex> index_;
   std::unique_ptr<ContainerWriter> writer_;
@@ -115,7 +119,6 @@ class HostContainer {
   bool local_ = false;                         // all hosts share one cache, so that a close publishes nothing
   std::shared_ptr<const NamedStreams> known_;  // applied to the streams; guarded by the lock of names
   NotedOpens opens_;
-  UseLock use_;
 };
 
 // Removes a container that was gathered, or renames it to `aside` if that is not empty. Removes the shared

@@ -58,8 +58,8 @@ struct SharedStream {
   std::atomic<int64_t> named;       // time of the last naming
   std::atomic<int64_t> cut_to;      // size that is being set; -1: none
   std::atomic<int64_t> cut;         // time of the last change of size; older pieces do not grow
-  std::atomic<int64_t> elsewhere;   // state of other containers included here (ReplayedStream)
-  std::atomic<int64_t> looked;      // start of the check that found this state (SetContents)
+  std::atomic<int64_t> elsewhere;   // state of other containers included here (NamedStream)
+  std::atomic<int64_t> looked;      // start of the check that found this state (SetCheck)
   std::atomic<uint64_t> version;    // counts changes to pieces other than growth and additions
   std::atomic<uint64_t> growth;     // counts growths of pieces
   std::atomic<SharedPlace> first;   // first piece, in order of precedence
