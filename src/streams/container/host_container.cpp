@@ -119,7 +119,7 @@ void copy_sums(ContainerIndex& index, SharedPiece& made, const RoomIndex& rooms)
 // --- Forks.
 
 template <class T>
-struct Registered {
+struct ForkList {
   std::mutex mutex;
   std::vector<T*> members;
 
@@ -143,11 +143,11 @@ struct Registered {
   }
 };
 
-struct EverythingRegistered {
-  Registered<SetMutex> sets, readers;
-  Registered<HostContainer> containers;
+struct ForkLists {
+  ForkList<SetMutex> sets, readers;
+  ForkList<HostContainer> containers;
 
-  Registered<SetMutex>& of(SetMutex::Of what) { return what == SetMutex::Of::set ? sets : readers; }
+  ForkList<SetMutex>& of(SetMutex::Of what) { return what == SetMutex::Of::set ? sets : readers; }
   void before_fork() {
     const auto lock = [](SetMutex& one) { one.lock(); };
     sets.before_fork(lock);
@@ -164,15 +164,15 @@ struct EverythingRegistered {
 
 // Constant-initialized and never destroyed, because programs may fork before or after the lifetime of static
 // objects.
-union Registry {
-  constexpr Registry() : all() {}
-  ~Registry() {}
-  EverythingRegistered all;
+union ForkRegistry {
+  constexpr ForkRegistry() : all() {}
+  ~ForkRegistry() {}
+  ForkLists all;
 };
-constinit Registry registry;
+constinit ForkRegistry registry;
 
 // Returns the registry after registering the fork handlers, unless they are registered already.
-EverythingRegistered& registered() {
+ForkLists& registered() {
   [[maybe_unused]] static const int handlers =
       pthread_atfork([] { registry.all.before_fork(); }, [] { registry.all.after_fork(false); },
                      [] { registry.all.after_fork(true); });
