@@ -36,15 +36,15 @@ struct SetSource {
   format::Identity identity{};                              // of a container
   uint64_t origin = 0;                                      // the file's identifier in keys
   int64_t file_bytes = 0;                                   // size of the file
-  int64_t streams =
-      0;  // streams that are empty or have their newest bytes in this file; counted by read_set()
-  bool failed = false;      // a write failed, and no record reports it
+  int64_t streams = 0;  // number of streams that are empty or have their newest bytes here; from read_set()
+  bool failed = false;  // a write failed, and no record reports it
   std::string damage = {};  // description of what cannot be read; empty if nothing
   std::string torn = {};    // description of what a killed program may have left; empty if nothing
   std::shared_ptr<const RoomIndex> sums = {};   // null: no checksums
   std::shared_ptr<CheckedBlocks> checked = {};  // null: checksums are not verified
 };
 
+// A stream of a set. Times are nanoseconds since 1970.
 struct NamedStream {
   std::string name;       // empty: removed
   format::StreamKey key;  // container that created the stream, and the number in that container
@@ -68,9 +68,8 @@ struct NamedStream {
   };
   std::vector<RecordedFailure> failures = {};  // the first failed write per program that was not repeated
 
-  int64_t modified() const {
-    return written > stamped ? written : stamp;
-  }  // nanoseconds since 1970; 0: unknown
+  // Returns the modification time; 0 if unknown.
+  int64_t modified() const { return written > stamped ? written : stamp; }
 };
 
 // A check for changes of a set.
