@@ -108,9 +108,8 @@ Use::~Use() {
 }
 
 bool is_usable(int fd) noexcept {
-  const Inside inside;
   const Use file(fd);
-  return file && !(file->slot.load()->flags.load() & O_PATH);
+  return file && !(file->flags() & O_PATH);
 }
 
 OpenFile* make_open_file() noexcept {
@@ -180,13 +179,6 @@ void lock_slots() noexcept {
 }
 
 int highest_descriptor() noexcept { return highest.load(); }
-
-void each_captured(void (*visit)(int fd, OpenFile& file, void* context), void* context) noexcept {
-  const int last = highest.load();
-  for (int fd = 0; fd <= last; ++fd)
-    if (OpenFile* const file = descriptor_table[fd].load(); file && file != &own_mark)
-      visit(fd, *file, context);
-}
 
 int own_descriptor(int fd, int above) noexcept {
   if (fd < 0) return fd;

@@ -24,6 +24,8 @@ struct OpenFile {
   std::atomic<uint64_t> counted{0};  // number of the last fork that counted the child as a holder of the slot
   std::atomic<int> locks{-1};        // descriptor of the F_OFD_SETLK range locks (streams/preload/locks.hpp)
   OpenFile* next = nullptr;          // in the list of all objects, used and free
+
+  int flags() const { return slot.load()->flags.load(); }
 };
 
 inline constexpr unsigned max_descriptors = 1U << 20;
@@ -45,8 +47,9 @@ inline bool is_captured_point(int fd) {
   return captured;
 }
 
-// Keeps the open file of a descriptor alive during a call, even if another thread closes the descriptor.
-// Tests as false if the descriptor is not captured; the call then fails with EBADF.
+// A call on a descriptor: marks the thread as inside, and keeps the open file of the descriptor alive even if
+// another thread closes the descriptor. Tests as false if the descriptor is not captured; the call then fails
+// with EBADF.
 class Use {
  public:
   explicit Use(int fd) noexcept;
@@ -56,8 +59,10 @@ class Use {
   explicit operator bool() const { return file_ != nullptr; }
   OpenFile* operator->() const { return file_; }
   OpenFile& operator*() const { return *file_; }
+  const Inside& inside() const { return inside_; }
 
  private:
+  const Inside inside_;
   OpenFile* file_ = nullptr;
 };
 
@@ -93,7 +98,12 @@ bool borrows_memory() noexcept;
 void lock_slots() noexcept;
 // Returns the highest descriptor that was ever captured or used by the library; -1 if none.
 int highest_descriptor() noexcept;
-// Calls visit(fd, file, context) for each captured descriptor.
-void each_captured(void (*visit)(int fd, OpenFile& file, void* context), void* context) noexcept;
+// Calls visit(fd, file) for each captured descriptor.
+template <class Visit>
+void each_captured(const Visit& visit) {
+  const int last = highest_descriptor();
+  for (int fd = 0; fd <= last; ++fd)
+    if (OpenFile* const file = descriptor_table[fd].load(); file && file != &own_mark) visit(fd, *file);
+}
 
 }  // namespace sheaf::preload

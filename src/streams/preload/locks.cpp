@@ -98,21 +98,17 @@ void drop(ProcessLock& lock) {
   if (fd >= 0) close_own_descriptor(fd);
 }
 
-// The path of the file that a descriptor is open on. If that file is the lock file of a stream, `file` is an
-// open file of the stream.
-struct NamedLockFile {
-  LockFileName path;
-  OpenFile* file = nullptr;
-};
-bool name_of(int fd, NamedLockFile& named) {
+// Stores the path of the file that `fd` is open on. Returns false if that file is not the lock file of a
+// stream.
+bool read_lock_file_name(int fd, LockFileName& path) {
   char link[40];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const ssize_t n = real::readlink(link, named.path, sizeof named.path - 1);
-  if (n > 0) named.path[n] = '\0';
+  const ssize_t n = real::readlink(link, path, sizeof path - 1);
+  if (n > 0) path[n] = '\0';
   char prefix[64];
   streams::capture_prefix(rules_identity(), prefix);
   const size_t size = strlen(prefix);
-  return n > 0 && strncmp(named.path, prefix, size) == 0 && strncmp(named.path + size, "lock.", 5) == 0;
+  return n > 0 && strncmp(path, prefix, size) == 0 && strncmp(path + size, "lock.", 5) == 0;
 }
 
 template <class Call>
@@ -259,8 +255,8 @@ class WholeLock {
 
 int lock_range(const Inside& inside, OpenFile& file, int command, struct flock* range) {
   if (!range) return failed(EFAULT);
-  if (file.slot.load()->flags.load() & O_PATH) return failed(EBADF);
-  const int mode = file.slot.load()->flags.load() & O_ACCMODE;
+  if (file.flags() & O_PATH) return failed(EBADF);
+  const int mode = file.flags() & O_ACCMODE;
   const bool sets = command != F_GETLK && command != F_OFD_GETLK;
   if (sets &&
       ((range->l_type == F_RDLCK && mode == O_WRONLY) || (range->l_type == F_WRLCK && mode == O_RDONLY)))
@@ -330,34 +326,30 @@ std::vector<struct flock> process_locks_of(const OpenFile& file) {
 void keep_process_locks() noexcept {
   for (ProcessLock* lock = process_locks.load(); lock; lock = lock->next)
     if (const int fd = lock->fd.load(); fd >= 0) real::fcntl(fd, F_SETFD, 0);
-  each_captured(
-      [](int fd, OpenFile& file, void*) {
-        const ProcessLock* const lock = find(file);
-        if (lock && (real::fcntl(fd, F_GETFD, 0) & FD_CLOEXEC)) real::fcntl(lock->fd, F_SETFD, FD_CLOEXEC);
-      },
-      nullptr);
+  each_captured([](int fd, const OpenFile& file) {
+    const ProcessLock* const lock = find(file);
+    if (lock && (real::fcntl(fd, F_GETFD, 0) & FD_CLOEXEC)) real::fcntl(lock->fd, F_SETFD, FD_CLOEXEC);
+  });
 }
 
 void adopt_process_locks(std::span<const int> inherited) noexcept {
   for (const int fd : inherited) {
-    NamedLockFile named;
-    if (!name_of(fd, named)) continue;
-    each_captured(
-        [](int, OpenFile& file, void* context) {
-          LockFileName name;
-          name_lock_file(file, name);
-          auto& asked = *static_cast<NamedLockFile*>(context);
-          if (strcmp(name, asked.path) == 0) asked.file = &file;
-        },
-        &named);
-    ProcessLock* const lock = named.file && !find(*named.file) ? take_free() : nullptr;
+    LockFileName path;
+    if (!read_lock_file_name(fd, path)) continue;
+    const OpenFile* locked = nullptr;
+    each_captured([&](int, const OpenFile& file) {
+      LockFileName name;
+      name_lock_file(file, name);
+      if (strcmp(name, path) == 0) locked = &file;
+    });
+    ProcessLock* const lock = locked && !find(*locked) ? take_free() : nullptr;
     if (!lock) {
       real::close(fd);
       continue;
     }
     real::fcntl(fd, F_SETFD, FD_CLOEXEC);
     keep_as_own_descriptor(fd);
-    note_lock_file(*lock, *named.file, fd);
+    note_lock_file(*lock, *locked, fd);
   }
 }
 
@@ -373,17 +365,9 @@ void drop_process_locks(const OpenFile& file) noexcept {
   struct flock all = {};
   all.l_type = F_UNLCK;
   real::fcntl(lock->fd.load(), F_SETLK, reinterpret_cast<long>(&all));
-  struct OpenQuery {
-    const ProcessLock& lock;
-    bool open = false;
-  } question{*lock};
-  each_captured(
-      [](int, OpenFile& other, void* context) {
-        auto& asked = *static_cast<OpenQuery*>(context);
-        asked.open = asked.open || is_of(asked.lock, other);
-      },
-      &question);
-  if (!question.open) drop(*lock);
+  bool open = false;
+  each_captured([&](int, const OpenFile& other) { open = open || is_of(*lock, other); });
+  if (!open) drop(*lock);
 }
 
 }  // namespace sheaf::preload

@@ -17,20 +17,12 @@ namespace sheaf::preload {
 
 namespace {
 
-struct Adopted {
-  Slot* slot;
-  OpenFile* file = nullptr;
-};
-
-OpenFile* with_slot(Slot* slot) {
-  Adopted asked{slot};
-  each_captured(
-      [](int, OpenFile& file, void* context) {
-        auto& question = *static_cast<Adopted*>(context);
-        if (file.slot.load() == question.slot) question.file = &file;
-      },
-      &asked);
-  return asked.file;
+OpenFile* with_slot(const Slot* slot) {
+  OpenFile* found = nullptr;
+  each_captured([&](int, OpenFile& file) {
+    if (file.slot.load() == slot) found = &file;
+  });
+  return found;
 }
 
 void adopt(int fd, bool counted) {
@@ -80,28 +72,23 @@ void adopt_inherited(bool counted) noexcept {
 }
 
 void flush_written() noexcept {
-  each_captured(
-      [](int, OpenFile& file, void*) {
-        if (file.written.exchange(false)) errno_of([&] { file.stream->flush(); });
-      },
-      nullptr);
+  each_captured([](int, OpenFile& file) {
+    if (file.written.exchange(false)) errno_of([&] { file.stream->flush(); });
+  });
 }
 
 void end_of_process() noexcept {
   const Inside inside;
   flush_written();
   bool shares = false;
-  each_captured(
-      [](int, OpenFile& file, void* context) {
-        Slot* const slot = file.slot.load();
-        if (!state::is_shared(slot)) return;
-        if (state::is_locked(*slot)) {  // other processes may share the offset, so late writes advance it
-          *static_cast<bool*>(context) = true;
-        } else {
-          keep_for_itself(file);
-        }
-      },
-      &shares);
+  each_captured([&](int, OpenFile& file) {
+    const Slot* const slot = file.slot.load();
+    if (!state::is_shared(slot)) return;
+    if (state::is_locked(*slot))  // other processes may share the offset, so late writes advance it
+      shares = true;
+    else
+      keep_for_itself(file);
+  });
   if (!shares) state::leave();
 }
 

@@ -27,12 +27,12 @@ constexpr size_t max_bytes = 0x7ffff000;  // limit of one call, as in Linux
 constexpr off64_t allocated_at_once = 64 << 20;
 
 bool reads(const OpenFile& file) {
-  const int flags = file.slot.load()->flags.load();
+  const int flags = file.flags();
   return (flags & O_ACCMODE) != O_WRONLY && !(flags & O_PATH);
 }
 
 bool writes(const OpenFile& file) {
-  const int flags = file.slot.load()->flags.load();
+  const int flags = file.flags();
   return (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH);
 }
 
@@ -130,7 +130,6 @@ __attribute__((noinline)) ssize_t write_many(OpenFile& file, const iovec* parts,
 }  // namespace
 
 ssize_t read_captured(int fd, const iovec* parts, int n, off64_t offset) noexcept {
-  const Inside inside;
   const Use file(fd);
   if (!file || !reads(*file)) return failed(EBADF);
   if (size_of(parts, n) < 0) return failed(EINVAL);
@@ -148,7 +147,6 @@ ssize_t read_captured(int fd, const iovec* parts, int n, off64_t offset) noexcep
 }
 
 ssize_t write_captured(int fd, const iovec* parts, int n, off64_t offset, bool append) noexcept {
-  const Inside inside;
   const Use file(fd);
   if (!file || !writes(*file)) return failed(EBADF);
   if (size_of(parts, n) < 0) return failed(EINVAL);
@@ -166,9 +164,8 @@ ssize_t write_captured_at(int fd, const iovec* parts, int n, off64_t offset) noe
 }
 
 off64_t seek_captured(int fd, off64_t offset, int whence) noexcept {
-  const Inside inside;
   const Use file(fd);
-  if (!file || (file->slot.load()->flags.load() & O_PATH)) return failed(EBADF);
+  if (!file || (file->flags() & O_PATH)) return failed(EBADF);
   Slot& slot = *file->slot.load();
   int64_t base = 0;
   std::optional<int64_t> found;
@@ -203,9 +200,8 @@ off64_t seek_captured(int fd, off64_t offset, int whence) noexcept {
 }
 
 int truncate_captured(int fd, off64_t size) noexcept {
-  const Inside inside;
   const Use file(fd);
-  if (!file || (file->slot.load()->flags.load() & O_PATH)) return failed(EBADF);
+  if (!file || (file->flags() & O_PATH)) return failed(EBADF);
   if (size < 0 || !writes(*file)) return failed(EINVAL);
   if (const int error = errno_of([&] { file->stream->truncate(size); })) return failed(error);
   note_written(*file, size, size);
@@ -224,7 +220,6 @@ bool can_have(int fd, off64_t length) noexcept {
 // Allocates one part of a range. Filling a disk can take long, so callers allocate part by part, and pending
 // signals are delivered between the parts.
 int allocate_part(int fd, int mode, off64_t offset, off64_t length) noexcept {
-  const Inside inside;
   const Use file(fd);
   if (!file || !writes(*file)) return failed(EBADF);
   const auto what = allocation_of(mode);
@@ -265,7 +260,6 @@ int move_range(int fd, bool insert, off64_t offset, off64_t length) noexcept {
   struct statvfs64 blocks;
   const bool known = fstatvfs64(fd, &blocks) == 0 && blocks.f_bsize > 0;
   const auto block = known ? off64_t(blocks.f_bsize) : 4096;
-  const Inside inside;
   const Use file(fd);
   if (!file || !writes(*file)) return failed(EBADF);
   ContainerStream& stream = *file->stream;
@@ -307,9 +301,8 @@ int allocate_captured(int fd, int mode, off64_t offset, off64_t length) noexcept
 }
 
 int sync_captured(int fd) noexcept {
-  const Inside inside;
   const Use file(fd);
-  if (!file || (file->slot.load()->flags.load() & O_PATH)) return failed(EBADF);
+  if (!file || (file->flags() & O_PATH)) return failed(EBADF);
   if (const int error = errno_of([&] { file->stream->sync(); })) return failed(error);
   return 0;
 }

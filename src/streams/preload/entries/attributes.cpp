@@ -51,9 +51,8 @@ int change(const Place& place, const StreamAttributes& attributes) {
 // opened with O_PATH and `named` is false. `named` is true if the program has passed a name for `fd`, such as
 // /proc/self/fd/N, or AT_EMPTY_PATH.
 int change_open(int fd, const StreamAttributes& attributes, bool named = false) {
-  const Inside inside;
   const Use file(fd);
-  if (!file || (!named && (file->slot.load()->flags.load() & O_PATH))) return failed(EBADF);
+  if (!file || (!named && (file->flags() & O_PATH))) return failed(EBADF);
   const int error = errno_of([&] { file->stream->set(attributes); });
   return error == 0 ? 0 : failed(error);
 }

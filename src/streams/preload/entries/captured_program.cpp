@@ -112,7 +112,6 @@ void CapturedProgram::copy(const Make& make) {
 
 void CapturedProgram::copy_open(int fd) {
   copy([fd] {
-    const Inside inside;
     const Use file(fd);
     return file ? copy_program("program", *file->stream) : failed(EBADF);
   });

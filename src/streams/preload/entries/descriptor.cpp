@@ -79,7 +79,6 @@ int replace_shown(int fd, int wanted, int flags, bool plain) {
 }
 
 int control(int fd, int command, long argument) {
-  const Inside inside;
   const Use file(fd);
   if (!file) return failed(EBADF);
   std::atomic<int>& flags = file->slot.load()->flags;
@@ -99,7 +98,7 @@ int control(int fd, int command, long argument) {
     case F_OFD_GETLK:
     case F_OFD_SETLK:
     case F_OFD_SETLKW:
-      return lock_range(inside, *file, command, reinterpret_cast<struct flock*>(argument));
+      return lock_range(file.inside(), *file, command, reinterpret_cast<struct flock*>(argument));
     case F_SETLEASE:  // a lease would apply to the empty file that all captured descriptors share
       return failed(EAGAIN);
     case F_GETLEASE:
@@ -186,9 +185,8 @@ SHEAF_ENTRY_AND(int, fcntl, fcntl64, int fd, int command, long argument) {
 SHEAF_ALSO(fcntl, __fcntl);
 SHEAF_ENTRY(int, flock, int fd, int operation) {
   if (!is_captured(fd)) return next::flock(fd, operation);
-  const Inside inside;
   const Use file(fd);
-  return file ? lock_whole(inside, fd, *file, operation) : failed(EBADF);
+  return file ? lock_whole(file.inside(), fd, *file, operation) : failed(EBADF);
 }
 SHEAF_ENTRY_AND(int, lockf, lockf64, int fd, int command, off64_t length) {
   return is_captured(fd) ? lock_section(fd, command, length) : next::lockf(fd, command, length);

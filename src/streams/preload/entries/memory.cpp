@@ -198,17 +198,16 @@ bool becomes_plain(int protection, int flags, int fd) {
   const Inside inside;
   {
     const Use file(fd);
-    const int mode = file ? file->slot.load()->flags.load() : O_PATH;
+    const int mode = file ? file->flags() : O_PATH;
     if ((mode & O_PATH) || (mode & O_ACCMODE) != O_RDWR) return false;
   }
   return make_descriptors_plain(fd) == 0;
 }
 
 void* map_captured(void* wanted, size_t size, int protection, int flags, int fd, off64_t offset) {
-  const Inside inside;
   const Use file(fd);
   if (!file) return refuse(EBADF);
-  const int mode = file->slot.load()->flags.load();
+  const int mode = file->flags();
   if (mode & O_PATH) return refuse(EBADF);
   if ((mode & O_ACCMODE) == O_WRONLY) return refuse(EACCES);
   if (size == 0 || offset < 0 || offset % sysconf(_SC_PAGESIZE) != 0) return refuse(EINVAL);

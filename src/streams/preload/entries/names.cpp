@@ -168,7 +168,6 @@ char* real_path(const char* path, char* room) {
 // Implements truncate(2) on a name of the captured descriptor `fd`. Unlike ftruncate(2), does not require
 // that `fd` is open for writing.
 int truncate_open(int fd, off64_t size) {
-  const Inside inside;
   const Use file(fd);
   if (!file) return failed(ENOENT);
   if (size < 0) return failed(EINVAL);

@@ -57,7 +57,6 @@ bool found_behind(int at, const char* path, Place& place, std::optional<StreamSt
 }
 
 int stat_descriptor(int fd, struct stat* found) {
-  const Inside inside;
   const Use file(fd);
   if (!file) return failed(EBADF);
   const int error = stat_open(*file, *found);
@@ -131,7 +130,6 @@ int access_place(const Place& place, int mode) {
 
 // Implements access(2) on a name of the captured descriptor `fd`.
 int access_open(int fd, int mode) {
-  const Inside inside;
   const Use file(fd);
   if (!file) return failed(ENOENT);
   StreamStatus status;
@@ -166,7 +164,6 @@ int ask_directory(const char* path, const Ask& ask, Result* result) {
 template <class Ask, class AskOpen, class Result>
 int ask_set(int fd, const Ask& ask, const AskOpen& ask_open, Result* result) {
   if (!is_captured(fd)) return ask_open(fd, result);
-  const Inside inside;
   const Use file(fd);
   if (!file) return failed(EBADF);
   const std::string& path = file->set->path();

@@ -50,17 +50,11 @@ std::string plain_path_of(OpenFile& file) {
 }
 
 std::vector<int> descriptors_of(const OpenFile& file) {
-  struct Sharing {
-    const OpenFile& file;
-    std::vector<int> all;
-  } sharing{file, {}};
-  each_captured(
-      [](int fd, OpenFile& other, void* context) {
-        auto& found = *static_cast<Sharing*>(context);
-        if (&other == &found.file) found.all.push_back(fd);
-      },
-      &sharing);
-  return sharing.all;
+  std::vector<int> found;
+  each_captured([&](int fd, const OpenFile& other) {
+    if (&other == &file) found.push_back(fd);
+  });
+  return found;
 }
 
 int replace_descriptors(OpenFile& file, int plain) {

@@ -189,7 +189,6 @@ int open_slot_again(Slot* slot, int flags) {
 }  // namespace
 
 int open_again(int fd, int flags) noexcept {
-  const Inside inside;
   const Use old(fd);
   return old ? open_file_again(*old, flags) : failed(ENOENT);
 }
