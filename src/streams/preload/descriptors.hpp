@@ -50,11 +50,9 @@ inline bool is_captured_point(int fd) {
 // A call on a descriptor: marks the thread as inside, and keeps the open file of the descriptor alive even if
 // another thread closes the descriptor. Tests as false if the descriptor is not captured; the call then fails
 // with EBADF.
-class Use {
+class Use : private NonCopyable {
  public:
   explicit Use(int fd) noexcept;
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
   ~Use();
   explicit operator bool() const { return file_ != nullptr; }
   OpenFile* operator->() const { return file_; }

@@ -77,13 +77,12 @@ class Reserved : private NonCopyable {
     if (fd_ < 0) error_ = errno;
   }
   ~Reserved() {
-    const int error = errno;
+    const KeptErrno kept;
     if (fd_ >= 0) {
       real::close(fd_);
       state::release(slot_);
     }
     if (file_) unuse(file_);
-    errno = error;
   }
   int error() const { return error_; }
 

@@ -6,16 +6,16 @@
 
 #include <cstddef>
 
+#include "base/non_copyable.hpp"
+
 namespace sheaf::preload {
 
 // State that a ForkMutex guards. All ForkMutexes of the same value share one mutex.
 enum class Guards { slots, sets, following, directories, streams, spawns, mappings };
 
-class ForkMutex {
+class ForkMutex : private NonCopyable {
  public:
   constexpr explicit ForkMutex(Guards what) : mutex_(&all[size_t(what)]) {}
-  ForkMutex(const ForkMutex&) = delete;
-  ForkMutex& operator=(const ForkMutex&) = delete;
 
   void lock() noexcept { pthread_mutex_lock(mutex_); }
   void unlock() noexcept { pthread_mutex_unlock(mutex_); }

@@ -15,8 +15,18 @@
 #include <cstdint>
 
 #include "base/assert.hpp"
+#include "base/non_copyable.hpp"
 
 namespace sheaf::preload {
+
+// Preserves errno: its destructor restores the value at the time of its construction.
+class KeptErrno : private NonCopyable {
+ public:
+  ~KeptErrno() { errno = error_; }
+
+ private:
+  const int error_ = errno;
+};
 
 inline thread_local constinit int depth_inside __attribute__((tls_model("initial-exec"))) = 0;
 
@@ -40,18 +50,15 @@ inline void enter(Entered& before) noexcept {
 inline void leave(const Entered& before) noexcept {
   SHEAF_ASSERT(is_inside());
   if (--depth_inside > 0) return;
-  const int error = errno;
+  const KeptErrno kept;
   pthread_setcancelstate(before.cancel, nullptr);
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before.mask, nullptr, sizeof before.mask);
-  errno = error;
 }
 
 // Marks the calling thread as inside during its lifetime. May be nested.
-class Inside {
+class Inside : private NonCopyable {
  public:
   Inside() noexcept { enter(before_); }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
   ~Inside() { leave(before_); }
 
  private:
@@ -61,7 +68,7 @@ class Inside {
 
 // Temporarily restores the signal and cancellation state of the program, for a call that blocks. The thread
 // must not hold locks. `inside` is the outermost Inside of the thread.
-class Outside {
+class Outside : private NonCopyable {
  public:
   explicit Outside(const Inside& inside) noexcept {
     SHEAF_ASSERT(depth_inside == 1);  // `inside` is the outermost one
@@ -69,15 +76,12 @@ class Outside {
     pthread_setcancelstate(inside.before_.cancel, nullptr);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &inside.before_.mask, nullptr, sizeof inside.before_.mask);
   }
-  Outside(const Outside&) = delete;
-  Outside& operator=(const Outside&) = delete;
   ~Outside() {
-    const int error = errno;
+    const KeptErrno kept;
     const uint64_t all = ~uint64_t{0};
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, nullptr, sizeof all);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
     depth_inside = 1;
-    errno = error;
   }
 };
 

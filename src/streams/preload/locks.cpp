@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/extent.hpp"
+#include "base/non_copyable.hpp"
 #include "storage/filesystem/mounts.hpp"
 #include "streams/capture/shared_names.hpp"
 #include "streams/preload/errors.hpp"
@@ -172,20 +173,17 @@ class WholeLockBytes {
 };
 
 // One call of flock(2) that changes the lock of the open file of `fd`.
-class WholeLock {
+class WholeLock : private NonCopyable {
  public:
   WholeLock(int fd, const WholeLockBytes& bytes, std::atomic<int>& has)
       : fd_(fd), bytes_(bytes), has_(has), own_(state::open_for_locks()) {}
-  WholeLock(const WholeLock&) = delete;
-  WholeLock& operator=(const WholeLock&) = delete;
   // Unlocks before it closes the descriptor: a child forked during the call shares the descriptor and would
   // keep the locks.
   ~WholeLock() {
     if (own_ < 0) return;
-    const int error = errno;
+    const KeptErrno kept;
     lock_bytes(own_, F_OFD_SETLK, F_UNLCK, bytes_.all());
     close_own_descriptor(own_);
-    errno = error;
   }
 
   // Tries to acquire the lock. Returns 0, or -1 with errno; EWOULDBLOCK if another slot conflicts. Releases
@@ -199,9 +197,8 @@ class WholeLock {
     for (const Extent& others : bytes_.in_the_way(kind)) free = free && is_free(others);
     const int result = free ? lock_bytes(fd_, F_OFD_SETLK, F_RDLCK, bytes_.own(kind)) : failed(EWOULDBLOCK);
     if (result == 0) has_.store(kind);
-    const int error = errno;
+    const KeptErrno kept;
     lock_bytes(own_, F_OFD_SETLK, F_UNLCK, bytes_.all());
-    errno = error;
     return result;
   }
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/non_copyable.hpp"
 #include "streams/preload/own_descriptors.hpp"
 #include "streams/preload/real.hpp"
 #include "streams/preload/times.hpp"
@@ -21,12 +22,10 @@ namespace {
 
 using WritePart = std::span<const std::byte>;
 
-class PlainFileStream final : public ContainerStream {
+class PlainFileStream final : public ContainerStream, private NonCopyable {
  public:
   PlainFileStream(int fd, StreamTarget target) : fd_(fd), target_(std::move(target)) {}
   ~PlainFileStream() override { close_own_descriptor(fd_); }
-  PlainFileStream(const PlainFileStream&) = delete;
-  PlainFileStream& operator=(const PlainFileStream&) = delete;
 
   size_t read(std::span<std::byte> data, int64_t offset) override {
     size_t done = 0;

@@ -12,6 +12,8 @@
 
 #include <atomic>
 
+#include "base/non_copyable.hpp"
+
 namespace sheaf::preload {
 
 // Returns the function `name` that follows ours in lookup order. Aborts with a message if none exists,
@@ -24,11 +26,9 @@ template <class Signature>
 class Real;
 
 template <class Result, class... Arguments>
-class Real<Result(Arguments...)> {
+class Real<Result(Arguments...)> : private NonCopyable {
  public:
   constexpr explicit Real(const char* name) : name_(name) {}
-  Real(const Real&) = delete;
-  Real& operator=(const Real&) = delete;
 
   Result operator()(Arguments... arguments) const { return function()(arguments...); }
   Result (*function() const)(Arguments...) {

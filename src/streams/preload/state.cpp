@@ -218,10 +218,9 @@ int reserve(int flags, Slot*& slot, bool close_on_exec) noexcept {
   const int fd = real::open(own.identity, O_RDONLY | O_NOFOLLOW | (close_on_exec ? O_CLOEXEC : 0), 0);
   const off64_t at = position(number, slot->life.load());
   if (fd >= 0 && real::lseek(fd, at, SEEK_SET) == at) return fd;
-  const int error = errno;
+  const KeptErrno kept;
   if (fd >= 0) real::close(fd);
   release(slot);
-  errno = error;
   return -1;
 }
 

@@ -85,7 +85,7 @@ void Script::put_words(const char* path, char* const* words, const char** result
 }
 
 bool has_captured_interpreter(const char* path, Script& script) {
-  const int error = errno;
+  const KeptErrno kept;
   {
     const Inside inside;
     const int fd = path ? real::open(path, O_RDONLY | O_CLOEXEC, 0) : -1;
@@ -94,7 +94,6 @@ bool has_captured_interpreter(const char* path, Script& script) {
       real::close(fd);
     }
   }
-  errno = error;
   Place place;
   return script.interpreter() && find_place(AT_FDCWD, script.interpreter(), place);
 }
@@ -141,12 +140,11 @@ CapturedProgram::CapturedProgram(int fd) : error_(hand_on) {
 
 CapturedProgram::~CapturedProgram() {
   if (memory_ < 0) return;
-  const int error = errno;
+  const KeptErrno kept;
   if (borrows_memory())
     real::close(memory_);
   else
     close_own_descriptor(memory_);
-  errno = error;
 }
 
 }  // namespace sheaf::preload

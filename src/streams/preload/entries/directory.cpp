@@ -83,7 +83,7 @@ std::string path_of(DIR* directory) {
 
 DIR* with_captured(DIR* directory) {
   if (!directory || is_inside() || rules().empty()) return directory;
-  const int error = errno;
+  const KeptErrno kept;
   const std::string path = path_of(directory);
   bool wanted = false;
   for (const Rule& rule : rules())
@@ -98,7 +98,6 @@ DIR* with_captured(DIR* directory) {
       shown.store(int(extras().size()));
     });
   }
-  errno = error;
   return directory;
 }
 
@@ -184,11 +183,10 @@ SHEAF_ENTRY(DIR*, fdopendir, int fd) {
 }
 SHEAF_ENTRY_AND(dirent*, readdir, readdir64, DIR* directory) { return read_entry(directory); }
 SHEAF_ENTRY_AND(int, readdir_r, readdir64_r, DIR* directory, dirent* entry, dirent** result) {
-  const int kept = errno;
+  const KeptErrno kept;
   errno = 0;
   dirent* const found = read_entry(directory);
   const int error = errno;
-  errno = kept;
   if (found) memcpy(entry, found, offsetof(dirent, d_name) + strlen(found->d_name) + 1);
   *result = found ? entry : nullptr;
   return found ? 0 : error;

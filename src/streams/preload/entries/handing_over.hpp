@@ -34,9 +34,8 @@ class NoSignals : private NonCopyable {
     sigpending(&pending_);
   }
   ~NoSignals() {
-    const int error = errno;
+    const KeptErrno kept;
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    errno = error;
   }
   void forget_child() const noexcept {
     if (!sigismember(&pending_, SIGCHLD)) forget_signal(SIGCHLD);

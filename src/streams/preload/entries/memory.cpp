@@ -81,9 +81,8 @@ class MappedImage : private NonCopyable {
     const int fd = real::open(name, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0) return MAP_FAILED;
     void* const mapped = next::mmap(wanted, size, protection, MAP_SHARED | place, fd, offset);
-    const int error = errno;
+    const KeptErrno kept;
     real::close(fd);
-    errno = error;
     return mapped;
   }
   void* map_private(void* wanted, size_t size, int protection, int place, int64_t offset) {

@@ -194,13 +194,12 @@ SpawnOpens::SpawnOpens(const posix_spawn_file_actions_t* list) noexcept {
 }
 
 SpawnOpens::~SpawnOpens() {
-  const int error = errno;
+  const KeptErrno kept;
   for (SpawnAction* const action : actions_) close_after_spawn(*action);
   const Inside inside;
   guard.lock();
   for (SpawnAction* const action : actions_) action->spawning = 0;
   guard.unlock();
-  errno = error;
 }
 
 SHEAF_ENTRY(int, posix_spawn_file_actions_init, posix_spawn_file_actions_t* list) {

@@ -10,17 +10,17 @@
 
 #include <vector>
 
+#include "base/non_copyable.hpp"
+
 namespace sheaf::preload {
 
 struct SpawnAction;
 
 // Opens the files of a list of actions for the duration of one spawn. A second spawn with the same list waits
 // until the first has ended. Must not be used within an Inside (streams/preload/inside.hpp).
-class SpawnOpens {
+class SpawnOpens : private NonCopyable {
  public:
   explicit SpawnOpens(const posix_spawn_file_actions_t* actions) noexcept;
-  SpawnOpens(const SpawnOpens&) = delete;
-  SpawnOpens& operator=(const SpawnOpens&) = delete;
   ~SpawnOpens();
   // Returns 0, or the errno of an open that failed; the spawn must then fail with this errno.
   int error() const { return error_; }

@@ -177,9 +177,8 @@ int write_printed(int fd, char* text, int size) {
     if (n < 0) break;
     done += int(n);
   }
-  const int error = errno;
+  const KeptErrno kept;
   free(text);
-  errno = error;
   return done == size ? size : -1;
 }
 

@@ -110,10 +110,8 @@ SHEAF_ENTRY_AND(int, fallocate, fallocate64, int fd, int mode, off64_t offset, o
 // Returns 0 or an error number, and preserves errno.
 SHEAF_ENTRY_AND(int, posix_fallocate, posix_fallocate64, int fd, off64_t offset, off64_t length) {
   if (!is_captured(fd)) return next::posix_fallocate(fd, offset, length);
-  const int kept = errno;
-  const int error = allocate_captured(fd, 0, offset, length) == 0 ? 0 : errno;
-  errno = kept;
-  return error;
+  const KeptErrno kept;
+  return allocate_captured(fd, 0, offset, length) == 0 ? 0 : errno;
 }
 SHEAF_ENTRY_AND(int, posix_fadvise, posix_fadvise64, int fd, off64_t offset, off64_t length, int advice) {
   if (!is_captured(fd)) return next::posix_fadvise(fd, offset, length, advice);

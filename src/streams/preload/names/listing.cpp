@@ -130,12 +130,11 @@ bool holds_captured(int at, const char* path) noexcept {
   bool found = false;
   for (const Rule& rule : rules()) {
     if (found || (last != "." && last != ".." && !names_part(rule, last))) continue;
-    const int error = errno;
+    const KeptErrno kept;
     char canonical[PATH_MAX];
     const size_t n = canonical_directory(at, path, canonical, sizeof canonical);
     const Inside inside;
     if (n > 0) errno_of([&] { each_below(rule, {canonical, n}, [&](const auto&...) { found = true; }); });
-    errno = error;
   }
   return found;
 }
@@ -147,7 +146,7 @@ bool holds_set(int at, const char* path) noexcept {
     return rule.set.find(text) != rule.set.npos;
   };
   bool found = false;
-  const int error = errno;
+  const KeptErrno kept;
   errno_of([&] {
     const std::string part = "/" + std::string(last.substr(0, last.find('/'))) + "/";
     if (part[1] != '.' && std::ranges::none_of(rules(), [&](const Rule& rule) { return has(rule, part); }))
@@ -160,7 +159,6 @@ bool holds_set(int at, const char* path) noexcept {
       if (n > 0 && !rule.view && rule.set.starts_with(directory))
         found = found || !streams::containers_of(posix_store(), std::string(rule.set)).empty();
   });
-  errno = error;
   return found;
 }
 

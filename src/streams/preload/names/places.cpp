@@ -215,7 +215,7 @@ bool find_place_of_candidate(int at, const char* path, Place& place, bool keep) 
   const std::string_view last = last_component(path);
   if (last.empty() || last == "." || last == ".." || last.size() > NAME_MAX) return false;
   place.slash = *(last.data() + last.size()) == '/';
-  const int error = errno;
+  const KeptErrno kept;
   char given[PATH_MAX];
   size_t n = size_t(last.data() - path);
   if (n + 1 >= sizeof given) return false;
@@ -226,9 +226,7 @@ bool find_place_of_candidate(int at, const char* path, Place& place, bool keep) 
   const int from = path[0] == '/' ? AT_FDCWD : at;
   place.size = canonical_of(from, {given, n}, place.path, sizeof place.path, place.device,
                             keep ? &place.folder : nullptr);
-  const bool found = place.size != 0 && join(place, last) && match({place.path, place.size}, place.match);
-  errno = error;
-  return found;
+  return place.size != 0 && join(place, last) && match({place.path, place.size}, place.match);
 }
 
 size_t canonical_directory(int at, const char* path, char* room, size_t size) noexcept {

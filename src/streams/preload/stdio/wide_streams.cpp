@@ -11,6 +11,7 @@
 
 #include "base/non_copyable.hpp"
 #include "streams/preload/errors.hpp"
+#include "streams/preload/inside.hpp"
 #include "streams/preload/real.hpp"
 #include "streams/preload/stdio/streams.hpp"
 
@@ -76,9 +77,8 @@ bool scan_bytes(const std::vector<char>& bytes, size_t n, const OnStream& scan, 
   done.bytes = ftello64(room);
   done.at_end = feof(room);
   done.failed = ferror(room);
-  const int error = errno;
+  const KeptErrno kept;
   fclose(room);
-  errno = error;
   return done.bytes >= 0;
 }
 
@@ -154,9 +154,8 @@ int print_wide(FILE* stream, const OnStream& print) {
     const StdioLockGuard lock(stream);
     good = put_characters(text, n, stream);
   }
-  const int why = errno;
+  const KeptErrno kept;
   free(text);
-  errno = why;
   return good ? result : -1;
 }
 
