@@ -48,4 +48,7 @@ inline int failed(int error) noexcept {
   return -1;
 }
 
+// For the end of a call: returns 0 if `error` is 0; otherwise sets errno and returns -1.
+inline int result_of(int error) noexcept { return error == 0 ? 0 : failed(error); }
+
 }  // namespace sheaf::preload

@@ -125,36 +125,6 @@ int refusal(const StreamStatus& found, const Place& place, int flags) {
   return permitted(found, wanted(flags)) ? 0 : EACCES;
 }
 
-std::shared_ptr<ContainerStream> open_in(ContainerSet& set, const Place& place, StreamOpening opening) {
-  auto stream = following(set.open_stream(place.match.name, opening));
-  if (stream && opening.truncate) show_in_mappings(&set, stream->status().number, 0, 0);
-  return stream;
-}
-
-int open_existing(ContainerSet& set, bool asked, const Place& place, int flags,
-                  std::shared_ptr<ContainerStream>& stream) {
-  return errno_of([&] {
-    StreamOpening opening;
-    opening.write = writes(flags);
-    opening.truncate = (flags & O_TRUNC) && changes(flags);
-    opening.asked = asked;
-    stream = open_in(set, place, opening);
-  });
-}
-
-int create(ContainerSet& set, const Place& place, int flags, mode_t mode,
-           std::shared_ptr<ContainerStream>& stream) {
-  return errno_of([&] {
-    StreamOpening opening;
-    opening.create = true;
-    opening.exclusive = flags & O_EXCL;
-    opening.truncate = flags & O_TRUNC;
-    opening.write = true;
-    opening.mode = mode & 07777 & ~current_umask();
-    stream = open_in(set, place, opening);
-  });
-}
-
 }  // namespace
 
 bool may_change_in(const Place& place) noexcept {
@@ -214,42 +184,90 @@ void warn_plain(const Place& place, int error) noexcept {
        printable(place.match.set).c_str(), printable({place.path, place.size}).c_str(), strerror(error));
 }
 
+namespace {
+
+// One open of a captured name.
+class CapturedOpen : private NonCopyable {
+ public:
+  CapturedOpen(std::shared_ptr<ContainerSet> set, const Place& place, int flags, mode_t mode)
+      : set_(std::move(set)), place_(place), flags_(flags), mode_(mode) {}
+
+  // Opens the stream, or creates it if it does not exist. Returns 0, -1 with errno, or hand_on. Returns 0
+  // without a stream after a concurrent create or remove; the caller must then try again. `is_first` is true
+  // in the first attempt.
+  int attempt(bool is_first) {
+    std::optional<StreamStatus> found;
+    const bool anew = is_first && makes_anew(flags_);
+    const int error = look_up(*set_, place_.match.name, found, anew);
+    forget_limit(error);
+    if (found) return open_existing(*found, !anew);
+    const int answer = without_stream(place_, flags_, error);
+    return answer != 0 ? answer : create();
+  }
+
+  bool has_stream() const { return stream_ != nullptr; }
+
+  // Returns the descriptor of the open stream, or -1 with errno.
+  int finish() {
+    if (!stream_) return failed(ENOENT);
+    uint64_t number = 0;
+    if (const int error = errno_of([&] { number = stream_->status().number; })) return failed(error);
+    const StreamDescription told{
+        number, {place_.match.set, place_.match.set_size}, place_.match.name, place_.device, place_.view()};
+    return reserved_->give(std::move(stream_), set_, told);
+  }
+
+ private:
+  int open_existing(const StreamStatus& found, bool asked) {
+    if (const int error = refusal(found, place_, flags_)) return failed(error);
+    if (const int error = reserve()) return failed(error);
+    const int error =
+        open({.truncate = (flags_ & O_TRUNC) && changes(flags_), .asked = asked, .write = writes(flags_)});
+    return error != ENOENT ? result_of(error) : 0;
+  }
+
+  int create() {
+    int error = reserve();
+    if (error == 0)
+      error = open({.create = true,
+                    .exclusive = (flags_ & O_EXCL) != 0,
+                    .truncate = (flags_ & O_TRUNC) != 0,
+                    .write = true,
+                    .mode = mode_ & 07777 & ~current_umask()});
+    if (error == 0 || error == EEXIST || error == EMFILE) return result_of(error);
+    forget_limit(error);
+    warn_plain(place_, error);
+    return hand_on;
+  }
+
+  int open(const StreamOpening& opening) {
+    return errno_of([&] {
+      auto stream = following(set_->open_stream(place_.match.name, opening));
+      if (stream && opening.truncate) show_in_mappings(set_.get(), stream->status().number, 0, 0);
+      stream_ = std::move(stream);
+    });
+  }
+
+  int reserve() { return reserved_ ? reserved_->error() : reserved_.emplace(flags_).error(); }
+
+  const std::shared_ptr<ContainerSet> set_;
+  const Place& place_;
+  const int flags_;
+  const mode_t mode_;
+  std::shared_ptr<ContainerStream> stream_;
+  std::optional<Reserved> reserved_;
+};
+
+}  // namespace
+
 int open_captured(const Place& place, int flags, mode_t mode) noexcept {
   if ((flags & O_TMPFILE) == O_TMPFILE) return hand_on;
-  const std::shared_ptr<ContainerSet> set = set_at(place.match.set, place.view());
+  std::shared_ptr<ContainerSet> set = set_at(place.match.set, place.view());
   if (!set) return hand_on;
-  std::shared_ptr<ContainerStream> stream;
-  std::optional<Reserved> reserved;
-  const auto reserve = [&] { return reserved ? reserved->error() : reserved.emplace(flags).error(); };
-  for (int attempt = 0; !stream && attempt < 3; ++attempt) {  // retry after a concurrent create or remove
-    std::optional<StreamStatus> found;
-    const bool anew = attempt == 0 && makes_anew(flags);
-    int error = look_up(*set, place.match.name, found, anew);
-    forget_limit(error);
-    if (found) {
-      error = refusal(*found, place, flags);
-      if (error == 0) error = reserve();
-      if (error != 0) return failed(error);
-      error = open_existing(*set, !anew, place, flags, stream);
-      if (error != 0 && error != ENOENT) return failed(error);
-      continue;
-    }
-    if (const int answer = without_stream(place, flags, error)) return answer;
-    error = reserve();
-    if (error == 0) error = create(*set, place, flags, mode, stream);
-    if (error == EEXIST || error == EMFILE) return failed(error);
-    if (error != 0) {
-      forget_limit(error);
-      warn_plain(place, error);
-      return hand_on;
-    }
-  }
-  if (!stream) return failed(ENOENT);
-  uint64_t number = 0;
-  if (const int error = errno_of([&] { number = stream->status().number; })) return failed(error);
-  const StreamDescription told{
-      number, {place.match.set, place.match.set_size}, place.match.name, place.device, place.view()};
-  return reserved->give(std::move(stream), set, told);
+  CapturedOpen open(std::move(set), place, flags, mode);
+  for (int attempt = 0; !open.has_stream() && attempt < 3; ++attempt)
+    if (const int answer = open.attempt(attempt == 0)) return answer;
+  return open.finish();
 }
 
 std::shared_ptr<ContainerStream> stream_for_writing(OpenFile& file) {

@@ -250,36 +250,42 @@ class WholeLock : private NonCopyable {
 
 }  // namespace
 
+static bool belongs_to_process(int command) {
+  return command == F_SETLK || command == F_SETLKW || command == F_GETLK;
+}
+
+// Returns whether the access mode of the file permits a lock of this type.
+static bool permits_lock(const OpenFile& file, short type) {
+  const int mode = file.flags() & O_ACCMODE;
+  return (type != F_RDLCK || mode != O_WRONLY) && (type != F_WRLCK || mode != O_RDONLY);
+}
+
+// Makes the start of the range relative to the start of the file. Returns 0 or an errno.
+static int make_absolute(const OpenFile& file, struct flock& range) {
+  if (range.l_whence != SEEK_CUR && range.l_whence != SEEK_END) return 0;
+  const bool from_end = range.l_whence == SEEK_END;
+  range.l_whence = SEEK_SET;
+  return errno_of(
+      [&] { range.l_start += from_end ? file.stream->status().size : file.slot.load()->offset.load(); });
+}
+
 int lock_range(const Inside& inside, OpenFile& file, int command, struct flock* range) {
   if (!range) return failed(EFAULT);
-  if (file.flags() & O_PATH) return failed(EBADF);
-  const int mode = file.flags() & O_ACCMODE;
   const bool sets = command != F_GETLK && command != F_OFD_GETLK;
-  if (sets &&
-      ((range->l_type == F_RDLCK && mode == O_WRONLY) || (range->l_type == F_WRLCK && mode == O_RDONLY)))
-    return failed(EBADF);
+  if ((file.flags() & O_PATH) || (sets && !permits_lock(file, range->l_type))) return failed(EBADF);
   struct flock absolute = *range;
-  if (range->l_whence == SEEK_CUR) {
-    absolute.l_start += file.slot.load()->offset.load();
-  } else if (range->l_whence == SEEK_END) {
-    if (const int error = errno_of([&] { absolute.l_start += file.stream->status().size; }))
-      return failed(error);
-  }
-  if (range->l_whence == SEEK_CUR || range->l_whence == SEEK_END) absolute.l_whence = SEEK_SET;
-  const bool by_process = command == F_SETLK || command == F_SETLKW || command == F_GETLK;
-  const int fd = by_process ? process_lock_file(file) : own_lock_file(file);
+  if (const int error = make_absolute(file, absolute)) return failed(error);
+  const int fd = belongs_to_process(command) ? process_lock_file(file) : own_lock_file(file);
   if (fd < 0) return -1;
   const auto lock = [&] { return real::fcntl(fd, command, reinterpret_cast<long>(&absolute)); };
   const bool waits = command == F_SETLKW || command == F_OFD_SETLKW;
   const int result = waits ? outside(inside, lock) : lock();
-  if (result == 0 && !sets) {
-    if (absolute.l_type == F_UNLCK) {
-      range->l_type = F_UNLCK;
-    } else {
-      *range = absolute;
-    }
-  }
-  return result;
+  if (result != 0 || sets) return result;
+  if (absolute.l_type == F_UNLCK)
+    range->l_type = F_UNLCK;
+  else
+    *range = absolute;
+  return 0;
 }
 
 int lock_whole(const Inside& inside, int fd, OpenFile& file, int operation) {

@@ -163,12 +163,25 @@ ssize_t write_captured_at(int fd, const iovec* parts, int n, off64_t offset) noe
   return offset < 0 ? failed(EINVAL) : write_captured(fd, parts, n, offset);
 }
 
+namespace {
+
+// Replaces `offset` by the next data or hole at or after `offset`. Returns 0 or an errno.
+int seek_content(ContainerStream& stream, off64_t& offset, int whence) {
+  if (offset < 0) return ENXIO;
+  std::optional<int64_t> found;
+  const int error =
+      errno_of([&] { found = whence == SEEK_DATA ? stream.next_data(offset) : stream.next_hole(offset); });
+  offset = found.value_or(0);
+  return error == 0 && !found ? ENXIO : error;
+}
+
+}  // namespace
+
 off64_t seek_captured(int fd, off64_t offset, int whence) noexcept {
   const Use file(fd);
   if (!file || (file->flags() & O_PATH)) return failed(EBADF);
   Slot& slot = *file->slot.load();
   int64_t base = 0;
-  std::optional<int64_t> found;
   int error = 0;
   switch (whence) {
     case SEEK_SET:
@@ -181,12 +194,7 @@ off64_t seek_captured(int fd, off64_t offset, int whence) noexcept {
       break;
     case SEEK_DATA:
     case SEEK_HOLE:
-      if (offset < 0) return failed(ENXIO);
-      error = errno_of([&] {
-        found = whence == SEEK_DATA ? file->stream->next_data(offset) : file->stream->next_hole(offset);
-      });
-      if (error == 0 && !found) error = ENXIO;
-      offset = found.value_or(0);
+      error = seek_content(*file->stream, offset, whence);
       break;
     default:
       return failed(EINVAL);
@@ -303,8 +311,7 @@ int allocate_captured(int fd, int mode, off64_t offset, off64_t length) noexcept
 int sync_captured(int fd) noexcept {
   const Use file(fd);
   if (!file || (file->flags() & O_PATH)) return failed(EBADF);
-  if (const int error = errno_of([&] { file->stream->sync(); })) return failed(error);
-  return 0;
+  return result_of(errno_of([&] { file->stream->sync(); }));
 }
 
 }  // namespace sheaf::preload

@@ -53,8 +53,7 @@ int change(const Place& place, const StreamAttributes& attributes) {
 int change_open(int fd, const StreamAttributes& attributes, bool named = false) {
   const Use file(fd);
   if (!file || (!named && (file->flags() & O_PATH))) return failed(EBADF);
-  const int error = errno_of([&] { file->stream->set(attributes); });
-  return error == 0 ? 0 : failed(error);
+  return result_of(errno_of([&] { file->stream->set(attributes); }));
 }
 
 template <class Library>

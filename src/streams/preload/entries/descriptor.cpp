@@ -5,6 +5,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "streams/preload/descriptors.hpp"
 #include "streams/preload/duplicates.hpp"
 #include "streams/preload/errors.hpp"
@@ -24,6 +26,7 @@ constinit Real<int(int, int, off64_t)> lockf{"lockf64"};
 constinit Real<int(unsigned, unsigned, int)> close_range{"close_range"};
 }  // namespace next
 
+constexpr int lock_commands[] = {F_GETLK, F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW};
 constexpr int settable = O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME | O_NONBLOCK;
 
 // Drops a descriptor of `before`, and releases the process locks on that file, as POSIX requires. Returns 0
@@ -81,6 +84,8 @@ int replace_shown(int fd, int wanted, int flags, bool plain) {
 int control(int fd, int command, long argument) {
   const Use file(fd);
   if (!file) return failed(EBADF);
+  if (std::ranges::find(lock_commands, command) != std::end(lock_commands))
+    return lock_range(file.inside(), *file, command, reinterpret_cast<struct flock*>(argument));
   std::atomic<int>& flags = file->slot.load()->flags;
   switch (command) {
     case F_DUPFD:
@@ -92,13 +97,6 @@ int control(int fd, int command, long argument) {
       if (flags.load() & O_PATH) return failed(EBADF);
       flags.store((flags.load() & ~settable) | (int(argument) & settable));
       return 0;
-    case F_GETLK:
-    case F_SETLK:
-    case F_SETLKW:
-    case F_OFD_GETLK:
-    case F_OFD_SETLK:
-    case F_OFD_SETLKW:
-      return lock_range(file.inside(), *file, command, reinterpret_cast<struct flock*>(argument));
     case F_SETLEASE:  // a lease would apply to the empty file that all captured descriptors share
       return failed(EAGAIN);
     case F_GETLEASE:
@@ -124,16 +122,20 @@ int lock_section(int fd, int command, off64_t length) {
   return range.l_type == F_UNLCK ? 0 : failed(EACCES);
 }
 
+// Returns whether `fd` is at most `last` and may be in the table of descriptors.
+bool is_listed(unsigned fd, unsigned last) {
+  return fd <= last && fd < max_descriptors && int(fd) <= highest_descriptor();
+}
+
 // Implements close_range(2). Skips descriptors of the library.
 int close_between(unsigned first, unsigned last, int flags) {
   if (first > last) return failed(EINVAL);
   const Inside inside;
   if (flags & CLOSE_RANGE_CLOEXEC) return next::close_range(first, last, flags);
   if (!borrows_memory())
-    for (unsigned fd = first; fd <= last && fd < max_descriptors && int(fd) <= highest_descriptor(); ++fd)
+    for (unsigned fd = first; is_listed(fd, last); ++fd)
       if (descriptor_table[fd].load() && !is_own_descriptor(int(fd))) forget(int(fd));
-  for (unsigned own = first; own <= last && own < max_descriptors && int(own) <= highest_descriptor();
-       ++own) {
+  for (unsigned own = first; is_listed(own, last); ++own) {
     if (!is_own_descriptor(int(own))) continue;
     if (own > first && next::close_range(first, own - 1, flags) != 0) return -1;
     first = own + 1;

@@ -203,25 +203,30 @@ bool becomes_plain(int protection, int flags, int fd) {
   return make_descriptors_plain(fd) == 0;
 }
 
+// Returns the errno that forbids to map a file that was opened with `mode`; 0 if it can be mapped.
+int refusal(int mode, size_t size, int protection, int flags, off64_t offset) {
+  if (mode & O_PATH) return EBADF;
+  if ((mode & O_ACCMODE) == O_WRONLY) return EACCES;
+  if (size == 0 || offset < 0 || offset % sysconf(_SC_PAGESIZE) != 0) return EINVAL;
+  int64_t end = 0;
+  if (__builtin_add_overflow(offset, size, &end)) return EOVERFLOW;
+  const int kind = flags & MAP_TYPE;
+  if (kind != MAP_SHARED && kind != MAP_PRIVATE && kind != MAP_SHARED_VALIDATE) return EINVAL;
+  if (!writes_and_shares(protection, flags)) return 0;
+  return (mode & O_ACCMODE) == O_RDONLY ? EACCES : ENODEV;
+}
+
 void* map_captured(void* wanted, size_t size, int protection, int flags, int fd, off64_t offset) {
   const Use file(fd);
   if (!file) return refuse(EBADF);
-  const int mode = file->flags();
-  if (mode & O_PATH) return refuse(EBADF);
-  if ((mode & O_ACCMODE) == O_WRONLY) return refuse(EACCES);
-  if (size == 0 || offset < 0 || offset % sysconf(_SC_PAGESIZE) != 0) return refuse(EINVAL);
-  int64_t end = 0;
-  if (__builtin_add_overflow(offset, size, &end)) return refuse(EOVERFLOW);
-  const int kind = flags & MAP_TYPE;
-  if (kind != MAP_SHARED && kind != MAP_PRIVATE && kind != MAP_SHARED_VALIDATE) return refuse(EINVAL);
-  if (writes_and_shares(protection, flags)) return refuse((mode & O_ACCMODE) == O_RDONLY ? EACCES : ENODEV);
+  if (const int error = refusal(file->flags(), size, protection, flags, offset)) return refuse(error);
   const int place = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT | MAP_NORESERVE);
   void* mapped = MAP_FAILED;
   int why = 0;
   const int error = errno_of([&] {
-    if (kind == MAP_PRIVATE) {
+    if ((flags & MAP_TYPE) == MAP_PRIVATE) {
       MappedImage copy(*file);
-      copy.fill(offset, end);
+      copy.fill(offset, offset + int64_t(size));
       mapped = copy.map_private(wanted, size, protection, place, offset);
     } else {
       mapped = map_shared(*file, wanted, size, protection, place, offset);

@@ -54,20 +54,33 @@ int remove_captured(int at, const char* path) {
   return removed ? 0 : hand_on;
 }
 
-int remove_directory(int at, const char* path) {
-  if (holds_captured(at, path)) return failed(ENOTEMPTY);
-  if (is_captured_name(at, path)) return failed(ENOTDIR);
-  const int result = explained(at, path, next::unlinkat(at, path, AT_REMOVEDIR));
+// Passes on the result of a call that may have changed the names of directories.
+int changed(int result) {
   if (result == 0) forget_directories();
   return result;
 }
 
-bool is_plain_directory(int at, const char* path, struct stat& status) {
-  return fstatat(at, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+int remove_directory(int at, const char* path) {
+  if (holds_captured(at, path)) return failed(ENOTEMPTY);
+  if (is_captured_name(at, path)) return failed(ENOTDIR);
+  return changed(explained(at, path, next::unlinkat(at, path, AT_REMOVEDIR)));
 }
-bool is_plain_directory(int at, const char* path) {
+
+// Returns the status of the directory `path`; nullopt if `path` is no directory.
+std::optional<struct stat> directory_at(int at, const char* path) {
   struct stat status;
-  return is_plain_directory(at, path, status);
+  if (fstatat(at, path, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(status.st_mode)) return std::nullopt;
+  return status;
+}
+
+bool is_same(const std::optional<struct stat>& one, const std::optional<struct stat>& other) {
+  return one && other && one->st_dev == other->st_dev && one->st_ino == other->st_ino;
+}
+
+// Returns the errno of a rename to a name that is in use and cannot be replaced: EEXIST with
+// RENAME_NOREPLACE, `exchanging` with RENAME_EXCHANGE, else `replacing`.
+int errno_of_target(unsigned flags, int exchanging, int replacing) {
+  return flags == RENAME_EXCHANGE ? exchanging : flags & RENAME_NOREPLACE ? EEXIST : replacing;
 }
 
 // Renames a directory with captured files. Returns 0, -1 with errno, or hand_on if the C library must perform
@@ -76,49 +89,61 @@ bool is_plain_directory(int at, const char* path) {
 int rename_directory(int from_at, const char* from, int to_at, const char* to, unsigned flags) {
   const bool moves = holds_captured(from_at, from), full = holds_captured(to_at, to);
   const bool set = !moves && holds_set(from_at, from);
-  struct stat source, target;
   if (!moves && !full && !set) return hand_on;
-  const bool exchanges = flags == RENAME_EXCHANGE;
-  const bool first = is_plain_directory(from_at, from, source),
-             second = is_plain_directory(to_at, to, target);
-  if (!first && !exchanges) return hand_on;
-  if (first && second && source.st_dev == target.st_dev && source.st_ino == target.st_ino) return hand_on;
-  if (second && full) return failed(exchanges ? EINVAL : flags & RENAME_NOREPLACE ? EEXIST : ENOTEMPTY);
-  if (!moves || !first) return set && first ? failed(EBUSY) : hand_on;
-  if (is_captured_name(to_at, to)) return failed(flags & RENAME_NOREPLACE ? EEXIST : ENOTDIR);
+  const auto source = directory_at(from_at, from), target = directory_at(to_at, to);
+  if ((!source && flags != RENAME_EXCHANGE) || is_same(source, target)) return hand_on;
+  if (target && full) return failed(errno_of_target(flags, EINVAL, ENOTEMPTY));
+  if (!source) return hand_on;
+  if (set) return failed(EBUSY);
+  if (!moves) return hand_on;
+  if (is_captured_name(to_at, to)) return failed(errno_of_target(flags, ENOTDIR, ENOTDIR));
   return move_directory(from_at, from, to_at, to, flags);
+}
+
+// Renames a captured file. `target` is the place of `to`; null if that name is not captured.
+int rename_captured(const Place& source, const Place* target, int to_at, const char* to, unsigned flags) {
+  if (source.slash) return failed(ENOTDIR);
+  const Inside inside;
+  for (const Place* const place : {&source, target ? target : &source})
+    if (!place->view() && !may_change_in(*place)) return failed(EACCES);
+  return move_captured(source, target, to_at, to, flags);
+}
+
+// Returns the errno that forbids the plain file or directory `from` to replace a captured file; 0 if it is
+// allowed.
+int refusal_to_replace(int at, const char* from, unsigned flags) {
+  if (flags & RENAME_NOREPLACE) return EEXIST;
+  struct stat status;
+  if (flags) return fstatat(at, from, &status, AT_SYMLINK_NOFOLLOW) == 0 ? EINVAL : errno;
+  return directory_at(at, from) ? ENOTDIR : 0;
+}
+
+// Renames a plain file or directory, which may become a captured file or replace one. `target` is as for
+// rename_captured().
+int rename_plain(int from_at, const char* from, const Place* target, int to_at, const char* to,
+                 unsigned flags) {
+  if (target && target->view()) return failed(EROFS);
+  if (target && !target->slash) {
+    const Inside inside;
+    const int result = take_in(from_at, from, *target, flags);
+    if (result != hand_on) return result;
+  }
+  const bool replaces = target && is_there(*target);
+  if (replaces)
+    if (const int error = refusal_to_replace(from_at, from, flags)) return failed(error);
+  const int result =
+      flags ? next::renameat2(from_at, from, to_at, to, flags) : next::renameat(from_at, from, to_at, to);
+  if (result == 0 && replaces) remove_captured(to_at, to);
+  return changed(result);
 }
 
 int rename_any(int from_at, const char* from, int to_at, const char* to, unsigned flags) {
   Place source, target;
   const bool captured = find_place(from_at, from, source) && is_there(source);
-  const bool wanted = find_place(to_at, to, target);
-  if (captured) {
-    if (source.slash) return failed(ENOTDIR);
-    const Inside inside;
-    for (const Place* const place : {&source, wanted ? &target : &source})
-      if (!place->view() && !may_change_in(*place)) return failed(EACCES);
-    return move_captured(source, wanted ? &target : nullptr, to_at, to, flags);
-  }
+  const Place* const wanted = find_place(to_at, to, target) ? &target : nullptr;
+  if (captured) return rename_captured(source, wanted, to_at, to, flags);
   const int moved = rename_directory(from_at, from, to_at, to, flags);
-  if (moved != hand_on) return moved;
-  if (wanted && target.view()) return failed(EROFS);
-  if (wanted && !target.slash) {
-    const Inside inside;
-    const int result = take_in(from_at, from, target, flags);
-    if (result != hand_on) return result;
-  }
-  const bool replaced = wanted && is_there(target);
-  if (replaced && (flags & RENAME_NOREPLACE)) return failed(EEXIST);
-  struct stat status;
-  if (replaced && flags)
-    return fstatat(from_at, from, &status, AT_SYMLINK_NOFOLLOW) == 0 ? failed(EINVAL) : -1;
-  if (replaced && is_plain_directory(from_at, from)) return failed(ENOTDIR);
-  const int result =
-      flags ? next::renameat2(from_at, from, to_at, to, flags) : next::renameat(from_at, from, to_at, to);
-  if (result == 0 && replaced) remove_captured(to_at, to);  // the plain file has replaced it
-  if (result == 0) forget_directories();
-  return result;
+  return moved != hand_on ? moved : rename_plain(from_at, from, wanted, to_at, to, flags);
 }
 
 int move(int from_at, const char* from, int to_at, const char* to, unsigned flags) {
@@ -172,14 +197,12 @@ int truncate_open(int fd, off64_t size) {
   if (!file) return failed(ENOENT);
   if (size < 0) return failed(EINVAL);
   if (file->view) return failed(EROFS);
-  int error = 0;
-  const int thrown = errno_of([&] {
-    if (permitted(file->stream->status(), W_OK))
-      stream_for_writing(*file)->truncate(size);
-    else
-      error = EACCES;
+  bool allowed = false;
+  const int error = errno_of([&] {
+    allowed = permitted(file->stream->status(), W_OK);
+    if (allowed) stream_for_writing(*file)->truncate(size);
   });
-  if (thrown != 0 || error != 0) return failed(thrown != 0 ? thrown : error);
+  if (error != 0 || !allowed) return failed(error != 0 ? error : EACCES);
   file->written.store(true, std::memory_order_relaxed);
   show_in_mappings(file->set.get(), file->slot.load()->stream, size, size);
   return 0;
@@ -191,17 +214,11 @@ int truncate_place(const Place& place, off64_t size) {
   if (!status) return hand_on;
   if (size < 0) return failed(EINVAL);
   if (!permitted(*status, W_OK)) return failed(EACCES);
-  const int error = errno_of([&] {
+  return result_of(errno_of([&] {
     const auto set = set_at(place.match.set, place.view());
     set->truncate(place.match.name, size);
     show_in_mappings(set.get(), status->number, size, size);
-  });
-  return error == 0 ? 0 : failed(error);
-}
-
-int changed(int result) {
-  if (result == 0) forget_directories();
-  return result;
+  }));
 }
 
 }  // namespace

@@ -59,8 +59,7 @@ bool found_behind(int at, const char* path, Place& place, std::optional<StreamSt
 int stat_descriptor(int fd, struct stat* found) {
   const Use file(fd);
   if (!file) return failed(EBADF);
-  const int error = stat_open(*file, *found);
-  return error == 0 ? 0 : failed(error);
+  return result_of(stat_open(*file, *found));
 }
 
 // Fills `found` if the name, or a link to be followed, refers to a captured file; otherwise calls `library`.

@@ -98,14 +98,35 @@ FILE* reopen_plain(const Place& place, const char* path, const char* words, FILE
   return reopen_by_library(path, words, stream);
 }
 
+// Reopens a standard stream of the C library on a captured file. `variable` is stdin, stdout or stderr.
+FILE* reopen_standard(const char* path, const char* words, FILE*& variable, const StreamMode& mode) {
+  FILE* const stream = variable;
+  const int standard = fileno(stream), fd = open_name(AT_FDCWD, path, mode.flags, 0666);
+  if (fd < 0) {
+    const KeptErrno kept;
+    fclose(stream);
+    return nullptr;
+  }
+  if (!is_captured(fd)) {
+    close_descriptor(fd);
+    return reopen_by_library(path, words, stream);
+  }
+  if (fd != standard) {  // otherwise the descriptor of the stream was closed before
+    fflush(stream);
+    forget_buffering(stream);
+    dup3(fd, standard, mode.flags & O_CLOEXEC);  // replaces `variable`
+    close_descriptor(fd);
+  }
+  return renew_stream(variable, mode);
+}
+
 }  // namespace
 
 SHEAF_ENTRY_AND(FILE*, fopen, fopen64, const char* path, const char* words) {
   if (is_inside() || rules().empty()) return next::fopen(path, words);
   const auto mode = stream_mode(words);
   Place place;
-  const int named = descriptor_named(path);
-  if (mode && named >= 0 && is_captured(named)) return open_stream(path, words, *mode, nullptr);
+  if (mode && is_captured(descriptor_named(path))) return open_stream(path, words, *mode, nullptr);
   if (mode && find_place(AT_FDCWD, path, place, true)) return open_stream(path, words, *mode, &place);
   // With O_CREAT, `path` may be a link to a captured file that does not exist for the kernel. The C library
   // itself would create a plain file as the target of the link.
@@ -137,25 +158,9 @@ SHEAF_ENTRY_AND(FILE*, freopen, freopen64, const char* path, const char* words, 
     return reopen_by_library(path, words, stream);
   const int standard = fileno(stream);
   FILE** const shown[] = {&stdin, &stdout, &stderr};
-  if (standard < 0 || standard > 2 || *shown[standard] != stream)
-    return reopen_plain(place, path, words, stream);
-  const int fd = open_name(AT_FDCWD, path, mode->flags, 0666);
-  if (fd < 0) {
-    const int error = errno;
-    fclose(stream);
-    return errno = error, nullptr;
-  }
-  if (!is_captured(fd)) {
-    close_descriptor(fd);
-    return reopen_by_library(path, words, stream);
-  }
-  if (fd != standard) {  // otherwise the descriptor of the stream was closed before
-    fflush(stream);
-    forget_buffering(stream);
-    dup3(fd, standard, mode->flags & O_CLOEXEC);
-    close_descriptor(fd);
-  }
-  return renew_stream(*shown[standard], *mode);
+  const bool is_standard = standard >= 0 && standard <= 2 && *shown[standard] == stream;
+  return is_standard ? reopen_standard(path, words, *shown[standard], *mode)
+                     : reopen_plain(place, path, words, stream);
 }
 
 // Drops the state of the captured descriptor if `stream` is one of the C library, because the C library

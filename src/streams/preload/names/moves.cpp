@@ -82,11 +82,16 @@ There plain_at(int at, const char* name) {
   return S_ISDIR(status.st_mode) ? There::directory : There::file;
 }
 
+// Returns the errno that forbids a rename to the name of `plain`; 0 if it is allowed.
+int obstacle(There plain, unsigned flags) {
+  if (plain != There::none && (flags & RENAME_NOREPLACE)) return EEXIST;
+  return plain == There::directory ? EISDIR : 0;
+}
+
 int rename_within(ContainerSet& set, const Place& from, const Place& to, int at, const char* name,
                   unsigned flags) {
   const There plain = plain_at(at, name);
-  if (plain != There::none && (flags & RENAME_NOREPLACE)) return EEXIST;
-  if (plain == There::directory) return EISDIR;
+  if (const int error = obstacle(plain, flags)) return error;
   bool there = false;
   const int error =
       errno_of([&] { there = set.rename(from.match.name, to.match.name, (flags & RENAME_NOREPLACE) != 0); });
@@ -205,6 +210,26 @@ int move_away(ContainerSet& set, const Place& from, int at, const char* to) {
   return error == 0 && !there ? ENOENT : error;
 }
 
+// Moves a stream to a name outside of its set: to another set, or to a plain file if `to_place` is null or
+// its set cannot be used. Returns 0 or an errno.
+int move_elsewhere(ContainerSet& set, const Place& from, const Place* to_place, int at, const char* to,
+                   unsigned flags) {
+  if (*to && to[strlen(to) - 1] == '/') return ENOTDIR;
+  const There plain = plain_at(at, to);
+  if (const int error = obstacle(plain, flags)) return error;
+  const auto other = to_place ? set_at(to_place->match.set, false) : nullptr;
+  const int error = other ? move_across(set, from, *other, *to_place, flags) : move_away(set, from, at, to);
+  if (error == 0 && other && plain == There::file) unlinkat(at, to, 0);
+  return error;
+}
+
+// Returns the errno that forbids a rename between these places; 0 if they do not forbid it.
+int refusal(const Place& from, const Place* to, unsigned flags) {
+  if (flags != RENAME_EXCHANGE && (flags & ~unsigned(RENAME_NOREPLACE))) return EINVAL;
+  if (from.view() || (to && to->view())) return EROFS;
+  return to && to->slash ? ENOTDIR : 0;
+}
+
 }  // namespace
 
 std::string temporary_name(std::string_view name) {
@@ -214,31 +239,16 @@ std::string temporary_name(std::string_view name) {
 }
 
 int move_captured(const Place& from, const Place* to_place, int at, const char* to, unsigned flags) noexcept {
-  const bool exchanges = flags == RENAME_EXCHANGE;
-  if (!exchanges && (flags & ~unsigned(RENAME_NOREPLACE))) return failed(EINVAL);
-  if (from.view() || (to_place && to_place->view())) return failed(EROFS);
+  if (const int error = refusal(from, to_place, flags)) return failed(error);
   const auto set = set_at(from.match.set, false);
-  if (to_place && to_place->slash) return failed(ENOTDIR);
   const bool within = to_place && std::string_view(from.match.set) == to_place->match.set;
-  if (exchanges) {
+  if (flags == RENAME_EXCHANGE) {
     if (plain_at(at, to) != There::none) return failed(EINVAL);
     if (!within) return failed(to_place ? EINVAL : ENOENT);
-    const int error = exchange_within(*set, from.match.name, to_place->match.name);
-    return error == 0 ? 0 : failed(error);
+    return result_of(exchange_within(*set, from.match.name, to_place->match.name));
   }
-  if (within) {
-    const int error = rename_within(*set, from, *to_place, at, to, flags);
-    return error == 0 ? 0 : failed(error);
-  }
-  if (*to && to[strlen(to) - 1] == '/') return failed(ENOTDIR);
-  const There plain = plain_at(at, to);
-  if (plain != There::none && (flags & RENAME_NOREPLACE)) return failed(EEXIST);
-  if (plain == There::directory) return failed(EISDIR);
-  const auto other = to_place ? set_at(to_place->match.set, false) : nullptr;
-  const int error = other ? move_across(*set, from, *other, *to_place, flags) : move_away(*set, from, at, to);
-  if (error != 0) return failed(error);
-  if (other && plain == There::file) unlinkat(at, to, 0);
-  return 0;
+  return result_of(within ? rename_within(*set, from, *to_place, at, to, flags)
+                          : move_elsewhere(*set, from, to_place, at, to, flags));
 }
 
 int move_to_plain(const Place& place) noexcept {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <utility>
 
 #include "streams/capture/shared_names.hpp"
 #include "streams/preload/inside.hpp"
@@ -87,16 +88,20 @@ std::string_view absolute(std::string_view name, size_t fixed) {
   return {room, resolved.size() + 1 + rest.size()};
 }
 
+std::string_view without_slashes(std::string_view directory) {
+  while (directory.size() > 1 && directory.ends_with('/')) directory.remove_suffix(1);
+  return directory;
+}
+
 void add(std::string_view entry, bool view) {
   const size_t colon = entry.rfind(':');
   if (colon == entry.npos || colon == 0 || colon + 1 == entry.size())
     return complain(entry, view ? "it is not FILE:DIR" : "it is not PATTERN:SET");
   if (table.n == max_rules) return complain(entry, "there are too many");
   std::string_view pattern = entry.substr(0, colon), set = entry.substr(colon + 1);
-  if (view) std::swap(pattern, set);
+  if (view) pattern = without_slashes(std::exchange(set, pattern));
   Rule rule;
   rule.view = view;
-  while (view && pattern.size() > 1 && pattern.ends_with('/')) pattern.remove_suffix(1);
   rule.pattern = absolute(pattern, view ? pattern.size() : streams::literal_begin(pattern).size());
   const size_t group = set.find('\\');
   rule.set = absolute(set, group == set.npos ? set.size() : group);
@@ -166,7 +171,7 @@ uint64_t rules_identity() noexcept {
 }
 
 std::string_view last_component(std::string_view path) noexcept {
-  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+  path = without_slashes(path);
   const void* const slash = memrchr(path.data(), '/', path.size());
   return slash ? path.substr(size_t(static_cast<const char*>(slash) - path.data()) + 1) : path;
 }
