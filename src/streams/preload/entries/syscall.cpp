@@ -11,8 +11,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
-#include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "streams/preload/inside.hpp"
 #include "streams/preload/names/rules.hpp"
@@ -28,155 +31,131 @@ constinit Real<long(long, long, long, long, long, long, long)> next_syscall{"sys
 
 template <class Value>
 Value as(long argument) {
-  return reinterpret_cast<Value>(argument);
+  if constexpr (std::is_pointer_v<Value>)
+    return reinterpret_cast<Value>(argument);
+  else
+    return Value(argument);
 }
 
-using CString = const char*;
-using IovecArray = const iovec*;
+template <class Result, class... Parameters, size_t... number>
+long call(Result (*function)(Parameters...), const long* a, std::index_sequence<number...>) {
+  const Result result = function(as<Parameters>(a[number])...);
+  if constexpr (std::is_pointer_v<Result>)
+    return reinterpret_cast<long>(result);
+  else
+    return result;
+}
+
+template <class Result, class... Parameters>
+long call(Result (*function)(Parameters...), const long* a) {
+  return call(function, a, std::index_sequence_for<Parameters...>());
+}
+
+// Performs a system call with six arguments.
+using Forward = long (*)(const long* a);
+
+// Calls `function` with the arguments of a system call, which has the same parameters in the same order.
+template <auto function>
+long forward(const long* a) {
+  return call(function, a);
+}
 
 struct OpenHow {  // same as open_how of linux/openat2.h
   unsigned long flags, mode, resolve;
 };
 
-// Performs the system call `number` if it uses a file by descriptor, and returns its result. Returns nullopt
-// for other calls.
-std::optional<long> by_descriptor(long number, const long* a) {
-  const int fd = int(a[0]);
-  switch (number) {
-    case SYS_read:
-      return read(fd, as<void*>(a[1]), size_t(a[2]));
-    case SYS_write:
-      return write(fd, as<void*>(a[1]), size_t(a[2]));
-    case SYS_pread64:
-      return pread64(fd, as<void*>(a[1]), size_t(a[2]), a[3]);
-    case SYS_pwrite64:
-      return pwrite64(fd, as<void*>(a[1]), size_t(a[2]), a[3]);
-    case SYS_readv:
-      return readv(fd, as<IovecArray>(a[1]), int(a[2]));
-    case SYS_writev:
-      return writev(fd, as<IovecArray>(a[1]), int(a[2]));
-    case SYS_preadv:
-      return preadv64(fd, as<IovecArray>(a[1]), int(a[2]), a[3]);
-    case SYS_pwritev:
-      return pwritev64(fd, as<IovecArray>(a[1]), int(a[2]), a[3]);
-    case SYS_preadv2:
-      return preadv64v2(fd, as<IovecArray>(a[1]), int(a[2]), a[3], int(a[5]));
-    case SYS_pwritev2:
-      return pwritev64v2(fd, as<IovecArray>(a[1]), int(a[2]), a[3], int(a[5]));
-    case SYS_lseek:
-      return lseek64(fd, a[1], int(a[2]));
-    case SYS_close:
-      return close(fd);
-    case SYS_close_range:
-      return close_range(unsigned(a[0]), unsigned(a[1]), int(a[2]));
-    case SYS_fstat:
-      return fstat(fd, as<struct stat*>(a[1]));
-    case SYS_dup:
-      return dup(fd);
-    case SYS_dup3:
-      return dup3(fd, int(a[1]), int(a[2]));
-    case SYS_fcntl:
-      return fcntl(fd, int(a[1]), a[2]);
-    case SYS_ftruncate:
-      return ftruncate64(fd, a[1]);
-    case SYS_fallocate:
-      return fallocate64(fd, int(a[1]), a[2], a[3]);
-    case SYS_fsync:
-      return fsync(fd);
-    case SYS_fdatasync:
-      return fdatasync(fd);
-    case SYS_flock:
-      return flock(fd, int(a[1]));
-    case SYS_ioctl:
-      return ioctl(fd, size_t(a[1]), a[2]);
-    case SYS_splice:
-      return splice(fd, as<off64_t*>(a[1]), int(a[2]), as<off64_t*>(a[3]), size_t(a[4]), unsigned(a[5]));
-    case SYS_fchmod:
-      return fchmod(fd, mode_t(a[1]));
-    case SYS_sendfile:
-      return sendfile64(fd, int(a[1]), as<off64_t*>(a[2]), size_t(a[3]));
-    case SYS_copy_file_range:
-      return copy_file_range(fd, as<off64_t*>(a[1]), int(a[2]), as<off64_t*>(a[3]), size_t(a[4]),
-                             unsigned(a[5]));
-    case SYS_mmap:
-      return reinterpret_cast<long>(
-          mmap64(as<void*>(a[0]), size_t(a[1]), int(a[2]), int(a[3]), int(a[4]), a[5]));
-    default:
-      return std::nullopt;
-  }
-}
+struct ForwardedCall {
+  long number;
+  Forward forward;
+};
 
-std::optional<long> by_name(long number, const long* a) {
-  const int at = int(a[0]);
-  switch (number) {
-    case SYS_openat:
-      return openat64(at, as<CString>(a[1]), int(a[2]), mode_t(a[3]));
-    case SYS_openat2: {
-      const auto& how = *as<const OpenHow*>(a[2]);
-      if (how.resolve != 0) return std::nullopt;
-      return openat64(at, as<CString>(a[1]), int(how.flags), mode_t(how.mode));
-    }
-    case SYS_newfstatat:
-      return fstatat(at, as<CString>(a[1]), as<struct stat*>(a[2]), int(a[3]));
-    case SYS_statx:
-      return statx(at, as<CString>(a[1]), int(a[2]), unsigned(a[3]), as<struct statx*>(a[4]));
-    case SYS_faccessat:
-      return faccessat(at, as<CString>(a[1]), int(a[2]), 0);
-    case SYS_faccessat2:
-      return faccessat(at, as<CString>(a[1]), int(a[2]), int(a[3]));
-    case SYS_unlinkat:
-      return unlinkat(at, as<CString>(a[1]), int(a[2]));
+// The calls with an entry point. A function of the C library that has other parameters than the system call,
+// or a variable number of them, is called by a function without captures.
+constexpr ForwardedCall forwarded[] = {
+    {SYS_read, forward<read>},
+    {SYS_write, forward<write>},
+    {SYS_pread64, forward<pread64>},
+    {SYS_pwrite64, forward<pwrite64>},
+    {SYS_readv, forward<readv>},
+    {SYS_writev, forward<writev>},
+    {SYS_preadv, forward<preadv64>},
+    {SYS_pwritev, forward<pwritev64>},
+    {SYS_preadv2, forward<+[](int fd, const iovec* parts, int n, off64_t offset, long, int flags) {
+       return preadv64v2(fd, parts, n, offset, flags);
+     }>},
+    {SYS_pwritev2, forward<+[](int fd, const iovec* parts, int n, off64_t offset, long, int flags) {
+       return pwritev64v2(fd, parts, n, offset, flags);
+     }>},
+    {SYS_lseek, forward<lseek64>},
+    {SYS_close, forward<close>},
+    {SYS_close_range, forward<close_range>},
+    {SYS_fstat, forward<fstat>},
+    {SYS_dup, forward<dup>},
+    {SYS_dup3, forward<dup3>},
+    {SYS_fcntl, forward<+[](int fd, int command, long value) { return fcntl(fd, command, value); }>},
+    {SYS_ftruncate, forward<ftruncate64>},
+    {SYS_fallocate, forward<fallocate64>},
+    {SYS_fsync, forward<fsync>},
+    {SYS_fdatasync, forward<fdatasync>},
+    {SYS_flock, forward<flock>},
+    {SYS_ioctl, forward<+[](int fd, size_t request, long value) { return ioctl(fd, request, value); }>},
+    {SYS_splice, forward<splice>},
+    {SYS_fchmod, forward<fchmod>},
+    {SYS_sendfile, forward<sendfile64>},
+    {SYS_copy_file_range, forward<copy_file_range>},
+    {SYS_mmap, forward<mmap64>},
+    {SYS_openat, forward<+[](int at, const char* path, int flags, mode_t mode) {
+       return openat64(at, path, flags, mode);
+     }>},
+    {SYS_newfstatat, forward<fstatat>},
+    {SYS_statx, forward<statx>},
+    {SYS_faccessat,
+     forward<+[](int at, const char* path, int mode) { return faccessat(at, path, mode, 0); }>},
+    {SYS_faccessat2, forward<faccessat>},
+    {SYS_unlinkat, forward<unlinkat>},
 #ifdef SYS_renameat
-    case SYS_renameat:
-      return renameat(at, as<CString>(a[1]), int(a[2]), as<CString>(a[3]));
+    {SYS_renameat, forward<renameat>},
 #endif
-    case SYS_fchmodat:
-      return fchmodat(at, as<CString>(a[1]), mode_t(a[2]), 0);
-    case SYS_utimensat:
-      return a[1] ? utimensat(at, as<CString>(a[1]), as<const timespec*>(a[2]), int(a[3]))
-                  : futimens(at, as<const timespec*>(a[2]));
-    case SYS_renameat2:
-      return renameat2(at, as<CString>(a[1]), int(a[2]), as<CString>(a[3]), unsigned(a[4]));
-    case SYS_linkat:
-      return linkat(at, as<CString>(a[1]), int(a[2]), as<CString>(a[3]), int(a[4]));
-    case SYS_mkdirat:
-      return mkdirat(at, as<CString>(a[1]), mode_t(a[2]));
-    case SYS_truncate:
-      return truncate64(as<CString>(a[0]), a[1]);
+    {SYS_fchmodat,
+     forward<+[](int at, const char* path, mode_t mode) { return fchmodat(at, path, mode, 0); }>},
+    {SYS_utimensat, forward<+[](int at, const char* path, const timespec* times, int flags) {
+       return path ? utimensat(at, path, times, flags) : futimens(at, times);
+     }>},
+    {SYS_renameat2, forward<renameat2>},
+    {SYS_linkat, forward<linkat>},
+    {SYS_mkdirat, forward<mkdirat>},
+    {SYS_truncate, forward<truncate64>},
 #ifdef SYS_open  // older architectures
-    case SYS_open:
-      return open64(as<CString>(a[0]), int(a[1]), mode_t(a[2]));
-    case SYS_creat:
-      return creat64(as<CString>(a[0]), mode_t(a[1]));
-    case SYS_stat:
-      return stat(as<CString>(a[0]), as<struct stat*>(a[1]));
-    case SYS_lstat:
-      return lstat(as<CString>(a[0]), as<struct stat*>(a[1]));
-    case SYS_access:
-      return access(as<CString>(a[0]), int(a[1]));
-    case SYS_unlink:
-      return unlink(as<CString>(a[0]));
-    case SYS_rename:
-      return rename(as<CString>(a[0]), as<CString>(a[1]));
-    case SYS_rmdir:
-      return rmdir(as<CString>(a[0]));
-    case SYS_mkdir:
-      return mkdir(as<CString>(a[0]), mode_t(a[1]));
-    case SYS_dup2:
-      return dup2(at, int(a[1]));
+    {SYS_open, forward<+[](const char* path, int flags, mode_t mode) { return open64(path, flags, mode); }>},
+    {SYS_creat, forward<creat64>},
+    {SYS_stat, forward<stat>},
+    {SYS_lstat, forward<lstat>},
+    {SYS_access, forward<access>},
+    {SYS_unlink, forward<unlink>},
+    {SYS_rename, forward<rename>},
+    {SYS_rmdir, forward<rmdir>},
+    {SYS_mkdir, forward<mkdir>},
+    {SYS_dup2, forward<dup2>},
 #endif
-    default:
-      return std::nullopt;
-  }
-}
+};
+
+constexpr size_t end_of_calls = size_t(std::ranges::max(forwarded, {}, &ForwardedCall::number).number) + 1;
+constexpr auto forward_of = [] {
+  std::array<Forward, end_of_calls> all{};
+  for (const ForwardedCall& one : forwarded) all[size_t(one.number)] = one.forward;
+  return all;
+}();
 
 }  // namespace
 
 SHEAF_ENTRY(long, syscall, long number, long a, long b, long c, long d, long e, long f) {
   const long arguments[] = {a, b, c, d, e, f};
   if (!is_inside() && !rules().empty()) {
-    if (const auto result = by_descriptor(number, arguments)) return *result;
-    if (const auto result = by_name(number, arguments)) return *result;
+    const auto* const how = number == SYS_openat2 ? as<const OpenHow*>(c) : nullptr;
+    if (how && how->resolve == 0)
+      return openat64(int(a), as<const char*>(b), int(how->flags), mode_t(how->mode));
+    if (size_t(number) < end_of_calls && forward_of[size_t(number)])
+      return forward_of[size_t(number)](arguments);
   }
   return next_syscall(number, a, b, c, d, e, f);
 }
