@@ -43,7 +43,7 @@ class Real<Result(Arguments...)> : private NonCopyable {
 };
 
 // Functions that this library calls for itself. Each file of entry points defines the others that it forwards
-// to.
+// to, most of them by SHEAF_REPLACED.
 namespace real {
 inline constinit Real<int(const char*, int, mode_t)> open{"open64"};
 inline constinit Real<int(int, const char*, int, mode_t)> openat{"openat64"};
@@ -71,6 +71,25 @@ inline constinit Real<int(const char*, const char*)> rename{"rename"};
   extern "C" __attribute__((visibility("default"), alias(#name))) \
   result sheaf_posix_##twin(__VA_ARGS__) asm(#twin);              \
   SHEAF_ENTRY(result, name, __VA_ARGS__)
+
+// Like SHEAF_ENTRY, and defines next::name, the function of the C library that the entry point replaces.
+#define SHEAF_REPLACED(result, name, ...)          \
+  namespace {                                      \
+  namespace next {                                 \
+  constinit Real<result(__VA_ARGS__)> name{#name}; \
+  }                                                \
+  }                                                \
+  SHEAF_ENTRY(result, name, __VA_ARGS__)
+
+// Like SHEAF_ENTRY_AND, and defines next::name, the function of the C library with 64-bit offsets that the
+// entry point replaces; `twin` is its name.
+#define SHEAF_REPLACED_AND(result, name, twin, ...) \
+  namespace {                                       \
+  namespace next {                                  \
+  constinit Real<result(__VA_ARGS__)> name{#twin};  \
+  }                                                 \
+  }                                                 \
+  SHEAF_ENTRY_AND(result, name, twin, __VA_ARGS__)
 
 // Adds another name for an entry point defined above.
 #define SHEAF_ALSO(name, other)                    \

@@ -14,12 +14,6 @@ namespace sheaf::preload {
 
 namespace {
 
-namespace next {
-constinit Real<int(aiocb*)> aio_read{"aio_read64"}, aio_write{"aio_write64"};
-constinit Real<int(int, aiocb*)> aio_fsync{"aio_fsync64"}, aio_cancel{"aio_cancel64"};
-constinit Real<int(int, aiocb* const*, int, sigevent*)> lio_listio{"lio_listio64"};
-}  // namespace next
-
 void* call_notified(void* event) {
   const auto* const given = static_cast<const sigevent*>(event);
   given->sigev_notify_function(given->sigev_value);
@@ -67,19 +61,19 @@ bool any_captured(aiocb* const* list, int n) {
 
 }  // namespace
 
-SHEAF_ENTRY_AND(int, aio_read, aio_read64, aiocb* block) {
+SHEAF_REPLACED_AND(int, aio_read, aio_read64, aiocb* block) {
   return is_captured(block->aio_fildes) ? submit(block, What::read) : next::aio_read(block);
 }
-SHEAF_ENTRY_AND(int, aio_write, aio_write64, aiocb* block) {
+SHEAF_REPLACED_AND(int, aio_write, aio_write64, aiocb* block) {
   return is_captured(block->aio_fildes) ? submit(block, What::write) : next::aio_write(block);
 }
-SHEAF_ENTRY_AND(int, aio_fsync, aio_fsync64, int how, aiocb* block) {
+SHEAF_REPLACED_AND(int, aio_fsync, aio_fsync64, int how, aiocb* block) {
   return is_captured(block->aio_fildes) ? submit(block, What::sync) : next::aio_fsync(how, block);
 }
-SHEAF_ENTRY_AND(int, aio_cancel, aio_cancel64, int fd, aiocb* block) {
+SHEAF_REPLACED_AND(int, aio_cancel, aio_cancel64, int fd, aiocb* block) {
   return is_captured(fd) ? AIO_ALLDONE : next::aio_cancel(fd, block);
 }
-SHEAF_ENTRY_AND(int, lio_listio, lio_listio64, int mode, aiocb* const* list, int n, sigevent* event) {
+SHEAF_REPLACED_AND(int, lio_listio, lio_listio64, int mode, aiocb* const* list, int n, sigevent* event) {
   if (!any_captured(list, n)) return next::lio_listio(mode, list, n, event);
   if (mode != LIO_WAIT && mode != LIO_NOWAIT) return failed(EINVAL);
   int bad = 0;

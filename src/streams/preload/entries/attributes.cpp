@@ -21,22 +21,6 @@ using streams::StreamAttributes;
 
 namespace {
 
-namespace next {
-constinit Real<int(const char*, mode_t)> chmod{"chmod"}, lchmod{"lchmod"};
-constinit Real<int(int, mode_t)> fchmod{"fchmod"};
-constinit Real<int(int, const char*, mode_t, int)> fchmodat{"fchmodat"};
-constinit Real<int(const char*, uid_t, gid_t)> chown{"chown"}, lchown{"lchown"};
-constinit Real<int(int, uid_t, gid_t)> fchown{"fchown"};
-constinit Real<int(int, const char*, uid_t, gid_t, int)> fchownat{"fchownat"};
-constinit Real<int(int, const char*, const timespec*, int)> utimensat{"utimensat"};
-constinit Real<int(int, const timespec*)> futimens{"futimens"};
-constinit Real<int(const char*, const timeval*)> utimes{"utimes"}, lutimes{"lutimes"};
-constinit Real<int(int, const timeval*)> futimes{"futimes"};
-constinit Real<int(int, const char*, const timeval*)> futimesat{"futimesat"};
-constinit Real<int(const char*, const utimbuf*)> utime{"utime"};
-constinit Real<mode_t(mode_t)> umask{"umask"};
-}  // namespace next
-
 int change(const Place& place, const StreamAttributes& attributes) {
   bool there = false;
   const int error = errno_of([&] {
@@ -131,85 +115,72 @@ int set_times_old(int at, const char* path, bool follow, const timeval* times, c
 
 }  // namespace
 
-SHEAF_ENTRY(int, chmod, const char* path, mode_t mode) {
+SHEAF_REPLACED(int, chmod, const char* path, mode_t mode) {
   return change_mode(AT_FDCWD, path, true, mode, [&] { return next::chmod(path, mode); });
 }
-SHEAF_ENTRY(int, lchmod, const char* path, mode_t mode) {
+SHEAF_REPLACED(int, lchmod, const char* path, mode_t mode) {
   return change_mode(AT_FDCWD, path, false, mode, [&] { return next::lchmod(path, mode); });
 }
-SHEAF_ENTRY(int, fchmod, int fd, mode_t mode) {
+SHEAF_REPLACED(int, fchmod, int fd, mode_t mode) {
   return is_captured(fd) ? change_open(fd, {.mode = mode & 07777, .modified = {}}) : next::fchmod(fd, mode);
 }
-SHEAF_ENTRY(int, fchmodat, int at, const char* path, mode_t mode, int flags) {
+SHEAF_REPLACED(int, fchmodat, int at, const char* path, mode_t mode, int flags) {
   if (is_captured_itself(at, path, flags))
     return change_open(at, {.mode = mode & 07777, .modified = {}}, true);
   return change_mode(at, path, !(flags & AT_SYMLINK_NOFOLLOW), mode,
                      [&] { return next::fchmodat(at, path, mode, flags); });
 }
-SHEAF_ENTRY(int, chown, const char* path, uid_t user, gid_t group) {
+SHEAF_REPLACED(int, chown, const char* path, uid_t user, gid_t group) {
   return own_name(AT_FDCWD, path, true, user, group, [&] { return next::chown(path, user, group); });
 }
-SHEAF_ENTRY(int, lchown, const char* path, uid_t user, gid_t group) {
+SHEAF_REPLACED(int, lchown, const char* path, uid_t user, gid_t group) {
   return own_name(AT_FDCWD, path, false, user, group, [&] { return next::lchown(path, user, group); });
 }
-SHEAF_ENTRY(int, fchown, int fd, uid_t user, gid_t group) {
+SHEAF_REPLACED(int, fchown, int fd, uid_t user, gid_t group) {
   if (!is_captured(fd)) return next::fchown(fd, user, group);
   return is_usable(fd) ? own(user, group) : failed(EBADF);
 }
-SHEAF_ENTRY(int, fchownat, int at, const char* path, uid_t user, gid_t group, int flags) {
+SHEAF_REPLACED(int, fchownat, int at, const char* path, uid_t user, gid_t group, int flags) {
   if (is_captured_itself(at, path, flags)) return own(user, group);
   return own_name(at, path, !(flags & AT_SYMLINK_NOFOLLOW), user, group,
                   [&] { return next::fchownat(at, path, user, group, flags); });
 }
-SHEAF_ENTRY(int, utimensat, int at, const char* path, const timespec* times, int flags) {
+SHEAF_REPLACED(int, utimensat, int at, const char* path, const timespec* times, int flags) {
   if (is_captured_itself(at, path, flags)) return set_times_open(at, times, true);
   if (!path && is_captured(at)) return set_times_open(at, times);
   return set_times_name(at, path, !(flags & AT_SYMLINK_NOFOLLOW), times,
                         [&] { return next::utimensat(at, path, times, flags); });
 }
-SHEAF_ENTRY(int, futimens, int fd, const timespec* times) {
+SHEAF_REPLACED(int, futimens, int fd, const timespec* times) {
   return is_captured(fd) ? set_times_open(fd, times) : next::futimens(fd, times);
 }
-SHEAF_ENTRY(int, utimes, const char* path, const timeval* times) {
+SHEAF_REPLACED(int, utimes, const char* path, const timeval* times) {
   return set_times_old(AT_FDCWD, path, true, times, [&] { return next::utimes(path, times); });
 }
-SHEAF_ENTRY(int, lutimes, const char* path, const timeval* times) {
+SHEAF_REPLACED(int, lutimes, const char* path, const timeval* times) {
   return set_times_old(AT_FDCWD, path, false, times, [&] { return next::lutimes(path, times); });
 }
-SHEAF_ENTRY(int, futimes, int fd, const timeval* times) {
+SHEAF_REPLACED(int, futimes, int fd, const timeval* times) {
   return is_captured(fd) ? set_times_open(fd, Times(times).given(times)) : next::futimes(fd, times);
 }
-SHEAF_ENTRY(int, futimesat, int at, const char* path, const timeval* times) {
+SHEAF_REPLACED(int, futimesat, int at, const char* path, const timeval* times) {
   return set_times_old(at, path, true, times, [&] { return next::futimesat(at, path, times); });
 }
-SHEAF_ENTRY(int, utime, const char* path, const utimbuf* times) {
+SHEAF_REPLACED(int, utime, const char* path, const utimbuf* times) {
   const timeval both[2] = {{times ? times->actime : 0, 0}, {times ? times->modtime : 0, 0}};
   return set_times_old(AT_FDCWD, path, true, times ? both : nullptr,
                        [&] { return next::utime(path, times); });
 }
-SHEAF_ENTRY(mode_t, umask, mode_t mask) {
+SHEAF_REPLACED(mode_t, umask, mode_t mask) {
   if (!is_inside() && !borrows_memory()) note_umask(mask);
   return next::umask(mask);
 }
 
 namespace {
 
-// The C library's functions for extended attributes, called for files that are not captured. Captured files
-// have no extended attributes, and calls that set one fail.
-namespace next {
-constinit Real<ssize_t(const char*, const char*, void*, size_t)> getxattr{"getxattr"}, lgetxattr{"lgetxattr"};
-constinit Real<ssize_t(int, const char*, void*, size_t)> fgetxattr{"fgetxattr"};
-constinit Real<ssize_t(const char*, char*, size_t)> listxattr{"listxattr"}, llistxattr{"llistxattr"};
-constinit Real<ssize_t(int, char*, size_t)> flistxattr{"flistxattr"};
-constinit Real<int(const char*, const char*, const void*, size_t, int)> setxattr{"setxattr"},
-    lsetxattr{"lsetxattr"};
-constinit Real<int(int, const char*, const void*, size_t, int)> fsetxattr{"fsetxattr"};
-constinit Real<int(const char*, const char*)> removexattr{"removexattr"}, lremovexattr{"lremovexattr"};
-constinit Real<int(int, const char*)> fremovexattr{"fremovexattr"};
-}  // namespace next
-
-// Queries extended attributes of the file `path`. If `path` names a captured file, or with `follow` a link to
-// one, returns `none` with errno ENODATA. Otherwise returns library().
+// Queries extended attributes of the file `path`. Captured files have none, and calls that set one fail. If
+// `path` names a captured file, or with `follow` a link to one, returns `none` with errno ENODATA. Otherwise
+// returns library().
 template <class Library>
 ssize_t ask_name(const char* path, bool follow, int none, const Library& library) {
   return on_name(
@@ -222,42 +193,43 @@ int ask_open(int fd, int none, int error) { return is_usable(fd) ? (errno = erro
 
 }  // namespace
 
-SHEAF_ENTRY(ssize_t, getxattr, const char* path, const char* name, void* value, size_t size) {
+SHEAF_REPLACED(ssize_t, getxattr, const char* path, const char* name, void* value, size_t size) {
   return ask_name(path, true, -1, [&] { return next::getxattr(path, name, value, size); });
 }
-SHEAF_ENTRY(ssize_t, lgetxattr, const char* path, const char* name, void* value, size_t size) {
+SHEAF_REPLACED(ssize_t, lgetxattr, const char* path, const char* name, void* value, size_t size) {
   return ask_name(path, false, -1, [&] { return next::lgetxattr(path, name, value, size); });
 }
-SHEAF_ENTRY(ssize_t, fgetxattr, int fd, const char* name, void* value, size_t size) {
+SHEAF_REPLACED(ssize_t, fgetxattr, int fd, const char* name, void* value, size_t size) {
   return is_captured(fd) ? ask_open(fd, -1, ENODATA) : next::fgetxattr(fd, name, value, size);
 }
-SHEAF_ENTRY(ssize_t, listxattr, const char* path, char* list, size_t size) {
+SHEAF_REPLACED(ssize_t, listxattr, const char* path, char* list, size_t size) {
   return ask_name(path, true, 0, [&] { return next::listxattr(path, list, size); });
 }
-SHEAF_ENTRY(ssize_t, llistxattr, const char* path, char* list, size_t size) {
+SHEAF_REPLACED(ssize_t, llistxattr, const char* path, char* list, size_t size) {
   return ask_name(path, false, 0, [&] { return next::llistxattr(path, list, size); });
 }
-SHEAF_ENTRY(ssize_t, flistxattr, int fd, char* list, size_t size) {
+SHEAF_REPLACED(ssize_t, flistxattr, int fd, char* list, size_t size) {
   return is_captured(fd) ? ask_open(fd, 0, errno) : next::flistxattr(fd, list, size);
 }
-SHEAF_ENTRY(int, setxattr, const char* path, const char* name, const void* value, size_t size, int flags) {
+SHEAF_REPLACED(int, setxattr, const char* path, const char* name, const void* value, size_t size, int flags) {
   return is_captured_name(AT_FDCWD, path) ? failed(EOPNOTSUPP)
                                           : next::setxattr(path, name, value, size, flags);
 }
-SHEAF_ENTRY(int, lsetxattr, const char* path, const char* name, const void* value, size_t size, int flags) {
+SHEAF_REPLACED(int, lsetxattr, const char* path, const char* name, const void* value, size_t size,
+               int flags) {
   return is_captured_name(AT_FDCWD, path) ? failed(EOPNOTSUPP)
                                           : next::lsetxattr(path, name, value, size, flags);
 }
-SHEAF_ENTRY(int, fsetxattr, int fd, const char* name, const void* value, size_t size, int flags) {
+SHEAF_REPLACED(int, fsetxattr, int fd, const char* name, const void* value, size_t size, int flags) {
   return is_captured(fd) ? ask_open(fd, -1, EOPNOTSUPP) : next::fsetxattr(fd, name, value, size, flags);
 }
-SHEAF_ENTRY(int, removexattr, const char* path, const char* name) {
+SHEAF_REPLACED(int, removexattr, const char* path, const char* name) {
   return is_captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::removexattr(path, name);
 }
-SHEAF_ENTRY(int, lremovexattr, const char* path, const char* name) {
+SHEAF_REPLACED(int, lremovexattr, const char* path, const char* name) {
   return is_captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::lremovexattr(path, name);
 }
-SHEAF_ENTRY(int, fremovexattr, int fd, const char* name) {
+SHEAF_REPLACED(int, fremovexattr, int fd, const char* name) {
   return is_captured(fd) ? ask_open(fd, -1, ENODATA) : next::fremovexattr(fd, name);
 }
 

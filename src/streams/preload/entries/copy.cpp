@@ -22,11 +22,7 @@ namespace sheaf::preload {
 namespace {
 
 namespace next {
-constinit Real<ssize_t(int, int, off64_t*, size_t)> sendfile{"sendfile64"};
-constinit Real<ssize_t(int, off64_t*, int, off64_t*, size_t, unsigned)> copy_file_range{"copy_file_range"},
-    splice{"splice"};
 constinit Real<int(int, unsigned long, void*)> ioctl{"ioctl"};
-constinit Real<void(void* const*, int, int)> backtrace_symbols_fd{"backtrace_symbols_fd"};
 }  // namespace next
 
 // The functions of this file call read, write and others through the entry points, so they accept captured
@@ -185,24 +181,24 @@ int control(int fd, unsigned long request, void* argument) {
 
 }  // namespace
 
-SHEAF_ENTRY_AND(ssize_t, sendfile, sendfile64, int to, int from, off64_t* from_at, size_t size) {
+SHEAF_REPLACED_AND(ssize_t, sendfile, sendfile64, int to, int from, off64_t* from_at, size_t size) {
   return is_captured(to) || is_captured(from) ? send(to, from, from_at, size)
                                               : next::sendfile(to, from, from_at, size);
 }
-SHEAF_ENTRY(ssize_t, copy_file_range, int from, off64_t* from_at, int to, off64_t* to_at, size_t size,
-            unsigned flags) {
+SHEAF_REPLACED(ssize_t, copy_file_range, int from, off64_t* from_at, int to, off64_t* to_at, size_t size,
+               unsigned flags) {
   if (!is_captured(from) && !is_captured(to))
     return next::copy_file_range(from, from_at, to, to_at, size, flags);
   return flags ? failed(EINVAL) : copy_range(from, from_at, to, to_at, size);
 }
-SHEAF_ENTRY(ssize_t, splice, int from, off64_t* from_at, int to, off64_t* to_at, size_t size,
-            unsigned flags) {
+SHEAF_REPLACED(ssize_t, splice, int from, off64_t* from_at, int to, off64_t* to_at, size_t size,
+               unsigned flags) {
   return is_captured(from) || is_captured(to) ? splice_captured(from, from_at, to, to_at, size, flags)
                                               : next::splice(from, from_at, to, to_at, size, flags);
 }
 // Lets the C library write to a memory file and copies the result. Does not call malloc, because programs
 // call this function in signal handlers.
-SHEAF_ENTRY(void, backtrace_symbols_fd, void* const* frames, int n, int fd) {
+SHEAF_REPLACED(void, backtrace_symbols_fd, void* const* frames, int n, int fd) {
   if (!is_captured(fd)) return next::backtrace_symbols_fd(frames, n, fd);
   const int memory = memfd_create("sheaf backtrace", MFD_CLOEXEC);
   if (memory < 0) return;

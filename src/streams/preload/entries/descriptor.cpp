@@ -20,9 +20,6 @@ namespace sheaf::preload {
 namespace {
 
 namespace next {
-constinit Real<int(int)> dup{"dup"};
-constinit Real<int(int, int)> flock{"flock"};
-constinit Real<int(int, int, off64_t)> lockf{"lockf64"};
 constinit Real<int(unsigned, unsigned, int)> close_range{"close_range"};
 }  // namespace next
 
@@ -165,7 +162,7 @@ void forget_captured(int fd) {
 SHEAF_ENTRY_AND(int, close, __close, int fd) {
   return is_captured_point(fd) ? close_captured(fd) : close_descriptor(fd);
 }
-SHEAF_ENTRY(int, dup, int fd) {
+SHEAF_REPLACED(int, dup, int fd) {
   return is_captured(fd) ? duplicate_captured(fd, 0) : new_descriptor(next::dup(fd));
 }
 SHEAF_ENTRY_AND(int, dup2, __dup2, int fd, int wanted) {
@@ -185,12 +182,12 @@ SHEAF_ENTRY_AND(int, fcntl, fcntl64, int fd, int command, long argument) {
   return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? shown_standard_stream(result) : result;
 }
 SHEAF_ALSO(fcntl, __fcntl);
-SHEAF_ENTRY(int, flock, int fd, int operation) {
+SHEAF_REPLACED(int, flock, int fd, int operation) {
   if (!is_captured(fd)) return next::flock(fd, operation);
   const Use file(fd);
   return file ? lock_whole(file.inside(), fd, *file, operation) : failed(EBADF);
 }
-SHEAF_ENTRY_AND(int, lockf, lockf64, int fd, int command, off64_t length) {
+SHEAF_REPLACED_AND(int, lockf, lockf64, int fd, int command, off64_t length) {
   return is_captured(fd) ? lock_section(fd, command, length) : next::lockf(fd, command, length);
 }
 SHEAF_ENTRY(int, close_range, unsigned first, unsigned last, int flags) {

@@ -30,12 +30,7 @@ namespace {
 
 namespace next {
 constinit Real<DIR*(const char*)> opendir{"opendir"};
-constinit Real<DIR*(int)> fdopendir{"fdopendir"};
 constinit Real<dirent*(DIR*)> readdir{"readdir64"};
-constinit Real<int(DIR*)> closedir{"closedir"};
-constinit Real<void(DIR*)> rewinddir{"rewinddir"};
-constinit Real<long(DIR*)> telldir{"telldir"};
-constinit Real<void(DIR*, long)> seekdir{"seekdir"};
 }  // namespace next
 
 constexpr long beyond = long{1} << 61;  // telldir(3) offset of captured entries; no file system uses it
@@ -177,7 +172,7 @@ int scan(DIR* directory, dirent*** names, int (*filter)(const dirent*),
 }  // namespace
 
 SHEAF_ENTRY(DIR*, opendir, const char* path) { return open_directory(path); }
-SHEAF_ENTRY(DIR*, fdopendir, int fd) {
+SHEAF_REPLACED(DIR*, fdopendir, int fd) {
   if (is_captured(fd)) return errno = ENOTDIR, nullptr;
   return with_captured(next::fdopendir(fd));
 }
@@ -191,7 +186,7 @@ SHEAF_ENTRY_AND(int, readdir_r, readdir64_r, DIR* directory, dirent* entry, dire
   *result = found ? entry : nullptr;
   return found ? 0 : error;
 }
-SHEAF_ENTRY(int, closedir, DIR* directory) {
+SHEAF_REPLACED(int, closedir, DIR* directory) {
   if (shown.load(std::memory_order_relaxed) > 0 && !is_inside()) {
     const Inside inside;
     const std::lock_guard guard(lock);
@@ -200,7 +195,7 @@ SHEAF_ENTRY(int, closedir, DIR* directory) {
   }
   return next::closedir(directory);
 }
-SHEAF_ENTRY(void, rewinddir, DIR* directory) {
+SHEAF_REPLACED(void, rewinddir, DIR* directory) {
   if (on_extra(directory, [](const Extra&) {})) {
     const Inside inside;
     errno_of([&] {
@@ -210,12 +205,12 @@ SHEAF_ENTRY(void, rewinddir, DIR* directory) {
   }
   next::rewinddir(directory);
 }
-SHEAF_ENTRY(long, telldir, DIR* directory) {
+SHEAF_REPLACED(long, telldir, DIR* directory) {
   long place = -1;
   on_extra(directory, [&](const Extra& extra) { place = extra.reached ? beyond + long(extra.at) : -1; });
   return place >= 0 ? place : next::telldir(directory);
 }
-SHEAF_ENTRY(void, seekdir, DIR* directory, long place) {
+SHEAF_REPLACED(void, seekdir, DIR* directory, long place) {
   const bool captured = on_extra(directory, [&](Extra& extra) {
     extra.reached = place >= beyond;
     extra.at = extra.reached ? size_t(place - beyond) : 0;
@@ -234,15 +229,14 @@ SHEAF_ENTRY_AND(int, scandirat, scandirat64, int at, const char* path, dirent***
 
 namespace {
 
-namespace next {
-constinit Real<int(const char*, int, int (*)(const char*, int), glob_t*)> glob{"glob64"};
-}
-
 void close_for_glob(void* directory) { closedir(static_cast<DIR*>(directory)); }
 dirent* read_for_glob(void* directory) { return read_entry(static_cast<DIR*>(directory)); }
 void* open_for_glob(const char* path) { return open_directory(path); }
 
-int expand_pattern(const char* pattern, int flags, int (*failure)(const char*, int), glob_t* found) {
+}  // namespace
+
+SHEAF_REPLACED_AND(int, glob, glob64, const char* pattern, int flags, int (*failure)(const char*, int),
+                   glob_t* found) {
   if (is_inside() || rules().empty() || (flags & GLOB_ALTDIRFUNC))
     return next::glob(pattern, flags, failure, found);
   found->gl_closedir = close_for_glob;
@@ -251,13 +245,6 @@ int expand_pattern(const char* pattern, int flags, int (*failure)(const char*, i
   found->gl_stat = [](const char* path, struct stat* status) { return stat(path, status); };
   found->gl_lstat = [](const char* path, struct stat* status) { return lstat(path, status); };
   return next::glob(pattern, flags | GLOB_ALTDIRFUNC, failure, found);
-}
-
-}  // namespace
-
-SHEAF_ENTRY_AND(int, glob, glob64, const char* pattern, int flags, int (*failure)(const char*, int),
-                glob_t* found) {
-  return expand_pattern(pattern, flags, failure, found);
 }
 
 }  // namespace sheaf::preload

@@ -23,16 +23,10 @@ namespace sheaf::preload {
 namespace {
 
 namespace next {
-constinit Real<int(const char*)> unlink{"unlink"}, remove{"remove"}, chdir{"chdir"}, chroot{"chroot"};
-constinit Real<int(int)> fchdir{"fchdir"};
 constinit Real<int(int, const char*, int)> unlinkat{"unlinkat"};
 constinit Real<int(int, const char*, int, const char*)> renameat{"renameat"};
 constinit Real<int(int, const char*, int, const char*, unsigned)> renameat2{"renameat2"};
-constinit Real<int(const char*, off64_t)> truncate{"truncate64"};
 constinit Real<int(int, const char*, int, const char*, int)> linkat{"linkat"};
-constinit Real<int(const char*, int, const char*)> symlinkat{"symlinkat"};
-constinit Real<int(int, const char*, mode_t)> mkdirat{"mkdirat"}, mkfifoat{"mkfifoat"};
-constinit Real<int(int, const char*, mode_t, dev_t)> mknodat{"mknodat"};
 constinit Real<ssize_t(int, const char*, char*, size_t)> readlinkat{"readlinkat"};
 constinit Real<ssize_t(const char*, char*, size_t, size_t)> readlink_chk{"__readlink_chk"};
 constinit Real<ssize_t(int, const char*, char*, size_t, size_t)> readlinkat_chk{"__readlinkat_chk"};
@@ -223,7 +217,7 @@ int truncate_place(const Place& place, off64_t size) {
 
 }  // namespace
 
-SHEAF_ENTRY(int, unlink, const char* path) {
+SHEAF_REPLACED(int, unlink, const char* path) {
   SHEAF_FIRST(remove_captured(AT_FDCWD, path), explained(AT_FDCWD, path, next::unlink(path)));
 }
 SHEAF_ENTRY(int, unlinkat, int at, const char* path, int flags) {
@@ -231,7 +225,7 @@ SHEAF_ENTRY(int, unlinkat, int at, const char* path, int flags) {
   if (flags != 0) return next::unlinkat(at, path, flags);  // the C library refuses the flags
   SHEAF_FIRST(remove_captured(at, path), explained(at, path, next::unlinkat(at, path, flags)));
 }
-SHEAF_ENTRY(int, remove, const char* path) {
+SHEAF_REPLACED(int, remove, const char* path) {
   const int answer = remove_captured(AT_FDCWD, path);
   if (answer != hand_on) return answer;
   if (holds_captured(AT_FDCWD, path)) return failed(ENOTEMPTY);
@@ -245,7 +239,7 @@ SHEAF_ENTRY(int, renameat, int from_at, const char* from, int to_at, const char*
 SHEAF_ENTRY(int, renameat2, int from_at, const char* from, int to_at, const char* to, unsigned flags) {
   return move(from_at, from, to_at, to, flags);
 }
-SHEAF_ENTRY_AND(int, truncate, truncate64, const char* path, off64_t size) {
+SHEAF_REPLACED_AND(int, truncate, truncate64, const char* path, off64_t size) {
   return on_name(
       AT_FDCWD, path, true, [&](int fd) { return truncate_open(fd, size); },
       [&](const Place& place) { return truncate_place(place, size); },
@@ -257,29 +251,25 @@ SHEAF_ENTRY(int, link, const char* from, const char* to) {
 SHEAF_ENTRY(int, linkat, int from_at, const char* from, int to_at, const char* to, int flags) {
   return link_name(from_at, from, to_at, to, flags);
 }
-SHEAF_ENTRY(int, symlink, const char* text, const char* path) {
-  return make_name(AT_FDCWD, path, [&] { return changed(next::symlinkat(text, AT_FDCWD, path)); });
-}
-SHEAF_ENTRY(int, symlinkat, const char* text, int at, const char* path) {
+SHEAF_REPLACED(int, symlinkat, const char* text, int at, const char* path) {
   return make_name(at, path, [&] { return changed(next::symlinkat(text, at, path)); });
 }
-SHEAF_ENTRY(int, mkdir, const char* path, mode_t mode) {
-  return make_name(AT_FDCWD, path, [&] { return next::mkdirat(AT_FDCWD, path, mode); });
+SHEAF_ENTRY(int, symlink, const char* text, const char* path) {
+  return sheaf_posix_symlinkat(text, AT_FDCWD, path);
 }
-SHEAF_ENTRY(int, mkdirat, int at, const char* path, mode_t mode) {
+SHEAF_REPLACED(int, mkdirat, int at, const char* path, mode_t mode) {
   return make_name(at, path, [&] { return next::mkdirat(at, path, mode); });
 }
-SHEAF_ENTRY(int, mkfifo, const char* path, mode_t mode) {
-  return make_name(AT_FDCWD, path, [&] { return next::mkfifoat(AT_FDCWD, path, mode); });
-}
-SHEAF_ENTRY(int, mkfifoat, int at, const char* path, mode_t mode) {
+SHEAF_ENTRY(int, mkdir, const char* path, mode_t mode) { return sheaf_posix_mkdirat(AT_FDCWD, path, mode); }
+SHEAF_REPLACED(int, mkfifoat, int at, const char* path, mode_t mode) {
   return make_name(at, path, [&] { return next::mkfifoat(at, path, mode); });
 }
-SHEAF_ENTRY(int, mknod, const char* path, mode_t mode, dev_t device) {
-  return make_name(AT_FDCWD, path, [&] { return next::mknodat(AT_FDCWD, path, mode, device); });
-}
-SHEAF_ENTRY(int, mknodat, int at, const char* path, mode_t mode, dev_t device) {
+SHEAF_ENTRY(int, mkfifo, const char* path, mode_t mode) { return sheaf_posix_mkfifoat(AT_FDCWD, path, mode); }
+SHEAF_REPLACED(int, mknodat, int at, const char* path, mode_t mode, dev_t device) {
   return make_name(at, path, [&] { return next::mknodat(at, path, mode, device); });
+}
+SHEAF_ENTRY(int, mknod, const char* path, mode_t mode, dev_t device) {
+  return sheaf_posix_mknodat(AT_FDCWD, path, mode, device);
 }
 SHEAF_ENTRY(ssize_t, readlink, const char* path, char* room, size_t size) {
   return read_link(AT_FDCWD, path, room, size);
@@ -296,11 +286,11 @@ SHEAF_ENTRY(ssize_t, __readlinkat_chk, int at, const char* path, char* room, siz
 SHEAF_ENTRY(char*, realpath, const char* path, char* room) { return real_path(path, room); }
 SHEAF_ENTRY(char*, __realpath_chk, const char* path, char* room, size_t) { return real_path(path, room); }
 SHEAF_ENTRY(char*, canonicalize_file_name, const char* path) { return real_path(path, nullptr); }
-SHEAF_ENTRY(int, chdir, const char* path) {
+SHEAF_REPLACED(int, chdir, const char* path) {
   if (is_captured_name(AT_FDCWD, path)) return failed(ENOTDIR);
   return explained(AT_FDCWD, path, changed(next::chdir(path)));
 }
-SHEAF_ENTRY(int, fchdir, int fd) { return is_captured(fd) ? failed(ENOTDIR) : changed(next::fchdir(fd)); }
-SHEAF_ENTRY(int, chroot, const char* path) { return changed(next::chroot(path)); }
+SHEAF_REPLACED(int, fchdir, int fd) { return is_captured(fd) ? failed(ENOTDIR) : changed(next::fchdir(fd)); }
+SHEAF_REPLACED(int, chroot, const char* path) { return changed(next::chroot(path)); }
 
 }  // namespace sheaf::preload

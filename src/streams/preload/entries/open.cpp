@@ -24,10 +24,6 @@ namespace next {
 constinit Real<int(char*, int, int)> mkostemps{"mkostemps64"};
 }  // namespace next
 
-}  // namespace
-
-namespace {
-
 // Runs open(), which opens a captured file in this process, and updates the standard stream of the new
 // descriptor. In a child of vfork(2), runs open() in a helper process.
 template <class Open>

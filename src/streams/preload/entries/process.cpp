@@ -33,12 +33,9 @@ namespace {
 namespace next {
 constinit Real<int(const char*, char* const*, char* const*)> execve{"execve"}, execvpe{"execvpe"};
 constinit Real<int(int, char* const*, char* const*)> fexecve{"fexecve"};
-constinit Real<int(int, const char*, char* const*, char* const*, int)> execveat{"execveat"};
 using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*,
                   char* const*, char* const*);
 constinit Real<Spawn> posix_spawn{"posix_spawn"}, posix_spawnp{"posix_spawnp"};
-constinit Real<FILE*(const char*, const char*)> popen{"popen"};
-constinit Real<int(const char*)> system{"system"};
 constinit Real<void(int)> _exit{"_exit"};
 }  // namespace next
 
@@ -180,31 +177,57 @@ int execute_open(int fd, char* const* words, char* const* environment) {
   return next::fexecve(fd, words, with);
 }
 
-int spawn(const Real<next::Spawn>& call, pid_t* child, const char* path,
-          const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes, char* const* words,
-          char* const* environment, int depth = 0) {
-  if (!captures()) return call(child, path, actions, attributes, words, environment);
-  const bool named = &call == &next::posix_spawn || (path && strchr(path, '/'));
+// The arguments of posix_spawn(3) or posix_spawnp(3).
+struct SpawnRequest {
+  bool search;  // posix_spawnp: look for `path` in the directories of PATH
+  pid_t* child;
+  const char* path;
+  const posix_spawn_file_actions_t* actions;
+  const posix_spawnattr_t* attributes;
+  char* const* words;
+  char* const* environment;
+
+  // Calls the function of the C library.
+  int by_library() const {
+    const auto& call = search ? next::posix_spawnp : next::posix_spawn;
+    return call(child, path, actions, attributes, words, environment);
+  }
+};
+
+int spawn(const SpawnRequest& request, int depth = 0);
+
+int interpret_there(const SpawnRequest& request, const Script& script, int depth) {
+  if (depth == max_interpreters) return ELOOP;
+  SpawnRequest started = request;
+  SHEAF_WORDS_OF(script, request.path, request.words);
+  started.search = false;
+  started.path = script.interpreter();
+  started.words = more;
+  return spawn(started, depth + 1);
+}
+
+// Returns 0 or an error number. `depth`: the number of scripts whose interpreters are spawned.
+int spawn(const SpawnRequest& request, int depth) {
+  if (!captures()) return request.by_library();
+  const char* const path = request.path;
+  const bool named = !request.search || (path && strchr(path, '/'));
   char whole[PATH_MAX];
-  const bool fits = named && path && as_spawned(actions, path, whole);
+  const bool fits = named && path && as_spawned(request.actions, path, whole);
   const CapturedProgram program(AT_FDCWD, fits ? whole : nullptr);
   if (program.error() > 0) return program.error();
-  const auto interpret_there = [&](const Script& script) {
-    if (depth == max_interpreters) return ELOOP;
-    SHEAF_WORDS_OF(script, path, words);
-    return spawn(next::posix_spawn, child, script.interpreter(), actions, attributes, more, environment,
-                 depth + 1);
-  };
-  if (program.error() == 0 && program.script().interpreter()) return interpret_there(program.script());
-  const char* const started = program.error() == 0 ? program.path() : path;
-  tell_if_static(started, path);
-  const SpawnOpens opened(actions);
+  if (program.error() == 0 && program.script().interpreter())
+    return interpret_there(request, program.script(), depth);
+  SpawnRequest started = request;
+  if (program.error() == 0) started.path = program.path();
+  tell_if_static(started.path, path);
+  const SpawnOpens opened(request.actions);
   if (opened.error() != 0) return opened.error();
-  SHEAF_ENVIRONMENT(environment, false);
-  const int error = call(child, started, actions, attributes, words, with);
+  SHEAF_ENVIRONMENT(request.environment, false);
+  started.environment = with;
+  const int error = started.by_library();
   if (error != ENOENT || !fits) return error;
   Script script;
-  if (has_captured_interpreter(whole, script)) return interpret_there(script);
+  if (has_captured_interpreter(whole, script)) return interpret_there(request, script, depth);
   errno = error;
   explain(AT_FDCWD, whole);
   return errno;
@@ -251,8 +274,8 @@ SHEAF_ENTRY(int, execle, const char* path, const char* first, ...) {
 SHEAF_ENTRY(int, fexecve, int fd, char* const* words, char* const* environment) {
   return execute_open(fd, words, environment);
 }
-SHEAF_ENTRY(int, execveat, int at, const char* path, char* const* words, char* const* environment,
-            int flags) {
+SHEAF_REPLACED(int, execveat, int at, const char* path, char* const* words, char* const* environment,
+               int flags) {
   constexpr int known = AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW;
   if (!captures() || (flags & ~known)) return next::execveat(at, path, words, environment, flags);
   if (is_captured_itself(at, path, flags)) return execute_open(at, words, environment);
@@ -269,17 +292,17 @@ SHEAF_ENTRY(int, execveat, int at, const char* path, char* const* words, char* c
 }
 SHEAF_ENTRY(int, posix_spawn, pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
             const posix_spawnattr_t* attributes, char* const* words, char* const* environment) {
-  return spawn(next::posix_spawn, child, path, actions, attributes, words, environment);
+  return spawn({false, child, path, actions, attributes, words, environment});
 }
 SHEAF_ENTRY(int, posix_spawnp, pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
             const posix_spawnattr_t* attributes, char* const* words, char* const* environment) {
-  return spawn(next::posix_spawnp, child, path, actions, attributes, words, environment);
+  return spawn({true, child, path, actions, attributes, words, environment});
 }
-SHEAF_ENTRY(FILE*, popen, const char* command, const char* mode) {
+SHEAF_REPLACED(FILE*, popen, const char* command, const char* mode) {
   if (captures()) hand_on_descriptors(false);
   return next::popen(command, mode);
 }
-SHEAF_ENTRY(int, system, const char* command) {
+SHEAF_REPLACED(int, system, const char* command) {
   if (captures()) hand_on_descriptors(false);
   return next::system(command);
 }

@@ -36,12 +36,9 @@ namespace {
 
 namespace next {
 using Actions = posix_spawn_file_actions_t;
-constinit Real<int(Actions*)> init{"posix_spawn_file_actions_init"},
-    destroy{"posix_spawn_file_actions_destroy"};
 constinit Real<int(Actions*, int, const char*, int, mode_t)> addopen{"posix_spawn_file_actions_addopen"};
 constinit Real<int(Actions*, const char*)> addchdir{"posix_spawn_file_actions_addchdir_np"};
-constinit Real<int(Actions*, int)> addfchdir{"posix_spawn_file_actions_addfchdir_np"},
-    addclose{"posix_spawn_file_actions_addclose"}, addclosefrom{"posix_spawn_file_actions_addclosefrom_np"};
+constinit Real<int(Actions*, int)> addfchdir{"posix_spawn_file_actions_addfchdir_np"};
 }  // namespace next
 
 constinit ForkMutex guard{Guards::spawns};  // guards the list of all actions; held briefly
@@ -202,13 +199,13 @@ SpawnOpens::~SpawnOpens() {
   guard.unlock();
 }
 
-SHEAF_ENTRY(int, posix_spawn_file_actions_init, posix_spawn_file_actions_t* list) {
+SHEAF_REPLACED(int, posix_spawn_file_actions_init, posix_spawn_file_actions_t* list) {
   if (watches()) forget(list);
-  return next::init(list);
+  return next::posix_spawn_file_actions_init(list);
 }
-SHEAF_ENTRY(int, posix_spawn_file_actions_destroy, posix_spawn_file_actions_t* list) {
+SHEAF_REPLACED(int, posix_spawn_file_actions_destroy, posix_spawn_file_actions_t* list) {
   if (watches()) forget(list);
-  return next::destroy(list);
+  return next::posix_spawn_file_actions_destroy(list);
 }
 SHEAF_ENTRY(int, posix_spawn_file_actions_addopen, posix_spawn_file_actions_t* list, int fd, const char* path,
             int flags, mode_t mode) {
@@ -226,13 +223,13 @@ SHEAF_ENTRY_AND(int, posix_spawn_file_actions_addfchdir_np, posix_spawn_file_act
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   return error == 0 && watches() ? change_directory(list, path) : error;
 }
-SHEAF_ENTRY(int, posix_spawn_file_actions_addclose, posix_spawn_file_actions_t* list, int fd) {
+SHEAF_REPLACED(int, posix_spawn_file_actions_addclose, posix_spawn_file_actions_t* list, int fd) {
   if (is_own_descriptor(fd)) return 0;  // the program has no such descriptor
-  const int error = next::addclose(list, fd);
+  const int error = next::posix_spawn_file_actions_addclose(list, fd);
   return error == 0 && watches() ? note_closed(list, fd) : error;
 }
-SHEAF_ENTRY(int, posix_spawn_file_actions_addclosefrom_np, posix_spawn_file_actions_t* list, int fd) {
-  const int error = next::addclosefrom(list, fd);
+SHEAF_REPLACED(int, posix_spawn_file_actions_addclosefrom_np, posix_spawn_file_actions_t* list, int fd) {
+  const int error = next::posix_spawn_file_actions_addclosefrom_np(list, fd);
   return error == 0 && watches() ? note_closed(list, INT_MAX - 1) : error;
 }
 

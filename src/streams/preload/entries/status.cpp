@@ -21,17 +21,8 @@ using streams::StreamStatus;
 namespace {
 
 namespace next {
-constinit Real<int(int, struct stat*)> fstat{"fstat64"};
 constinit Real<int(int, const char*, struct stat*, int)> fstatat{"fstatat64"};
-constinit Real<int(int, const char*, int, unsigned, struct statx*)> statx{"statx"};
-constinit Real<int(int, const char*, int, int)> faccessat{"faccessat"};
-constinit Real<int(const char*, int)> access{"access"}, euidaccess{"euidaccess"};
-constinit Real<int(const char*, struct statfs64*)> statfs{"statfs64"};
-constinit Real<int(int, struct statfs64*)> fstatfs{"fstatfs64"};
-constinit Real<int(const char*, struct statvfs64*)> statvfs{"statvfs64"};
-constinit Real<int(int, struct statvfs64*)> fstatvfs{"fstatvfs64"};
-constinit Real<long(const char*, int)> pathconf{"pathconf"};
-constinit Real<long(int, int)> fpathconf{"fpathconf"};
+constinit Real<int(const char*, int)> euidaccess{"euidaccess"};
 }  // namespace next
 
 enum class PathLookup { none, captured, error };
@@ -177,7 +168,7 @@ SHEAF_ENTRY_AND(int, stat, stat64, const char* path, struct stat* found) {
 SHEAF_ENTRY_AND(int, lstat, lstat64, const char* path, struct stat* found) {
   return stat_name(AT_FDCWD, path, found, AT_SYMLINK_NOFOLLOW);
 }
-SHEAF_ENTRY_AND(int, fstat, fstat64, int fd, struct stat* found) {
+SHEAF_REPLACED_AND(int, fstat, fstat64, int fd, struct stat* found) {
   return is_captured(fd) ? stat_descriptor(fd, found) : next::fstat(fd, found);
 }
 SHEAF_ENTRY_AND(int, fstatat, fstatat64, int at, const char* path, struct stat* found, int flags) {
@@ -197,7 +188,7 @@ SHEAF_ENTRY_AND(int, __fxstat, __fxstat64, int, int fd, struct stat* found) {
 SHEAF_ENTRY_AND(int, __fxstatat, __fxstatat64, int, int at, const char* path, struct stat* found, int flags) {
   return stat_name(at, path, found, flags);
 }
-SHEAF_ENTRY(int, statx, int at, const char* path, int flags, unsigned mask, struct statx* found) {
+SHEAF_REPLACED(int, statx, int at, const char* path, int flags, unsigned mask, struct statx* found) {
   struct stat narrow;
   int fd = (flags & AT_EMPTY_PATH) && (!path || !*path) ? at : -1;
   if (fd < 0 && !(flags & AT_SYMLINK_NOFOLLOW)) fd = descriptor_named(path);
@@ -209,10 +200,10 @@ SHEAF_ENTRY(int, statx, int at, const char* path, int flags, unsigned mask, stru
   return result;
 }
 
-SHEAF_ENTRY(int, access, const char* path, int mode) {
+SHEAF_REPLACED(int, access, const char* path, int mode) {
   return access_name(AT_FDCWD, path, true, mode, [&] { return next::access(path, mode); });
 }
-SHEAF_ENTRY(int, faccessat, int at, const char* path, int mode, int flags) {
+SHEAF_REPLACED(int, faccessat, int at, const char* path, int mode, int flags) {
   if (is_captured_itself(at, path, flags)) return access_open(at, mode);
   return access_name(at, path, !(flags & AT_SYMLINK_NOFOLLOW), mode,
                      [&] { return next::faccessat(at, path, mode, flags); });
@@ -221,23 +212,23 @@ SHEAF_ENTRY_AND(int, euidaccess, eaccess, const char* path, int mode) {
   return access_name(AT_FDCWD, path, true, mode, [&] { return next::euidaccess(path, mode); });
 }
 
-SHEAF_ENTRY_AND(int, statfs, statfs64, const char* path, struct statfs64* found) {
+SHEAF_REPLACED_AND(int, statfs, statfs64, const char* path, struct statfs64* found) {
   return ask_directory(path, next::statfs, found);
 }
-SHEAF_ENTRY_AND(int, statvfs, statvfs64, const char* path, struct statvfs64* found) {
+SHEAF_REPLACED_AND(int, statvfs, statvfs64, const char* path, struct statvfs64* found) {
   return ask_directory(path, next::statvfs, found);
 }
-SHEAF_ENTRY_AND(int, fstatfs, fstatfs64, int fd, struct statfs64* found) {
+SHEAF_REPLACED_AND(int, fstatfs, fstatfs64, int fd, struct statfs64* found) {
   return ask_set(fd, next::statfs, next::fstatfs, found);
 }
-SHEAF_ENTRY_AND(int, fstatvfs, fstatvfs64, int fd, struct statvfs64* found) {
+SHEAF_REPLACED_AND(int, fstatvfs, fstatvfs64, int fd, struct statvfs64* found) {
   return ask_set(fd, next::statvfs, next::fstatvfs, found);
 }
-SHEAF_ENTRY(long, pathconf, const char* path, int name) {
+SHEAF_REPLACED(long, pathconf, const char* path, int name) {
   Place place;
   return explained(AT_FDCWD, path, next::pathconf(directory_of(path, place) ? place.path : path, name));
 }
-SHEAF_ENTRY(long, fpathconf, int fd, int name) {
+SHEAF_REPLACED(long, fpathconf, int fd, int name) {
   return is_captured(fd) ? next::pathconf("/", name) : next::fpathconf(fd, name);
 }
 

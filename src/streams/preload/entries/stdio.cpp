@@ -26,7 +26,6 @@ namespace next {
 constinit Real<FILE*(const char*, const char*)> fopen{"fopen64"};
 constinit Real<FILE*(int, const char*)> fdopen{"fdopen"};
 constinit Real<FILE*(const char*, const char*, FILE*)> freopen{"freopen64"};
-constinit Real<int(FILE*)> fclose{"fclose"};
 constinit Real<int(int, const char*, va_list)> vdprintf{"vdprintf"};
 constinit Real<int(int, int, const char*, va_list)> vdprintf_chk{"__vdprintf_chk"};
 constinit Real<int(char**, const char*, va_list)> vasprintf{"vasprintf"};
@@ -165,7 +164,7 @@ SHEAF_ENTRY_AND(FILE*, freopen, freopen64, const char* path, const char* words, 
 
 // Drops the state of the captured descriptor if `stream` is one of the C library, because the C library
 // closes the descriptor by an internal call.
-SHEAF_ENTRY(int, fclose, FILE* stream) {
+SHEAF_REPLACED(int, fclose, FILE* stream) {
   const int fd = stream->_flags & stream_of_file ? stream->_fileno : -1;
   if (is_captured(fd) && !is_ours(stream)) forget_captured(fd);
   return next::fclose(stream);

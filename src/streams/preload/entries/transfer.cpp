@@ -12,20 +12,9 @@ namespace sheaf::preload {
 namespace {
 
 namespace next {
-constinit Real<ssize_t(int, const iovec*, int)> readv{"readv"}, writev{"writev"};
 constinit Real<ssize_t(int, void*, size_t, off64_t)> pread{"pread64"};
-constinit Real<ssize_t(int, const void*, size_t, off64_t)> pwrite{"pwrite64"};
-constinit Real<ssize_t(int, const iovec*, int, off64_t)> preadv{"preadv64"}, pwritev{"pwritev64"};
-constinit Real<ssize_t(int, const iovec*, int, off64_t, int)> preadv2{"preadv64v2"}, pwritev2{"pwritev64v2"};
 constinit Real<ssize_t(int, void*, size_t, size_t)> read_chk{"__read_chk"};
 constinit Real<ssize_t(int, void*, size_t, off64_t, size_t)> pread_chk{"__pread64_chk"};
-constinit Real<int(int, off64_t)> ftruncate{"ftruncate64"};
-constinit Real<int(int)> fsync{"fsync"}, fdatasync{"fdatasync"}, syncfs{"syncfs"};
-constinit Real<int(int, int, off64_t, off64_t)> fallocate{"fallocate64"};
-constinit Real<int(int, off64_t, off64_t)> posix_fallocate{"posix_fallocate64"};
-constinit Real<int(int, off64_t, off64_t, int)> posix_fadvise{"posix_fadvise64"};
-constinit Real<int(int, off64_t, off64_t, unsigned)> sync_file_range{"sync_file_range"};
-constinit Real<ssize_t(int, off64_t, size_t)> readahead{"readahead"};
 }  // namespace next
 
 iovec part(const void* data, size_t size) { return {const_cast<void*>(data), size}; }
@@ -64,32 +53,33 @@ SHEAF_ENTRY_AND(ssize_t, __pread_chk, __pread64_chk, int fd, void* data, size_t 
   return is_captured(fd) && size <= room ? pread_once(fd, data, size, at)
                                          : next::pread_chk(fd, data, size, at, room);
 }
-SHEAF_ENTRY_AND(ssize_t, pwrite, pwrite64, int fd, const void* data, size_t size, off64_t offset) {
+SHEAF_REPLACED_AND(ssize_t, pwrite, pwrite64, int fd, const void* data, size_t size, off64_t offset) {
   if (!is_captured_point(fd)) return next::pwrite(fd, data, size, offset);
   const iovec one = part(data, size);
   return write_captured_at(fd, &one, 1, offset);
 }
 SHEAF_ALSO(pwrite, __pwrite64);
-SHEAF_ENTRY(ssize_t, readv, int fd, const iovec* parts, int n) {
+SHEAF_REPLACED(ssize_t, readv, int fd, const iovec* parts, int n) {
   return is_captured_point(fd) ? read_captured(fd, parts, n, at_position) : next::readv(fd, parts, n);
 }
-SHEAF_ENTRY(ssize_t, writev, int fd, const iovec* parts, int n) {
+SHEAF_REPLACED(ssize_t, writev, int fd, const iovec* parts, int n) {
   return is_captured_point(fd) ? write_captured(fd, parts, n, at_position) : next::writev(fd, parts, n);
 }
-SHEAF_ENTRY_AND(ssize_t, preadv, preadv64, int fd, const iovec* parts, int n, off64_t offset) {
+SHEAF_REPLACED_AND(ssize_t, preadv, preadv64, int fd, const iovec* parts, int n, off64_t offset) {
   return is_captured_point(fd) ? read_captured_at(fd, parts, n, offset) : next::preadv(fd, parts, n, offset);
 }
-SHEAF_ENTRY_AND(ssize_t, pwritev, pwritev64, int fd, const iovec* parts, int n, off64_t offset) {
+SHEAF_REPLACED_AND(ssize_t, pwritev, pwritev64, int fd, const iovec* parts, int n, off64_t offset) {
   return is_captured_point(fd) ? write_captured_at(fd, parts, n, offset)
                                : next::pwritev(fd, parts, n, offset);
 }
-SHEAF_ENTRY_AND(ssize_t, preadv2, preadv64v2, int fd, const iovec* parts, int n, off64_t offset, int flags) {
+SHEAF_REPLACED_AND(ssize_t, preadv2, preadv64v2, int fd, const iovec* parts, int n, off64_t offset,
+                   int flags) {
   if (!is_captured_point(fd)) return next::preadv2(fd, parts, n, offset, flags);
   if (flags & ~known_flags) return failed(EOPNOTSUPP);
   return offset == -1 ? read_captured(fd, parts, n, at_position) : read_captured_at(fd, parts, n, offset);
 }
-SHEAF_ENTRY_AND(ssize_t, pwritev2, pwritev64v2, int fd, const iovec* parts, int n, off64_t offset,
-                int flags) {
+SHEAF_REPLACED_AND(ssize_t, pwritev2, pwritev64v2, int fd, const iovec* parts, int n, off64_t offset,
+                   int flags) {
   if (!is_captured_point(fd)) return next::pwritev2(fd, parts, n, offset, flags);
   if (flags & ~known_flags) return failed(EOPNOTSUPP);
   if (offset < -1) return failed(EINVAL);
@@ -100,33 +90,33 @@ SHEAF_ENTRY_AND(ssize_t, pwritev2, pwritev64v2, int fd, const iovec* parts, int 
 SHEAF_ENTRY_AND(off64_t, lseek, lseek64, int fd, off64_t offset, int whence) {
   return is_captured(fd) ? seek_captured(fd, offset, whence) : real::lseek(fd, offset, whence);
 }
-SHEAF_ENTRY_AND(int, ftruncate, ftruncate64, int fd, off64_t size) {
+SHEAF_REPLACED_AND(int, ftruncate, ftruncate64, int fd, off64_t size) {
   return is_captured(fd) ? truncate_captured(fd, size) : next::ftruncate(fd, size);
 }
-SHEAF_ENTRY_AND(int, fallocate, fallocate64, int fd, int mode, off64_t offset, off64_t length) {
+SHEAF_REPLACED_AND(int, fallocate, fallocate64, int fd, int mode, off64_t offset, off64_t length) {
   return is_captured(fd) ? allocate_captured(fd, mode, offset, length)
                          : next::fallocate(fd, mode, offset, length);
 }
 // Returns 0 or an error number, and preserves errno.
-SHEAF_ENTRY_AND(int, posix_fallocate, posix_fallocate64, int fd, off64_t offset, off64_t length) {
+SHEAF_REPLACED_AND(int, posix_fallocate, posix_fallocate64, int fd, off64_t offset, off64_t length) {
   if (!is_captured(fd)) return next::posix_fallocate(fd, offset, length);
   const KeptErrno kept;
   return allocate_captured(fd, 0, offset, length) == 0 ? 0 : errno;
 }
-SHEAF_ENTRY_AND(int, posix_fadvise, posix_fadvise64, int fd, off64_t offset, off64_t length, int advice) {
+SHEAF_REPLACED_AND(int, posix_fadvise, posix_fadvise64, int fd, off64_t offset, off64_t length, int advice) {
   if (!is_captured(fd)) return next::posix_fadvise(fd, offset, length, advice);
   if (!is_usable(fd)) return EBADF;
   return length < 0 || advice < POSIX_FADV_NORMAL || advice > POSIX_FADV_NOREUSE ? EINVAL : 0;
 }
-SHEAF_ENTRY(int, fsync, int fd) { return is_captured_point(fd) ? sync_captured(fd) : next::fsync(fd); }
-SHEAF_ENTRY(int, fdatasync, int fd) {
+SHEAF_REPLACED(int, fsync, int fd) { return is_captured_point(fd) ? sync_captured(fd) : next::fsync(fd); }
+SHEAF_REPLACED(int, fdatasync, int fd) {
   return is_captured_point(fd) ? sync_captured(fd) : next::fdatasync(fd);
 }
-SHEAF_ENTRY(int, syncfs, int fd) { return is_captured(fd) ? sync_captured(fd) : next::syncfs(fd); }
-SHEAF_ENTRY(int, sync_file_range, int fd, off64_t at, off64_t length, unsigned flags) {
+SHEAF_REPLACED(int, syncfs, int fd) { return is_captured(fd) ? sync_captured(fd) : next::syncfs(fd); }
+SHEAF_REPLACED(int, sync_file_range, int fd, off64_t at, off64_t length, unsigned flags) {
   return is_captured(fd) ? sync_captured(fd) : next::sync_file_range(fd, at, length, flags);
 }
-SHEAF_ENTRY(ssize_t, readahead, int fd, off64_t at, size_t size) {
+SHEAF_REPLACED(ssize_t, readahead, int fd, off64_t at, size_t size) {
   if (!is_captured(fd)) return next::readahead(fd, at, size);
   return is_usable(fd) ? 0 : failed(EBADF);
 }

@@ -18,12 +18,8 @@ using WideString = const wchar_t*;
 namespace next {
 constinit Real<wint_t(FILE*)> fgetwc{"fgetwc"}, fgetwc_unlocked{"fgetwc_unlocked"};
 constinit Real<wint_t(wchar_t, FILE*)> fputwc{"fputwc"}, fputwc_unlocked{"fputwc_unlocked"};
-constinit Real<wint_t(wint_t, FILE*)> ungetwc{"ungetwc"};
-constinit Real<wchar_t*(wchar_t*, int, FILE*)> fgetws{"fgetws"}, fgetws_unlocked{"fgetws_unlocked"};
 constinit Real<wchar_t*(wchar_t*, size_t, int, FILE*)> fgetws_chk{"__fgetws_chk"},
     fgetws_unlocked_chk{"__fgetws_unlocked_chk"};
-constinit Real<int(WideString, FILE*)> fputws{"fputws"}, fputws_unlocked{"fputws_unlocked"};
-constinit Real<int(FILE*, int)> fwide{"fwide"};
 constinit Real<int(FILE*, WideString, va_list)> vfwprintf{"vfwprintf"}, vfwscanf{"vfwscanf"},
     isoc99_vfwscanf{"__isoc99_vfwscanf"}, isoc23_vfwscanf{"__isoc23_vfwscanf"};
 constinit Real<int(FILE*, int, WideString, va_list)> vfwprintf_chk{"__vfwprintf_chk"};
@@ -114,15 +110,15 @@ SHEAF_ENTRY_AND(wint_t, fputwc_unlocked, putwc_unlocked, wchar_t c, FILE* stream
   return put(c, stream, next::fputwc_unlocked);
 }
 SHEAF_ENTRY(wint_t, putwchar_unlocked, wchar_t c) { return put(c, stdout, next::fputwc_unlocked); }
-SHEAF_ENTRY(wint_t, ungetwc, wint_t c, FILE* stream) {
+SHEAF_REPLACED(wint_t, ungetwc, wint_t c, FILE* stream) {
   return answer(
       stream, wint_t{WEOF}, [&] { return put_back_wide(c, stream); },
       [&] { return next::ungetwc(c, stream); });
 }
-SHEAF_ENTRY(wchar_t*, fgetws, wchar_t* room, int n, FILE* stream) {
+SHEAF_REPLACED(wchar_t*, fgetws, wchar_t* room, int n, FILE* stream) {
   return get_line(room, n, stream, [&] { return next::fgetws(room, n, stream); });
 }
-SHEAF_ENTRY(wchar_t*, fgetws_unlocked, wchar_t* room, int n, FILE* stream) {
+SHEAF_REPLACED(wchar_t*, fgetws_unlocked, wchar_t* room, int n, FILE* stream) {
   return get_line(room, n, stream, [&] { return next::fgetws_unlocked(room, n, stream); });
 }
 // If `n` exceeds the size of `room`, calls the C library, which ends the program.
@@ -134,11 +130,13 @@ SHEAF_ENTRY(wchar_t*, __fgetws_unlocked_chk, wchar_t* room, size_t size, int n, 
   const auto library = [&] { return next::fgetws_unlocked_chk(room, size, n, stream); };
   return n > 0 && size_t(n) > size ? library() : get_line(room, n, stream, library);
 }
-SHEAF_ENTRY(int, fputws, const wchar_t* text, FILE* stream) { return put_text(text, stream, next::fputws); }
-SHEAF_ENTRY(int, fputws_unlocked, const wchar_t* text, FILE* stream) {
+SHEAF_REPLACED(int, fputws, const wchar_t* text, FILE* stream) {
+  return put_text(text, stream, next::fputws);
+}
+SHEAF_REPLACED(int, fputws_unlocked, const wchar_t* text, FILE* stream) {
   return put_text(text, stream, next::fputws_unlocked);
 }
-SHEAF_ENTRY(int, fwide, FILE* stream, int mode) {
+SHEAF_REPLACED(int, fwide, FILE* stream, int mode) {
   return stream->_mode >= 0 || !is_ours(stream) ? next::fwide(stream, mode) : orient_stream(stream, mode);
 }
 SHEAF_ENTRY(int, vfwprintf, FILE* stream, const wchar_t* format, va_list arguments) {
