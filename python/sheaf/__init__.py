@@ -33,10 +33,11 @@ from .errors import (
     WrongModeError,
 )
 from .info import Chunk, Info, TaskInfo
-from .multifile import MultifileReader, MultifileWriter, serial_writer
+from .multifile import MultifileReader
 from .streams import InputStream, OutputStream
 from .tools import defrag, repair, split, verify
 from .words import words_of
+from .writer import MultifileWriter, serial_writer
 
 if TYPE_CHECKING:
     from typing_extensions import Literal
@@ -202,7 +203,17 @@ def open(
         words=words,
     )
     if comm is not None or group is not None:
-        return _open_together(name, mode, comm, group, mapped, files, chunk_size, block_size, said)
+        return _open_together(
+            name,
+            mode,
+            said,
+            comm=comm,
+            group=group,
+            mapped=mapped,
+            files=files,
+            chunk_size=chunk_size,
+            block_size=block_size,
+        )
     if mapped is not None:
         raise InvalidArgumentError(f"'{name}': 'mapped' goes with 'comm' or 'group'", path=name)
     if files != 1:
@@ -211,19 +222,28 @@ def open(
         said = ",".join(filter(None, (said, f"files={files}")))
     if mode == "r":
         return MultifileReader(name, said)
-    return serial_writer(name, tasks, chunk_size, global_ranks, block_size, said, mode)
+    return serial_writer(
+        name,
+        mode,
+        said,
+        tasks=tasks,
+        chunk_size=chunk_size,
+        global_ranks=global_ranks,
+        block_size=block_size,
+    )
 
 
 def _open_together(
     name: str,
     mode: str,
+    words: str,
+    *,
     comm: Any,
     group: "Optional[Group]",
     mapped: Union[None, bool, Sequence[int]],
     files: int,
     chunk_size: Union[int, Sequence[int], None],
     block_size: int,
-    words: str,
 ) -> Opened:
     from .tasks_of_process import MappedReader, MappedWriter
     from .parallel import Opener, ParallelReader, ParallelWriter

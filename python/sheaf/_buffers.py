@@ -1,11 +1,19 @@
-"""Addresses of Python buffers, for calls of the library."""
+"""Addresses of Python buffers, for calls of the library, and the memory of new ones."""
 
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+import math
+import mmap
+from typing import TYPE_CHECKING, Any, Tuple
 
 from .errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+_LARGE = 4 << 20  # bytes of an array
 
 
 class _PyBuffer(ctypes.Structure):
@@ -82,4 +90,17 @@ def new_bytes(size: int) -> bytes:
     """Returns ``size`` uninitialized bytes, which a call of the library must fill before other code sees
     them."""
     made: bytes = _new(None, size)
+    return made
+
+
+def new_array(shape: Tuple[int, ...], kind: "numpy.dtype[Any]") -> "NDArray[Any]":
+    """Allocates an array. Large ones are not allocated by numpy, which requests huge pages: clearing them
+    takes longer than reading the data."""
+    import numpy
+
+    size = kind.itemsize * math.prod(shape)
+    if size < _LARGE or kind.hasobject:
+        return numpy.empty(shape, dtype=kind)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    made: "NDArray[Any]" = numpy.ndarray(shape, dtype=kind, buffer=memory)
     return made

@@ -28,8 +28,9 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Generator, List, Mapping, Optional, Set, Tuple, Union
 
 from .errors import InvalidArgumentError, NotFoundError, WrongModeError
-from .multifile import MultifileReader, MultifileWriter, serial_writer
+from .multifile import MultifileReader
 from .words import words_of
+from .writer import MultifileWriter, serial_writer
 
 INDEX_KEY = 0
 _HEADER = 16
@@ -72,7 +73,7 @@ class Archive:
     @staticmethod
     def _create(path: str, words: str) -> None:
         said = words_of(keyval=True, atomic=True, words=words)
-        with serial_writer(path, 1, _CHUNK, None, 1, said, "w") as made:
+        with serial_writer(path, "w", said, tasks=1, chunk_size=_CHUNK, block_size=1) as made:
             made[0].records.append(INDEX_KEY, _index([]))
 
     @contextmanager
@@ -271,7 +272,7 @@ class Archive:
         changes: List[List[Any]] = [["delete", name] for name in delete] + [
             ["directory", name] for name in directories
         ]
-        with serial_writer(self.path, None, None, None, -1, "", "a") as file:
+        with serial_writer(self.path, "a", "") as file:
             self._append(file, put, changes)
         self._replay(changes)
         self._seen = self._state()
@@ -295,7 +296,7 @@ class Archive:
             if not self._writable:
                 return
             said = words_of(keyval=True, atomic=True, words=self._words)
-            with serial_writer(self.path, 1, _CHUNK, None, 1, said, "w") as made:
+            with serial_writer(self.path, "w", said, tasks=1, chunk_size=_CHUNK, block_size=1) as made:
                 stream, at = made[0], 0
                 changes: List[List[Any]] = [["directory", name] for name in sorted(self._directories)]
                 head = _index(changes)

@@ -142,17 +142,8 @@ class Registry:
             self._callbacks.append(callback)
         return int(api)
 
-    def _create(
-        self,
-        local: Any,
-        group: int,
-        rank: int,
-        size: int,
-        local_rank: int,
-        local_size: int,
-        file: int,
-        files: int,
-    ) -> None:
+    def _create(self, local: Any, group: int, *place: int) -> None:
+        _rank, _size, local_rank, _local_size, file, files = place
         whole = self._groups[group]
         local[0] = self.add(whole if files == 1 else whole.split(file, local_rank))
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import io
-import math
-import mmap
 import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable, List, NoReturn, Optional, Sequence, Tuple, Union
 
-from ._buffers import Pinned, new_bytes
+from ._buffers import Pinned, new_array, new_bytes
 from ._library import Library, library
 from .errors import DamagedError, Error, InvalidArgumentError, UnsupportedError, WrongModeError
 from .info import Chunk, Metadata
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 CURRENT_RANK, CURRENT_BLOCK, CURRENT_POSITION = -101, -102, -103
 ABSOLUTE, END = -104, -105
-_LARGE = 4 << 20  # bytes of an array
 
 
 class _Stream(io.RawIOBase):
@@ -225,7 +222,7 @@ class InputStream(_Stream):
                 path=self.path,
                 task=self.task,
             )
-        return self._read_array(_new_array(dimensions, kind), offset)
+        return self._read_array(new_array(dimensions, kind), offset)
 
     def _in_file_order(self, kind: "numpy.dtype[Any]") -> "numpy.dtype[Any]":
         big = self._is_big_endian()
@@ -288,19 +285,6 @@ class InputStream(_Stream):
 
             self._records = InputRecords(self)
         return self._records
-
-
-def _new_array(shape: Tuple[int, ...], kind: "numpy.dtype[Any]") -> "NDArray[Any]":
-    """Allocates an array. Large ones are not allocated by numpy, which requests huge pages: clearing them
-    takes longer than reading the data."""
-    import numpy
-
-    size = kind.itemsize * math.prod(shape)
-    if size < _LARGE or kind.hasobject:
-        return numpy.empty(shape, dtype=kind)
-    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    made: "NDArray[Any]" = numpy.ndarray(shape, dtype=kind, buffer=memory)
-    return made
 
 
 class OutputStream(_Stream):

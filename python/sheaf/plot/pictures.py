@@ -89,7 +89,14 @@ def draw_places(axes: Any, layout: Layout, file: int) -> None:
     thick = max(1.0, (last - first + 1) / max(len(layout.shown), 1))
     minimum = end / 1500  # wide enough to be visible
     _add_boxes(
-        axes, layout.chunk_offset[here], layout.chunk_size[here], tasks, thick, scale, minimum, RESERVED
+        axes,
+        layout.chunk_offset[here],
+        layout.chunk_size[here],
+        tasks,
+        thick=thick,
+        scale=scale,
+        minimum=minimum,
+        color=RESERVED,
     )
     used = here & (layout.chunk_bytes > 0)
     _add_boxes(
@@ -97,10 +104,10 @@ def draw_places(axes: Any, layout: Layout, file: int) -> None:
         layout.chunk_offset[used],
         np.minimum(layout.chunk_bytes, layout.chunk_size)[used],
         layout.chunk_task[used],
-        thick,
-        scale,
-        minimum,
-        USED,
+        thick=thick,
+        scale=scale,
+        minimum=minimum,
+        color=USED,
     )
     bad = [(damage.place / scale, damage.task) for damage in layout.damage if damage.file == file]
     if bad:
@@ -139,6 +146,7 @@ def _add_boxes(
     offsets: Longs,
     sizes: Longs,
     tasks: Longs,
+    *,
     thick: float,
     scale: float,
     minimum: float,

@@ -71,34 +71,41 @@ def survey(path: "Union[str, os.PathLike[str]]", check: bool = True) -> Layout:
         warnings.simplefilter("ignore", UnclosedWarning)
         reader = MultifileReader(os.fspath(path))
     with reader:
-        tasks: List[TaskInfo] = reader.metadata.tasks(lengths=False)
-        shown = (
-            np.unique(np.linspace(0, len(tasks) - 1, min(len(tasks), MOST_TASKS)).astype(np.int64))
-            if tasks
-            else _longs([])
-        )
-        chunks = [(int(task), chunk) for task in shown for chunk in reader.metadata.chunks(int(task))]
-        names = [reader.metadata.file_path(file) for file in range(reader.info.files)]
-        found = Layout(
-            reader.path,
-            reader.info,
-            [(os.path.basename(name), os.path.getsize(name)) for name in names],
-            _longs([task.stored_bytes for task in tasks]),
-            _longs([task.chunk_size for task in tasks]),
-            _longs([task.chunks for task in tasks]),
-            _longs([task.file for task in tasks]),
-            shown,
-            _longs([task for task, _ in chunks]),
-            _longs([chunk.file for _, chunk in chunks]),
-            _longs([chunk.offset for _, chunk in chunks]),
-            _longs([chunk.size for _, chunk in chunks]),
-            _longs([chunk.bytes for _, chunk in chunks]),
-            checked=check,
-        )
+        found = _layout_of(reader)
+        found.checked = check
         if check and not verify(reader.path):
-            for task in range(len(tasks)):
+            for task in range(len(found.sizes)):
                 found.damage += _damage_of(reader, task)
     return found
+
+
+def _layout_of(reader: MultifileReader) -> Layout:
+    tasks: List[TaskInfo] = reader.metadata.tasks(lengths=False)
+    shown = _spread(len(tasks))
+    chunks = [(int(task), chunk) for task in shown for chunk in reader.metadata.chunks(int(task))]
+    names = [reader.metadata.file_path(file) for file in range(reader.info.files)]
+    return Layout(
+        reader.path,
+        reader.info,
+        [(os.path.basename(name), os.path.getsize(name)) for name in names],
+        _longs([task.stored_bytes for task in tasks]),
+        _longs([task.chunk_size for task in tasks]),
+        _longs([task.chunks for task in tasks]),
+        _longs([task.file for task in tasks]),
+        shown,
+        _longs([task for task, _ in chunks]),
+        _longs([chunk.file for _, chunk in chunks]),
+        _longs([chunk.offset for _, chunk in chunks]),
+        _longs([chunk.size for _, chunk in chunks]),
+        _longs([chunk.bytes for _, chunk in chunks]),
+    )
+
+
+def _spread(tasks: int) -> Longs:
+    """Returns the numbers of at most MOST_TASKS evenly spaced tasks."""
+    if tasks == 0:
+        return _longs([])
+    return np.unique(np.linspace(0, tasks - 1, min(tasks, MOST_TASKS)).astype(np.int64))
 
 
 def _longs(values: List[int]) -> Longs:

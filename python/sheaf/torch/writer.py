@@ -15,10 +15,10 @@ from torch.futures import Future
 from .._library import library
 from ..checkpoint import INDEX_TASK, Index, Place
 from ..errors import Error, InvalidArgumentError
-from ..multifile import serial_writer
 from ..parallel import Opener
 from ..tasks_of_process import MappedWriter
 from ..words import words_of
+from ..writer import serial_writer
 from .group import TorchGroup
 from .layout import StreamLayout, buffers_of, lay_out
 from .metadata import index_of
@@ -247,7 +247,7 @@ class SheafWriter(StorageWriter):
             )
         try:
             text = Index.text(self._body_for(metadata, results), self.save_id)
-            with serial_writer(temporary, None, None, None, -1, "journal=off", "a") as file:
+            with serial_writer(temporary, "a", "journal=off") as file:
                 file[INDEX_TASK].write(text)
             self._commit(temporary)
         except BaseException:
