@@ -120,7 +120,12 @@ def _read_trailer(file: PhysicalFile, extension: Extension, mapping: bytes) -> t
     begin = _aligned(end)
     if any(file.read_bytes(end, begin - end)):
         raise FormatError(file.path, "bytes between the file and its trailer are not zero")
-    sections = {}
+    return _read_sections(file, table, begin, at), end
+
+
+def _read_sections(file: PhysicalFile, table: bytes, begin: int, at: int) -> dict[int, bytes]:
+    """Returns the sections that `table` lists. They fill the bytes [begin, at)."""
+    sections: dict[int, bytes] = {}
     for kind, zero, offset, length, guard in struct.iter_unpack("<IIqqQ", table):
         if kind in sections or zero or offset != begin or length < 0 or offset + length > at:
             raise FormatError(file.path, f"section {kind} is at an impossible place")
@@ -132,7 +137,7 @@ def _read_trailer(file: PhysicalFile, extension: Extension, mapping: bytes) -> t
             raise FormatError(file.path, f"the gap behind section {kind} is not zero")
     if begin != at:
         raise FormatError(file.path, "there is something between the sections and their table")
-    return sections, end
+    return sections
 
 
 def section(file: PhysicalFile, kind: int) -> bytes | None:

@@ -61,6 +61,11 @@ def _has_whole_header(journal: bytes) -> bool:
     return not several or (len(journal) >= 80 and xxh3(journal[:72]) == struct.unpack_from("<Q", journal, 72)[0])
 
 
+def _is_damaged_header(journal: bytes | None) -> bool:
+    return (journal is not None and len(journal) >= 512 and any(journal[:512])
+            and not _has_whole_header(journal))
+
+
 def _is_examined(journal: bytes, identity: bytes) -> bool:
     """Returns whether an invalid record in this journal is damage, rather than a remnant of another
     multifile."""
@@ -77,11 +82,15 @@ class RecoveredFile(PhysicalFile):
 
     corrected = 0
 
-    def _read_closing(self) -> None:
+    def _is_marked(self) -> bool:
+        """Returns whether META1 says that the file has a journal."""
         closing = self.header.closing_offset
         if self.size >= closing + 12 and any(self._read(closing + 4, 8, "META1")):
             raise self._fail("the file is closed: its journal does not count")
-        marked = self.size >= closing + 4 and self._read(closing, 4, "META1") in (b"\xff" * 4, b"\xfe" * 4)
+        return self.size >= closing + 4 and self._read(closing, 4, "META1") in (b"\xff" * 4, b"\xfe" * 4)
+
+    def _read_closing(self) -> None:
+        marked = self._is_marked()
         extension = self._read(_EXTENSION, 64, "the extension header")
         if extension[:8] != _EXTENSION_MAGIC:
             raise self._fail("no extension header, and so no journal")
@@ -91,7 +100,18 @@ class RecoveredFile(PhysicalFile):
         journal = self._contents("")
         if journal is None and (marked or not struct.unpack_from("<H", extension, 10)[0] & _JOURNAL):
             raise self._fail("its journal is lost" if marked else "no journal")
-        # None: no task has written a record yet.
+        hosts = self._read_journals(journal, identity)
+        self._edges = Edges(self.path, hosts if hosts > 1 else 0, identity, n)
+        self.size = max(self.size, self._edges.end)
+        if (marked or _is_damaged_header(journal)) and not any(self._record(lrank) for lrank in range(n)):
+            raise self._fail("its journal is lost: it has no valid record")
+        self.corrected = 0
+        self._blocks = [self._blocks_of(lrank) for lrank in range(n)]
+        self.maxblocks = max(map(len, self._blocks), default=0)
+
+    def _read_journals(self, journal: bytes | None, identity: bytes) -> int:
+        """Reads the journals that `journal` names, or takes it itself; None: no task has written a record
+        yet. Returns the number of hosts."""
         hosts = 0 if journal is None else self._checked(journal, identity)
         if hosts > 1:
             found = [self._contents(f".{host}") for host in range(hosts)]
@@ -99,14 +119,7 @@ class RecoveredFile(PhysicalFile):
         else:
             self._journals = [] if journal is None else [journal]
         self._examined = [_is_examined(own, identity) for own in self._journals]
-        self._edges = Edges(self.path, hosts if hosts > 1 else 0, identity, n)
-        self.size = max(self.size, self._edges.end)
-        damaged = journal is not None and len(journal) >= 512 and any(journal[:512]) and not _has_whole_header(journal)
-        if (marked or damaged) and not any(self._record(lrank) for lrank in range(n)):
-            raise self._fail("its journal is lost: it has no valid record")
-        self.corrected = 0
-        self._blocks = [self._blocks_of(lrank) for lrank in range(n)]
-        self.maxblocks = max(map(len, self._blocks), default=0)
+        return hosts
 
     def _read(self, offset: int, size: int, what: str) -> bytes:
         if not hasattr(self, "_edges"):  # META1
@@ -159,20 +172,25 @@ class RecoveredFile(PhysicalFile):
         seed = (self._seed + number) & _MASK
         raw = [slot[:32], slot[32:]]
         halves = [_decode(half, seed) for half in raw]
-        for i, half in enumerate(raw):
-            if examined and halves[i] is None and any(half):
-                halves[i] = _corrected(half, seed)
-                if bin(int.from_bytes(half, "little")).count("1") == 1:
-                    raw[i] = bytes(32)
-                self.corrected += halves[i] is not None or not any(raw[i])
-        for i, half in enumerate(raw):
-            if examined and halves[i] is None and _is_damaged(half, halves[1 - i], raw[1 - i], seed):
-                raise self._fail(f"its journal is damaged: of slot {number} a record is lost")
+        if examined:
+            self._correct(raw, halves, seed)
+            for i, half in enumerate(raw):
+                if halves[i] is None and _is_damaged(half, halves[1 - i], raw[1 - i], seed):
+                    raise self._fail(f"its journal is damaged: of slot {number} a record is lost")
         newest = None
         for record in halves:
             if record and (newest is None or 0 < (record.sequence - newest.sequence) & 0xFFFFFFFF < 1 << 31):
                 newest = record
         return newest and (newest.size, newest.flags)
+
+    def _correct(self, raw: list[bytes], halves: list[_Record | None], seed: int) -> None:
+        """Corrects the invalid halves of a slot that have one wrong bit."""
+        for i, half in enumerate(raw):
+            if halves[i] is None and any(half):
+                halves[i] = _corrected(half, seed)
+                if bin(int.from_bytes(half, "little")).count("1") == 1:
+                    raw[i] = bytes(32)
+                self.corrected += halves[i] is not None or not any(raw[i])
 
     def _blocks_of(self, lrank: int) -> list[int]:
         sizes: list[int] = []

@@ -81,6 +81,19 @@ class _Placed:
 
 
 def _place(spec: MultifileSpec) -> list[_Placed]:
+    files, mapping = _members(spec)
+    for number, members in enumerate(files):
+        if sorted(members) != list(range(len(members))) or not members:
+            raise ValueError(f"physical file {number} has gaps in its local ranks")
+    first: list[tuple[int, int]] | None = mapping if spec.nfiles > 1 or spec.kind is Kind.MAPPED else None
+    if spec.kind is Kind.SERIAL and spec.nfiles == 1:
+        first = []
+    return [_Placed(number, [members[lrank] for lrank in range(len(members))], None if number else first)
+            for number, members in enumerate(files)]
+
+
+def _members(spec: MultifileSpec) -> tuple[list[dict[int, TaskSpec]], list[tuple[int, int]]]:
+    """Returns the tasks of each physical file by local rank, and (file, local rank) of each listed task."""
     files: list[dict[int, TaskSpec]] = [{} for _ in range(spec.nfiles)]
     mapping: list[tuple[int, int]] = []
     for task in spec.tasks:
@@ -90,15 +103,7 @@ def _place(spec: MultifileSpec) -> list[_Placed]:
         files[task.file][lrank] = task
         if task.listed:
             mapping.append((task.file, lrank))
-    for number, members in enumerate(files):
-        if sorted(members) != list(range(len(members))) or not members:
-            raise ValueError(f"physical file {number} has gaps in its local ranks")
-    if spec.kind is Kind.SERIAL and spec.nfiles == 1:
-        first: list[tuple[int, int]] | None = []
-    else:
-        first = mapping if spec.nfiles > 1 or spec.kind is Kind.MAPPED else None
-    return [_Placed(number, [members[lrank] for lrank in range(len(members))], None if number else first)
-            for number, members in enumerate(files)]
+    return files, mapping
 
 
 def _write_physical(spec: MultifileSpec, placed: _Placed, out: BinaryIO) -> None:
@@ -107,14 +112,9 @@ def _write_physical(spec: MultifileSpec, placed: _Placed, out: BinaryIO) -> None
     aligned = [task.chunk if spec.aligned else align_up(task.chunk, spec.fsblksize) for task in tasks]
     stored = aligned if spec.format_version >= 4 else [task.chunk for task in tasks]
     starts, globalskip = chunk_starts(aligned, spec.fsblksize)
-    counts = [max(1, len(task.blocks)) for task in tasks]
-    maxblocks = max(counts)
+    maxblocks = max(1, *(len(task.blocks) for task in tasks))
     start_of_meta2 = starts[0] + maxblocks * globalskip
-    header = meta1.Header(
-        spec.byte_order, spec.userdata_order or spec.byte_order, spec.library_version, spec.patch_level,
-        spec.format_version, spec.fsblksize, n, spec.nfiles, placed.number if spec.kind is not Kind.SERIAL or spec.nfiles > 1 else 1,
-        (spec.keyval_mode if spec.format_version == 5 else 0) << 32, 0, spec.name.encode())
-    out.write(meta1.pack(header))
+    out.write(meta1.pack(_header(spec, placed)))
     out.write(struct.pack(f"{order}{2 * n}q", *(task.globalrank for task in tasks), *stored))
     out.write(struct.pack(order + "iq", maxblocks, start_of_meta2))
     for k in range(maxblocks):
@@ -122,11 +122,26 @@ def _write_physical(spec: MultifileSpec, placed: _Placed, out: BinaryIO) -> None
             if k < len(task.blocks) and task.blocks[k]:
                 _write_block(out, start + k * globalskip, task.blocks[k], start_of_meta2)
     out.seek(start_of_meta2)
-    out.write(struct.pack(f"{order}{n}q", *counts))
+    _write_meta2(spec, placed, out)
+
+
+def _header(spec: MultifileSpec, placed: _Placed) -> meta1.Header:
+    return meta1.Header(
+        spec.byte_order, spec.userdata_order or spec.byte_order, spec.library_version, spec.patch_level,
+        spec.format_version, spec.fsblksize, len(placed.tasks), spec.nfiles,
+        placed.number if spec.kind is not Kind.SERIAL or spec.nfiles > 1 else 1,
+        (spec.keyval_mode if spec.format_version == 5 else 0) << 32, 0, spec.name.encode())
+
+
+def _write_meta2(spec: MultifileSpec, placed: _Placed, out: BinaryIO) -> None:
+    """Writes META2 and the mapping at the current position."""
+    order = meta1.prefix_of(spec.byte_order)
+    counts = [max(1, len(task.blocks)) for task in placed.tasks]
+    out.write(struct.pack(f"{order}{len(counts)}q", *counts))
     unused = -1 if spec.kind is Kind.MAPPED else 0
-    for k in range(maxblocks):
-        sizes = [_block_size(task, k, unused) for task in tasks]
-        out.write(struct.pack(f"{order}{n}q", *sizes))
+    for k in range(max(counts)):
+        sizes = [_block_size(task, k, unused) for task in placed.tasks]
+        out.write(struct.pack(f"{order}{len(counts)}q", *sizes))
     if placed.mapping is not None:
         flat = [number for pair in placed.mapping for number in pair]
         out.write(struct.pack(f"{order}{1 + len(flat)}i", len(placed.mapping), *flat))
