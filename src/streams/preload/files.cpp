@@ -272,10 +272,8 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
 
 std::shared_ptr<ContainerStream> stream_for_writing(OpenFile& file) {
   const Slot& slot = *file.slot.load();
-  StreamOpening opening;
-  opening.write = true;
   auto stream = file.set->open_number(slot.stream);
-  if (!stream) stream = file.set->open_stream({slot.text + slot.set_size, slot.name_size}, opening);
+  if (!stream) stream = file.set->open_stream({slot.text + slot.set_size, slot.name_size}, {.write = true});
   return stream ? following(std::move(stream)) : file.stream;
 }
 
@@ -303,13 +301,21 @@ int open_same(OpenFile& file, int flags) noexcept {
   return reserved.give(std::move(stream), file.set, told);
 }
 
+int open_slot(OpenFile& file, Slot* slot) noexcept {
+  file.slot.store(slot);
+  file.view = slot->view;
+  const int error = errno_of([&] {
+    file.set = set_at({slot->text, slot->set_size}, slot->view);
+    if (file.set) file.stream = following(file.set->open_number(slot->stream));
+  });
+  return error == 0 && !file.stream ? ENOENT : error;
+}
+
 std::shared_ptr<ContainerStream> stream_at(const Place& place, bool write) noexcept {
   std::shared_ptr<ContainerStream> stream;
   errno = errno_of([&] {
-    StreamOpening opening;
-    opening.write = write;
     if (const auto set = set_at(place.match.set, place.view()))
-      stream = set->open_stream(place.match.name, opening);
+      stream = set->open_stream(place.match.name, {.write = write});
   });
   return stream;
 }

@@ -24,6 +24,10 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept;
 // errno.
 int open_same(OpenFile& file, int flags) noexcept;
 
+// Makes `file` the open file of the stream of `slot`, which it owns from then on. Returns 0 or an errno;
+// ENOENT if the stream does not exist.
+int open_slot(OpenFile& file, Slot* slot) noexcept;
+
 // Returns whether the process may create and remove names in the directory of `place`.
 bool may_change_in(const Place& place) noexcept;
 

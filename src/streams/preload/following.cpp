@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <mutex>
 #include <type_traits>
 #include <vector>
 
@@ -89,17 +90,10 @@ class FollowingStream final : public ContainerStream {
     const std::optional<StreamTarget> target = stream.moved();
     const auto next = open_target(*target);
     if (!next) throw os_error("was replaced, and nobody knows where to go on:", target->path, ESTALE);
-    going_on.lock();
-    if (now_.load() == &stream) {
-      try {
-        followed_.push_back(next);
-      } catch (...) {
-        going_on.unlock();
-        throw;
-      }
-      now_.store(next.get(), std::memory_order_release);
-    }
-    going_on.unlock();
+    const std::lock_guard guard(going_on);
+    if (now_.load() != &stream) return;
+    followed_.push_back(next);
+    now_.store(next.get(), std::memory_order_release);
   }
 
   std::atomic<ContainerStream*> now_;  // last element of followed_

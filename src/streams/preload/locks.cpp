@@ -102,9 +102,7 @@ void drop(ProcessLock& lock) {
 // Stores the path of the file that `fd` is open on. Returns false if that file is not the lock file of a
 // stream.
 bool read_lock_file_name(int fd, LockFileName& path) {
-  char link[40];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const ssize_t n = real::readlink(link, path, sizeof path - 1);
+  const ssize_t n = real::readlink(DescriptorPath(fd).text, path, sizeof path - 1);
   if (n > 0) path[n] = '\0';
   char prefix[64];
   streams::capture_prefix(rules_identity(), prefix);
@@ -131,11 +129,8 @@ int own_lock_file(OpenFile& file) {
 
 // Locks on extents of the file that all captured descriptors are open on implement flock(2).
 int lock_bytes(int fd, int command, short type, const Extent& bytes, short* found = nullptr) {
-  struct flock range = {};
-  range.l_type = type;
-  range.l_whence = SEEK_SET;
-  range.l_start = bytes.offset;
-  range.l_len = bytes.length;
+  struct flock range = {
+      .l_type = type, .l_whence = SEEK_SET, .l_start = bytes.offset, .l_len = bytes.length, .l_pid = 0};
   if (bytes.length == 0) return 0;  // for the kernel, length 0 means up to the end of the file
   const int result = real::fcntl(fd, command, reinterpret_cast<long>(&range));
   if (found) *found = range.l_type;
@@ -308,12 +303,11 @@ static std::optional<struct flock> listed_lock(const std::string& line) {
   long long begin = 0;
   if (sscanf(line.c_str(), "lock: %*d: POSIX %*s %7s %*d %*s %lld %23s", type, &begin, last) != 3)
     return std::nullopt;
-  struct flock lock = {};
-  lock.l_type = strcmp(type, "WRITE") == 0 ? F_WRLCK : F_RDLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = begin;
-  lock.l_len = strcmp(last, "EOF") == 0 ? 0 : strtoll(last, nullptr, 10) - begin + 1;
-  return lock;
+  return {{.l_type = short(strcmp(type, "WRITE") == 0 ? F_WRLCK : F_RDLCK),
+           .l_whence = SEEK_SET,
+           .l_start = begin,
+           .l_len = strcmp(last, "EOF") == 0 ? 0 : strtoll(last, nullptr, 10) - begin + 1,
+           .l_pid = 0}};
 }
 
 std::vector<struct flock> process_locks_of(const OpenFile& file) {
@@ -365,8 +359,7 @@ void forget_process_locks() noexcept {
 void drop_process_locks(const OpenFile& file) noexcept {
   ProcessLock* const lock = find(file);
   if (!lock) return;
-  struct flock all = {};
-  all.l_type = F_UNLCK;
+  struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
   real::fcntl(lock->fd.load(), F_SETLK, reinterpret_cast<long>(&all));
   bool open = false;
   each_captured([&](int, const OpenFile& other) { open = open || is_of(*lock, other); });

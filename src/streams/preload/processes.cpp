@@ -34,13 +34,7 @@ void adopt(int fd, bool counted) {
   }
   OpenFile* const file = make_open_file();
   if (!file) return;
-  file->slot.store(slot);
-  const int error = errno_of([&] {
-    file->set = set_at({slot->text, slot->set_size}, slot->view);
-    if (file->set) file->stream = following(file->set->open_number(slot->stream));
-  });
-  file->view = slot->view;
-  if (error == 0 && file->stream) install(fd, file);
+  if (open_slot(*file, slot) == 0) install(fd, file);
   unuse(file);
 }
 

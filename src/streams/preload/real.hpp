@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -59,6 +60,12 @@ inline constinit Real<int(const char*)> unlink{"unlink"};
 inline constinit Real<int(const char*, const char*)> rename{"rename"};
 }  // namespace real
 
+// The name of a descriptor of this process in /proc, for readlink and open.
+struct DescriptorPath {
+  explicit DescriptorPath(int fd) noexcept { snprintf(text, sizeof text, "/proc/self/fd/%d", fd); }
+  char text[40];
+};
+
 // Defines the exported C library function `name` under an internal name, so that it cannot conflict with a
 // declaration in a header.
 #define SHEAF_ENTRY(result, name, ...)                                                                 \
@@ -90,6 +97,14 @@ inline constinit Real<int(const char*, const char*)> rename{"rename"};
   }                                                 \
   }                                                 \
   SHEAF_ENTRY_AND(result, name, twin, __VA_ARGS__)
+
+// Body of a variadic function: calls `call` with the list of arguments after `last`.
+#define SHEAF_WITH_ARGUMENTS(last, call) \
+  va_list arguments;                     \
+  va_start(arguments, last);             \
+  const int result = call;               \
+  va_end(arguments);                     \
+  return result
 
 // Adds another name for an entry point defined above.
 #define SHEAF_ALSO(name, other)                    \

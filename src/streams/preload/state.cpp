@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -121,12 +122,9 @@ bool open_all() {
 }
 
 SlotTable* shared() {
-  SlotTable* found = std::atomic_ref(own.shared).load(std::memory_order_acquire);
-  if (found) return found;
-  opening.lock();
-  if (own.shared || open_all()) found = own.shared;
-  opening.unlock();
-  return found;
+  if (SlotTable* const found = std::atomic_ref(own.shared).load(std::memory_order_acquire)) return found;
+  const std::lock_guard guard(opening);
+  return own.shared || open_all() ? own.shared : nullptr;
 }
 
 constexpr uint32_t looked_over = 64;  // number of slots to create before the existing ones are searched again
@@ -136,12 +134,7 @@ off64_t position(uint32_t number, uint32_t life) { return off64_t(uint64_t(life)
 uint32_t number_at(off64_t position) { return uint32_t(position & 0xfffff) - 1; }
 
 struct flock byte_of(uint32_t number, short type) {
-  struct flock range = {};
-  range.l_type = type;
-  range.l_whence = SEEK_SET;
-  range.l_start = number;
-  range.l_len = 1;
-  return range;
+  return {.l_type = type, .l_whence = SEEK_SET, .l_start = number, .l_len = 1, .l_pid = 0};
 }
 
 // Frees abandoned slots: slots with a lock of lock() that the kernel has dropped since. All descriptors of

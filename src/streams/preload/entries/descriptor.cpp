@@ -109,10 +109,11 @@ int control(int fd, int command, long argument) {
 int lock_section(int fd, int command, off64_t length) {
   if (command != F_ULOCK && command != F_LOCK && command != F_TLOCK && command != F_TEST)
     return failed(EINVAL);
-  struct flock range = {};
-  range.l_type = command == F_ULOCK ? F_UNLCK : F_WRLCK;
-  range.l_whence = SEEK_CUR;
-  range.l_len = length;
+  struct flock range = {.l_type = short(command == F_ULOCK ? F_UNLCK : F_WRLCK),
+                        .l_whence = SEEK_CUR,
+                        .l_start = 0,
+                        .l_len = length,
+                        .l_pid = 0};
   if (command != F_TEST)
     return control(fd, command == F_LOCK ? F_SETLKW : F_SETLK, reinterpret_cast<long>(&range));
   if (control(fd, F_GETLK, reinterpret_cast<long>(&range)) != 0) return -1;

@@ -70,9 +70,8 @@ Extra read_extra(const std::string& directory) {
 
 // Returns the current path of the directory; empty if it cannot be determined.
 std::string path_of(DIR* directory) {
-  char path[PATH_MAX], link[40];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", dirfd(directory));
-  const ssize_t n = real::readlink(link, path, sizeof path - 1);
+  char path[PATH_MAX];
+  const ssize_t n = real::readlink(DescriptorPath(dirfd(directory)).text, path, sizeof path - 1);
   return {path, size_t(std::max<ssize_t>(n, 0))};
 }
 

@@ -76,9 +76,7 @@ class MappedImage : private NonCopyable {
 
   // Maps the image through a read-only descriptor, so that mprotect(2) cannot make the mapping writable.
   void* map(void* wanted, size_t size, int protection, int place, int64_t offset) {
-    char name[40];
-    snprintf(name, sizeof name, "/proc/self/fd/%d", fd_);
-    const int fd = real::open(name, O_RDONLY | O_CLOEXEC, 0);
+    const int fd = real::open(DescriptorPath(fd_).text, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0) return MAP_FAILED;
     void* const mapped = next::mmap(wanted, size, protection, MAP_SHARED | place, fd, offset);
     const KeptErrno kept;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <mutex>
 
 #include "streams/preload/descriptors.hpp"
 #include "streams/preload/fork_mutex.hpp"
@@ -41,22 +42,21 @@ constinit Real<int(Actions*, const char*)> addchdir{"posix_spawn_file_actions_ad
 constinit Real<int(Actions*, int)> addfchdir{"posix_spawn_file_actions_addfchdir_np"};
 }  // namespace next
 
-constinit ForkMutex guard{Guards::spawns};  // guards the list of all actions; held briefly
+constinit ForkMutex lock{Guards::spawns};  // guards the list of all actions; held briefly
 constinit SpawnAction* actions = nullptr;
 
-// Calls use(action) for the actions of a list while holding the guard.
+// Calls use(action) for the actions of a list while holding the lock.
 template <class Use>
 void each_of(const posix_spawn_file_actions_t* list, const Use& use) {
   const Inside inside;
-  guard.lock();
+  const std::lock_guard guard(lock);
   for (SpawnAction* action = actions; action; action = action->next)
     if (action->list == list) use(*action);
-  guard.unlock();
 }
 
 void forget(const posix_spawn_file_actions_t* list) {
   const Inside inside;
-  guard.lock();
+  const std::lock_guard guard(lock);
   for (SpawnAction** at = &actions; SpawnAction* const action = *at;) {
     if (action->list != list) {
       at = &action->next;
@@ -66,7 +66,6 @@ void forget(const posix_spawn_file_actions_t* list) {
     if (action->kind == SpawnAction::FileActionKind::open) close_own_descriptor(action->number);
     free(action);
   }
-  guard.unlock();
 }
 
 }  // namespace
@@ -91,11 +90,10 @@ int append(const posix_spawn_file_actions_t* list, SpawnAction::FileActionKind k
   if (!made) return ENOMEM;
   *made = {list, kind, number, -1, 0, flags, mode, nullptr, ""};
   snprintf(made->path, sizeof made->path, "%s", path);
-  guard.lock();
+  const std::lock_guard guard(lock);
   SpawnAction** at = &actions;
   while (*at) at = &(*at)->next;
   *at = made;
-  guard.unlock();
   return 0;
 }
 
@@ -194,9 +192,8 @@ SpawnOpens::~SpawnOpens() {
   const KeptErrno kept;
   for (SpawnAction* const action : actions_) close_after_spawn(*action);
   const Inside inside;
-  guard.lock();
+  const std::lock_guard guard(lock);
   for (SpawnAction* const action : actions_) action->spawning = 0;
-  guard.unlock();
 }
 
 SHEAF_REPLACED(int, posix_spawn_file_actions_init, posix_spawn_file_actions_t* list) {
@@ -219,9 +216,7 @@ SHEAF_ENTRY_AND(int, posix_spawn_file_actions_addchdir_np, posix_spawn_file_acti
 SHEAF_ENTRY_AND(int, posix_spawn_file_actions_addfchdir_np, posix_spawn_file_actions_addfchdir,
                 posix_spawn_file_actions_t* list, int fd) {
   const int error = next::addfchdir(list, fd);
-  char path[40];
-  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  return error == 0 && watches() ? change_directory(list, path) : error;
+  return error == 0 && watches() ? change_directory(list, DescriptorPath(fd).text) : error;
 }
 SHEAF_REPLACED(int, posix_spawn_file_actions_addclose, posix_spawn_file_actions_t* list, int fd) {
   if (is_own_descriptor(fd)) return 0;  // the program has no such descriptor

@@ -209,18 +209,10 @@ SHEAF_ENTRY(int, __vdprintf_chk, int fd, int flag, const char* format, va_list a
   return print_checked(fd, flag, format, arguments);
 }
 SHEAF_ENTRY(int, dprintf, int fd, const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  const int result = print(fd, format, arguments);
-  va_end(arguments);
-  return result;
+  SHEAF_WITH_ARGUMENTS(format, print(fd, format, arguments));
 }
 SHEAF_ENTRY(int, __dprintf_chk, int fd, int flag, const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  const int result = print_checked(fd, flag, format, arguments);
-  va_end(arguments);
-  return result;
+  SHEAF_WITH_ARGUMENTS(format, print_checked(fd, flag, format, arguments));
 }
 
 }  // namespace sheaf::preload

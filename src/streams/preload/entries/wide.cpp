@@ -88,14 +88,6 @@ int print_checked(FILE* stream, int flag, WideString format, va_list arguments) 
   return print(stream, [&](FILE* to) { return next::vfwprintf_chk(to, flag, format, arguments); });
 }
 
-// Body of a variadic function: calls `call` with the list of arguments after `last`.
-#define SHEAF_WITH_ARGUMENTS(last, call) \
-  va_list arguments;                     \
-  va_start(arguments, last);             \
-  const int result = call;               \
-  va_end(arguments);                     \
-  return result
-
 }  // namespace
 
 SHEAF_ENTRY_AND(wint_t, fgetwc, getwc, FILE* stream) { return get(stream, next::fgetwc); }

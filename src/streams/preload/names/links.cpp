@@ -174,16 +174,11 @@ int same_position(const char* path) {
 int open_slot_again(Slot* slot, int flags) {
   OpenFile* const file = make_open_file();
   if (!file) return state::release(slot), failed(ENOMEM);
-  file->slot.store(slot);
-  file->view = slot->view;
-  const int error = errno_of([&] {
-    file->set = set_at({slot->text, slot->set_size}, slot->view);
-    if (file->set) file->stream = following(file->set->open_number(slot->stream));
-  });
-  const int fd = error == 0 && file->stream ? open_file_again(*file, flags) : failed(error ? error : ENOENT);
-  const int why = errno;
+  const int error = open_slot(*file, slot);
+  const int fd = error == 0 ? open_file_again(*file, flags) : failed(error);
+  const KeptErrno kept;
   unuse(file);
-  return errno = why, fd;
+  return fd;
 }
 
 }  // namespace

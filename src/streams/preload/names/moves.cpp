@@ -165,9 +165,7 @@ int fill_new(ContainerSet& set, const Place& to, unsigned flags,
     const bool keep = flags & RENAME_NOREPLACE;
     if (keep && set.status(to.match.name)) throw os_error("cannot move to", to.path, EEXIST);
     const std::string temporary = temporary_name(to.match.name);
-    streams::StreamOpening opening;
-    opening.create = opening.exclusive = opening.write = true;
-    const auto stream = set.open_stream(temporary, opening);
+    const auto stream = set.open_stream(temporary, {.create = true, .exclusive = true, .write = true});
     bool filled = false;
     const int error = errno_of([&] { filled = fill(*stream); });
     if (!filled) {

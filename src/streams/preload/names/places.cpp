@@ -67,9 +67,7 @@ size_t walk(int at, const char* path, char* room, size_t size, struct stat& stat
 size_t ask_system(int at, const char* path, char* room, size_t size, struct stat& status) {
   const int fd = real::openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
   if (fd < 0) return errno == EMFILE || errno == ENFILE ? walk(at, path, room, size, status) : 0;
-  char link[40];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const ssize_t n = real::readlink(link, room, size - 1);
+  const ssize_t n = real::readlink(DescriptorPath(fd).text, room, size - 1);
   const bool good = n > 0 && room[0] == '/' && fstat(fd, &status) == 0 && status.st_nlink > 0;
   real::close(fd);
   if (!good) return 0;
@@ -84,11 +82,6 @@ uint64_t hash_of_current() {
   const long n = syscall(SYS_getcwd, room, sizeof room);
   return n > 0 ? std::hash<std::string_view>()({room, size_t(n)}) : 0;
 }
-
-struct Directory {
-  const char* path;  // as given, with a terminating NUL
-  size_t size;
-};
 
 // Returns whether `path`, relative to `fd`, still names `directory`. If `path` is empty, checks the directory
 // that `fd` is open on. Compares only device and inode number, so the kernel need not query a file server for
@@ -132,9 +125,8 @@ int64_t milliseconds() {
 bool is_still_named(const KnownDirectory& entry, int fd) {
   constexpr int64_t kept_for = 1000;
   if (!entry.straight || milliseconds() - entry.walked > kept_for) return false;
-  char link[40], room[sizeof entry.canonical];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const ssize_t n = real::readlink(link, room, sizeof room);
+  char room[sizeof entry.canonical];
+  const ssize_t n = real::readlink(DescriptorPath(fd).text, room, sizeof room);
   return n == entry.canonical_size && memcmp(room, entry.canonical, size_t(n)) == 0;
 }
 
@@ -152,36 +144,35 @@ bool is_still(KnownDirectory& entry, const char* path, int* folder) {
   return same;
 }
 
-// Stores the canonical path of `given` in `room` and its device in `device`. Returns the length of the path,
-// or 0 if `given` is no directory. Uses a cached path only if `given` still names the same directory, because
-// another process may have changed a symbolic link.
-size_t canonical_of(int at, Directory given, char* room, size_t size, dev_t& device, int* folder) {
-  const bool keep = at == AT_FDCWD && given.size < sizeof(KnownDirectory::given);
-  KnownDirectory* const entry =
-      keep ? &known[hash_of({given.path, given.size}) % known_directories] : nullptr;
+// Stores the canonical path of `given`, which a NUL terminates, in `room` and its device in `device`. Returns
+// the length of the path, or 0 if `given` is no directory. Uses a cached path only if `given` still names the
+// same directory, because another process may have changed a symbolic link.
+size_t canonical_of(int at, std::string_view given, char* room, size_t size, dev_t& device, int* folder) {
+  const bool keep = at == AT_FDCWD && given.size() < sizeof(KnownDirectory::given);
+  KnownDirectory* const entry = keep ? &known[hash_of(given) % known_directories] : nullptr;
   if (entry && entry->generation == generation.load(std::memory_order_relaxed) &&
-      entry->given_size == given.size && memcmp(entry->given, given.path, given.size) == 0) {
-    if (is_still(*entry, given.path, folder)) {
+      std::string_view(entry->given, entry->given_size) == given) {
+    if (is_still(*entry, given.data(), folder)) {
       memcpy(room, entry->canonical, entry->canonical_size + 1U);
       device = entry->device;
       return entry->canonical_size;
     }
   }
   struct stat status {};
-  const size_t n = ask_system(at, given.path, room, size, status);
+  const size_t n = ask_system(at, given.data(), room, size, status);
   device = status.st_dev;
   if (entry && n > 0 && n < sizeof entry->canonical) {
     entry->generation = 0;  // invalid until complete, because a signal handler may read it
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    memcpy(entry->given, given.path, given.size + 1);
-    entry->given_size = uint16_t(given.size);
+    memcpy(entry->given, given.data(), given.size() + 1);
+    entry->given_size = uint16_t(given.size());
     memcpy(entry->canonical, room, n + 1);
     entry->canonical_size = uint16_t(n);
     entry->device = status.st_dev;
     entry->inode = status.st_ino;
     entry->apart = may_be_shared_by_hosts(entry->given);
-    entry->current = given.path[0] == '/' ? 0 : hash_of_current();
-    std::string_view straight(given.path, given.size);
+    entry->current = given[0] == '/' ? 0 : hash_of_current();
+    std::string_view straight = given;
     if (straight.ends_with("/.")) straight.remove_suffix(straight.size() > 2 ? 2 : 1);
     entry->straight = straight == std::string_view(room, n);
     keep_folder(*entry, -1);
@@ -232,7 +223,7 @@ bool find_place_of_candidate(int at, const char* path, Place& place, bool keep) 
 size_t canonical_directory(int at, const char* path, char* room, size_t size) noexcept {
   const Inside inside;
   dev_t device = 0;
-  return canonical_of(at, {path, strlen(path)}, room, size, device, nullptr);
+  return canonical_of(at, path, room, size, device, nullptr);
 }
 
 std::string canonical_name(int at, std::string_view name) {

@@ -51,9 +51,7 @@ char* take(size_t size) {
 std::string_view without_links(const char* directory, char (&room)[PATH_MAX]) {
   const int fd = real::open(*directory ? directory : "/", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
   if (fd < 0) return directory;
-  char link[40];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const ssize_t n = real::readlink(link, room, sizeof room - 1);
+  const ssize_t n = real::readlink(DescriptorPath(fd).text, room, sizeof room - 1);
   real::close(fd);
   if (n <= 0) return directory;
   return {room, size_t(n)};

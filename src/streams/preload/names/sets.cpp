@@ -1,6 +1,7 @@
 #include "streams/preload/names/sets.hpp"
 
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -20,14 +21,12 @@ using streams::ContainerSet;
 
 namespace {
 
-// The open sets of this process. Never destroyed, because the C library flushes streams after all destructors
-// have run.
-struct Sets {
-  std::map<std::string, std::shared_ptr<ContainerSet>, std::less<>> by_path;
-};
+using SetsByPath = std::map<std::string, std::shared_ptr<ContainerSet>, std::less<>>;
 
 constinit ForkMutex opening{Guards::sets};
-constinit Sets* all = nullptr;
+// The open sets of this process. Never destroyed, because the C library flushes streams after all destructors
+// have run.
+constinit SetsByPath* all = nullptr;
 
 // Returns the paths of the multifiles and sets that the views of `directory` show.
 std::vector<std::string> shown_in(std::string_view directory) {
@@ -54,19 +53,17 @@ std::shared_ptr<ContainerSet> open_set(const std::string& path, bool view, std::
 std::shared_ptr<ContainerSet> set_at(std::string_view path, bool view) noexcept {
   std::shared_ptr<ContainerSet> found;
   std::string why;
-  opening.lock();
-  try {
-    if (!all) all = new Sets;
-    auto at = all->by_path.find(path);
+  errno_of([&] {  // if memory is exhausted, the result is null
+    const std::lock_guard guard(opening);
+    if (!all) all = new SetsByPath;
+    auto at = all->find(path);
     // A child of vfork(2) must not open files in the tables of its parent.
-    if (at == all->by_path.end() && !borrows_memory()) {
+    if (at == all->end() && !borrows_memory()) {
       const std::string name(path);
-      at = all->by_path.emplace(name, open_set(name, view, why)).first;
+      at = all->emplace(name, open_set(name, view, why)).first;
     }
-    if (at != all->by_path.end()) found = at->second;
-  } catch (const std::exception&) {  // memory is exhausted; the result is null
-  }
-  opening.unlock();
+    if (at != all->end()) found = at->second;
+  });
   if (!why.empty())
     errno_of([&] {
       tell("sheaf: '%s' cannot be used (%s)%s\n", printable(path).c_str(), printable(why).c_str(),

@@ -40,12 +40,12 @@ ViewAttributes look_of(const std::string& path) {
 StreamStatus status_of(const ViewContents& view, const mount::TreeNode& node) {
   const mount::StreamFacts facts = node.streams->facts(node.stream);
   const ViewAttributes& look = view.looks[node.multifile];
-  StreamStatus status;
-  status.number = node.number;
-  status.size = facts.size;
-  status.modified = status.changed = facts.modified != 0 ? facts.modified : look.modified;
-  status.mode = facts.mode != 0 ? facts.mode & 0555 : look.mode;
-  return status;
+  const int64_t modified = facts.modified != 0 ? facts.modified : look.modified;
+  return {.number = node.number,
+          .size = facts.size,
+          .modified = modified,
+          .changed = modified,
+          .mode = facts.mode != 0 ? facts.mode & 0555 : look.mode};
 }
 
 class ViewStream final : public ContainerStream {
@@ -153,9 +153,7 @@ class ViewSet final : public ContainerSet {
       if (entry->node.is_folder()) {
         list_folder(entry->node.number, name + "/", prefix, visit);
       } else {
-        StreamStatus status;
-        status.number = entry->node.number;
-        visit(name, status);
+        visit(name, {.number = entry->node.number});
       }
     }
   }

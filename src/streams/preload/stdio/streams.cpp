@@ -15,6 +15,7 @@
 #include "streams/preload/errors.hpp"
 #include "streams/preload/fork_mutex.hpp"
 #include "streams/preload/opening.hpp"
+#include "streams/preload/real.hpp"
 #include "streams/preload/stdio/cxx_streams.hpp"
 #include "streams/preload/stdio/standard_streams.hpp"
 
@@ -168,13 +169,12 @@ FILE* reopen_stream(FILE* file, const char* path, const StreamMode& mode) {
   if (!stream) return errno = EBADF, nullptr;
   fflush(file);
   const int wanted = stream->fd;
-  char same[32];
-  snprintf(same, sizeof same, "/proc/self/fd/%d", wanted);
-  const int fd = open_name(AT_FDCWD, path ? path : same, mode.flags, 0666);
+  const DescriptorPath same(wanted);
+  const int fd = open_name(AT_FDCWD, path ? path : same.text, mode.flags, 0666);
   if (fd < 0) {
-    const int error = errno;
+    const KeptErrno kept;
     fclose(file);
-    return errno = error, nullptr;
+    return nullptr;
   }
   dup3(fd, wanted, mode.flags & O_CLOEXEC);
   close_descriptor(fd);
