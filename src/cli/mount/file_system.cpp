@@ -9,6 +9,7 @@
 #include "base/thread_value.hpp"
 #include "cli/mount/answer.hpp"
 #include "cli/mount/image.hpp"
+#include "storage/times.hpp"
 
 namespace sheaf::cli {
 
@@ -132,12 +133,6 @@ void tell_room(fuse_req_t request, fuse_ino_t) {
     room.f_namemax = 255;
     fuse_reply_statfs(request, &room);
   });
-}
-
-timespec time_of(int64_t nanoseconds) {
-  constexpr int64_t second = 1'000'000'000;
-  const int64_t rest = (nanoseconds % second + second) % second;  // not negative, even before 1970
-  return {(nanoseconds - rest) / second, rest};
 }
 
 struct stat attributes_of(const MountAttributes& look, uint64_t number, bool is_folder) {

@@ -16,6 +16,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/non_copyable.hpp"
+
 namespace sheaf::cli {
 
 struct MountedFileSystem;
@@ -24,7 +26,7 @@ struct MountedFileSystem;
 // request. Requires root; has no effect for other users.
 void read_ahead_far(const std::string& device);
 
-class Front {
+class Front : private NonCopyable {
  public:
   static constexpr fuse_ino_t image_number = fuse_ino_t{1} << 61;  // not used by the tree or live sets
 
@@ -32,8 +34,6 @@ class Front {
   static bool pays(const MountedFileSystem& system);
 
   explicit Front(std::string directory);  // throws `io`
-  Front(const Front&) = delete;
-  Front& operator=(const Front&) = delete;
   ~Front();
 
   // Forks. One process returns and must serve the mounted session; the other one becomes the helper and ends

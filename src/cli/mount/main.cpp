@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/non_copyable.hpp"
 #include "base/printable.hpp"
 #include "cli/mount/file_system.hpp"
 #include "cli/mount/opening.hpp"
@@ -14,11 +15,9 @@ namespace sheaf::cli {
 namespace {
 
 // Arguments for libfuse, in its own format.
-class Arguments {
+class Arguments : private NonCopyable {
  public:
   Arguments() { fuse_opt_add_arg(&arguments_, "sheaf-mount"); }
-  Arguments(const Arguments&) = delete;
-  Arguments& operator=(const Arguments&) = delete;
   ~Arguments() { fuse_opt_free_args(&arguments_); }
   void add(const std::string& option) {
     fuse_opt_add_arg(&arguments_, "-o");

@@ -5,12 +5,20 @@
 #include <ctime>
 
 #include "cli/mount/answer.hpp"
+#include "storage/times.hpp"
 
 namespace sheaf::cli {
 
 namespace {
 
-void reply_done(fuse_req_t request) { fuse_reply_err(request, 0); }
+// Runs `body` and replies without data.
+template <class Body>
+void answer_done(fuse_req_t request, Body&& body) {
+  answer(request, [&](const MountedFileSystem& system) {
+    body(system);
+    fuse_reply_err(request, 0);
+  });
+}
 
 void create_file(fuse_req_t request, fuse_ino_t folder, const char* name, mode_t mode, fuse_file_info* info) {
   answer(request, [&](const MountedFileSystem& system) {
@@ -37,29 +45,24 @@ void write_file(fuse_req_t request, fuse_ino_t, const char* data, size_t size, o
 // Handles the close of a descriptor. Publishes all bytes, so that programs on other hosts that open the
 // stream later can read them.
 void flush_file(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
-  answer(request, [&](const MountedFileSystem&) {
+  answer_done(request, [&](const MountedFileSystem&) {
     if (opened(info).stream) opened(info).stream->flush();
-    reply_done(request);
   });
 }
 
 void sync_file(fuse_req_t request, fuse_ino_t, int, fuse_file_info* info) {
-  answer(request, [&](const MountedFileSystem&) {
+  answer_done(request, [&](const MountedFileSystem&) {
     if (opened(info).stream) opened(info).stream->sync();
-    reply_done(request);
   });
 }
 
 void allocate(fuse_req_t request, fuse_ino_t, int mode, off_t offset, off_t length, fuse_file_info* info) {
-  answer(request, [&](const MountedFileSystem&) {
+  answer_done(request, [&](const MountedFileSystem&) {
     const auto what = allocation_of(mode);
     if (!what) throw Error(Code::unsupported, "bytes of a range cannot be moved", EOPNOTSUPP);
     opened(info).stream->allocate(offset, length, extends(mode), *what);
-    reply_done(request);
   });
 }
-
-int64_t nanoseconds(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
 int64_t now() {
   timespec time{};
@@ -103,27 +106,24 @@ mount::LiveSet& with_entry(const MountedFileSystem& system, fuse_ino_t folder, c
 }
 
 void remove_file(fuse_req_t request, fuse_ino_t folder, const char* name) {
-  answer(request, [&](const MountedFileSystem& system) {
+  answer_done(request, [&](const MountedFileSystem& system) {
     with_entry(system, folder, name).remove(folder, name);
-    reply_done(request);
   });
 }
 
 void remove_folder(fuse_req_t request, fuse_ino_t folder, const char* name) {
-  answer(request, [&](const MountedFileSystem& system) {
+  answer_done(request, [&](const MountedFileSystem& system) {
     with_entry(system, folder, name).remove_folder(folder, name);
-    reply_done(request);
   });
 }
 
 void rename_file(fuse_req_t request, fuse_ino_t folder, const char* name, fuse_ino_t to_folder,
                  const char* to, unsigned flags) {
-  answer(request, [&](const MountedFileSystem& system) {
+  answer_done(request, [&](const MountedFileSystem& system) {
     if ((flags & ~unsigned{RENAME_NOREPLACE}) != 0)
       throw Error(Code::unsupported, "names cannot be exchanged", EINVAL);
     with_entry(system, to_folder, to);
     with_entry(system, folder, name).rename(folder, name, to_folder, to, (flags & RENAME_NOREPLACE) != 0);
-    reply_done(request);
   });
 }
 

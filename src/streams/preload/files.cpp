@@ -12,13 +12,13 @@
 
 #include "base/non_copyable.hpp"
 #include "base/printable.hpp"
+#include "storage/times.hpp"
 #include "streams/preload/errors.hpp"
 #include "streams/preload/following.hpp"
 #include "streams/preload/mappings.hpp"
 #include "streams/preload/names/sets.hpp"
 #include "streams/preload/real.hpp"
 #include "streams/preload/stdio/telling.hpp"
-#include "streams/preload/times.hpp"
 
 namespace sheaf::preload {
 

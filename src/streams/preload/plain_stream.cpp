@@ -9,9 +9,9 @@
 
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
+#include "storage/times.hpp"
 #include "streams/preload/own_descriptors.hpp"
 #include "streams/preload/real.hpp"
-#include "streams/preload/times.hpp"
 
 namespace sheaf::preload {
 

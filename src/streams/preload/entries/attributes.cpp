@@ -7,13 +7,13 @@
 #include <unistd.h>
 #include <utime.h>
 
+#include "storage/times.hpp"
 #include "streams/preload/descriptors.hpp"
 #include "streams/preload/entries/captured_name.hpp"
 #include "streams/preload/errors.hpp"
 #include "streams/preload/files.hpp"
 #include "streams/preload/names/sets.hpp"
 #include "streams/preload/real.hpp"
-#include "streams/preload/times.hpp"
 
 namespace sheaf::preload {
 
@@ -72,7 +72,7 @@ int own_name(int at, const char* path, bool follow, uid_t user, gid_t group, con
 
 bool good_time(const timespec& time) {
   return time.tv_nsec == UTIME_NOW || time.tv_nsec == UTIME_OMIT ||
-         (time.tv_nsec >= 0 && time.tv_nsec < in_a_second);
+         (time.tv_nsec >= 0 && time.tv_nsec < nanoseconds_per_second);
 }
 
 // Sets attributes.modified to times[1] unless that is UTIME_OMIT; null `times` mean now. The access time

@@ -12,11 +12,11 @@
 
 #include "base/os/random.hpp"
 #include "storage/system/posix_transfer.hpp"
+#include "storage/times.hpp"
 #include "streams/preload/errors.hpp"
 #include "streams/preload/files.hpp"
 #include "streams/preload/names/sets.hpp"
 #include "streams/preload/real.hpp"
-#include "streams/preload/times.hpp"
 
 namespace sheaf::preload {
 

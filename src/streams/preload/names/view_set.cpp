@@ -6,8 +6,8 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "storage/times.hpp"
 #include "streams/mount/sources.hpp"
-#include "streams/preload/times.hpp"
 
 namespace sheaf::preload {
 
