@@ -64,11 +64,9 @@ class Command {
 
   // Add an option, which stores its value in the variable or passes it to the function. `names`:
   // "-o,--option", or NAME for an argument. `what`: the line of the help text.
-  Option option(const std::string& names, std::string& value, const std::string& what);
-  Option option(const std::string& names, int& value, const std::string& what);
-  Option option(const std::string& names, std::optional<int64_t>& value, const std::string& what);
-  Option option(const std::string& names, std::vector<std::string>& values, const std::string& what);
-  Option option(const std::string& names, std::vector<int64_t>& values, const std::string& what);
+  // Value: std::string, int, std::optional<int64_t>, std::vector<std::string> or std::vector<int64_t>.
+  template <class Value>
+  Option option(const std::string& names, Value& value, const std::string& what);
   Option option(const std::string& names, std::function<void(int32_t)> set, const std::string& what);
   Option flag(const std::string& names, bool& value, const std::string& what);
   Option version_flag(const std::string& names, std::function<std::string()> text);

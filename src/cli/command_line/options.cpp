@@ -19,21 +19,15 @@ Option Option::separated_by(char delimiter) { return Option(option_->delimiter(d
 Option Option::one_value_each() { return Option(option_->allow_extra_args(false)); }
 Option Option::from_environment(const std::string& variable) { return Option(option_->envname(variable)); }
 
-Option Command::option(const std::string& names, std::string& value, const std::string& what) {
+template <class Value>
+Option Command::option(const std::string& names, Value& value, const std::string& what) {
   return Option(app_->add_option(names, value, what));
 }
-Option Command::option(const std::string& names, int& value, const std::string& what) {
-  return Option(app_->add_option(names, value, what));
-}
-Option Command::option(const std::string& names, std::optional<int64_t>& value, const std::string& what) {
-  return Option(app_->add_option(names, value, what));
-}
-Option Command::option(const std::string& names, std::vector<std::string>& values, const std::string& what) {
-  return Option(app_->add_option(names, values, what));
-}
-Option Command::option(const std::string& names, std::vector<int64_t>& values, const std::string& what) {
-  return Option(app_->add_option(names, values, what));
-}
+template Option Command::option(const std::string&, std::string&, const std::string&);
+template Option Command::option(const std::string&, int&, const std::string&);
+template Option Command::option(const std::string&, std::optional<int64_t>&, const std::string&);
+template Option Command::option(const std::string&, std::vector<std::string>&, const std::string&);
+template Option Command::option(const std::string&, std::vector<int64_t>&, const std::string&);
 Option Command::option(const std::string& names, std::function<void(int32_t)> set, const std::string& what) {
   return Option(app_->add_option_function<int32_t>(
       names, [set = std::move(set)](const int32_t& value) { set(value); }, what));
