@@ -45,6 +45,40 @@ std::string obstacle(const Leftover& l, const std::vector<Leftover>& found, bool
   return {};
 }
 
+// Removes or finishes a leftover as `options` request, unless there is an obstacle. Returns what was done,
+// for the user; empty if nothing.
+std::string handle(const Leftover& l, const LeftoversOptions& options, const std::string& obstacle) {
+  if (options.remove && l.committed)
+    return "not removed: it is the generation under '" + printable(l.path) + "'; --finish gives it its name";
+  if (options.remove && l.writer.empty()) {
+    multifile::remove_leftover(posix_store(), l);
+    return "removed";
+  }
+  if (!obstacle.empty()) return "not finished: " + printable(obstacle);
+  if (!options.finish || !could_be_finished(l)) return {};
+  multifile::finish_leftover(posix_store(), l);
+  return "finished";
+}
+
+Json json_of(const Leftover& l, const std::string& done, const std::string& obstacle) {
+  return {{"temporary", l.temporary},
+          {"path", l.path},
+          {"state", multifile::name_of(l.state)},
+          {"physical_files", l.nfiles},
+          {"files", l.files},
+          {"committed", l.committed},
+          {"writer", l.writer},
+          {"done", obstacle.empty() ? done : ""},
+          {"obstacle", obstacle}};
+}
+
+void print(const Leftover& l, const std::string& done) {
+  fmt::print("{}: {}{}{}{}{}\n", printable(l.temporary), multifile::name_of(l.state),
+             l.committed ? ", committed" : "",
+             l.writer.empty() ? "" : ", " + printable(l.writer) + " is writing it", done.empty() ? "" : ", ",
+             done);
+}
+
 }  // namespace
 
 int leftovers(const LeftoversOptions& options) {
@@ -57,36 +91,11 @@ int leftovers(const LeftoversOptions& options) {
       std::ranges::any_of(obstacles, [](const std::string& obstacle) { return !obstacle.empty(); });
   Json all = Json::array();
   for (size_t i = 0; i < found.size(); ++i) {
-    const Leftover& l = found[i];
-    std::string done;
-    const bool written = !l.writer.empty();
-    if (options.remove && l.committed) {
-      done =
-          "not removed: it is the generation under '" + printable(l.path) + "'; --finish gives it its name";
-    } else if (options.remove && !written) {
-      multifile::remove_leftover(posix_store(), l);
-      done = "removed";
-    } else if (!obstacles[i].empty()) {
-      done = "not finished: " + printable(obstacles[i]);
-    } else if (options.finish && could_be_finished(l)) {
-      multifile::finish_leftover(posix_store(), l);
-      done = "finished";
-    }
+    const std::string done = handle(found[i], options, obstacles[i]);
     if (options.json)
-      all.push_back({{"temporary", l.temporary},
-                     {"path", l.path},
-                     {"state", multifile::name_of(l.state)},
-                     {"physical_files", l.nfiles},
-                     {"files", l.files},
-                     {"committed", l.committed},
-                     {"writer", l.writer},
-                     {"done", obstacles[i].empty() ? done : ""},
-                     {"obstacle", obstacles[i]}});
+      all.push_back(json_of(found[i], done, obstacles[i]));
     else
-      fmt::print("{}: {}{}{}{}{}\n", printable(l.temporary), multifile::name_of(l.state),
-                 l.committed ? ", committed" : "",
-                 written ? ", " + printable(l.writer) + " is writing it" : "", done.empty() ? "" : ", ",
-                 done);
+      print(found[i], done);
   }
   if (options.json)
     fmt::print("{}\n", text_of(all, 1));

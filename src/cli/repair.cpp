@@ -73,6 +73,31 @@ bool overrides_job(const RepairOptions& options) {
                        "copied with --copy. (--force repairs it all the same, and the job fails)");
 }
 
+// Takes the ownership of a multifile for a repair in place. Returns null, with a message, if there is no
+// living job, but a file with the name of the lease exists and cannot be removed.
+std::shared_ptr<Ownership> owned(const RepairOptions& options) {
+  std::shared_ptr<Ownership> ownership;
+  const auto stuck =
+      attempt([&] { ownership = Ownership::take(any_store(), options.path, {.steals = true}); });
+  if (stuck && (options.force || stuck->code() != Code::foreign)) throw *stuck;
+  if (stuck)
+    fmt::print(stderr, "'{}' is repaired without a lease: {}\n", printable(options.path), stuck->what());
+  return ownership;
+}
+
+void print(const RepairReport& report, const RepairOptions& options) {
+  for (const RepairedFile& f : report.files) {
+    fmt::print("{}: {}; {} tasks, {} bytes\n", printable(f.path), explain(f), f.ntasks, f.data_bytes);
+    for (const std::string& what : f.unknown) fmt::print("  not known: {}\n", printable(what));
+  }
+  if (options.request.dry_run)
+    fmt::print("nothing was changed\n");
+  else if (!options.request.copy_to.empty())
+    fmt::print("{}: a complete copy\n", printable(options.request.copy_to));
+  else if (!report.was_complete())
+    fmt::print("{}: complete now\n", printable(report.path));
+}
+
 }  // namespace
 
 int repair(const RepairOptions& options) {
@@ -89,30 +114,14 @@ int repair(const RepairOptions& options) {
   std::shared_ptr<Ownership> ownership;
   if (in_place && !complete) {
     request.may_live = overrides_job(options);
-    const auto stuck =
-        attempt([&] { ownership = Ownership::take(any_store(), options.path, {.steals = true}); });
-    if (stuck && (options.force || stuck->code() != Code::foreign)) throw *stuck;
-    // There is no living job, but a file with the name of the lease exists and cannot be removed.
-    if (stuck)
-      fmt::print(stderr, "'{}' is repaired without a lease: {}\n", printable(options.path), stuck->what());
+    ownership = owned(options);
   }
   const RepairReport report =
       complete ? std::move(*complete) : multifile::repair(any_store(), options.path, request, progress);
-  if (options.json) {
+  if (options.json)
     fmt::print("{}\n", text_of(json_of(report, options), 1));
-    return 0;
-  }
-  for (const RepairedFile& f : report.files) {
-    fmt::print("{}: {}; {} tasks, {} bytes\n", printable(f.path), explain(f), f.ntasks, f.data_bytes);
-    for (const std::string& what : f.unknown) fmt::print("  not known: {}\n", printable(what));
-  }
-  if (options.request.dry_run) {
-    fmt::print("nothing was changed\n");
-  } else if (!options.request.copy_to.empty()) {
-    fmt::print("{}: a complete copy\n", printable(options.request.copy_to));
-  } else if (!report.was_complete()) {
-    fmt::print("{}: complete now\n", printable(report.path));
-  }
+  else
+    print(report, options);
   return 0;
 }
 

@@ -61,6 +61,28 @@ const char* const footer =
     "          mpirun -n 8 sheaf-partest -s 1M -b 4k -n 2 --json\n"
     "Exit codes: 0 success, 1 a problem with a file or its data, 2 a mistake in the command line.";
 
+// A conflict between options, if `applies`; `text` describes it.
+struct OptionConflict {
+  bool applies;
+  std::string text;
+};
+
+std::optional<std::string> first_of(std::initializer_list<OptionConflict> all) {
+  for (const auto& [applies, text] : all)
+    if (applies) return text;
+  return std::nullopt;
+}
+
+std::optional<std::string> contradiction_of_type(const Options& o, int type) {
+  const bool threads = o.threads > 0;
+  return first_of(
+      {{threads && type > task_local,
+        "-T " + std::to_string(type) + ": only MPI tasks without threads have this organisation"},
+       {o.serialized > 0 && type == one_task, "-j: with -T 4 all tasks take part in every transfer"},
+       {o.serialized == -2 && (threads || type >= mpi_io),
+        "-j -2: transactions exist for multifiles of MPI tasks only (-T 0, -T 1)"}});
+}
+
 }  // namespace
 
 int64_t Options::bytes_of(int64_t task, int64_t ntasks) const {
@@ -91,23 +113,18 @@ std::optional<Refusal> parse(const std::string& name, int argc, char** argv, Opt
 std::optional<std::string> contradiction(const Options& o, int ntasks) {
   const bool threads = o.threads > 0;
   const int processes = threads ? ntasks / o.threads : ntasks;
-  if (o.numfiles > processes)
-    return "-n: " + std::to_string(o.numfiles) + " physical files for " + std::to_string(processes) +
-           (threads ? " processes" : " tasks");
-  if (o.serialized == 0) return "-j: 0 tasks at a time would never end";
-  if (o.serialized != -1 && (o.collwrite || o.collread))
-    return "-j: tasks that wait for their turn cannot take part in collective calls (-M, -m)";
-  for (const int type : o.testtypes) {
-    if (threads && type > task_local)
-      return "-T " + std::to_string(type) + ": only MPI tasks without threads have this organisation";
-    if (o.serialized > 0 && type == one_task) return "-j: with -T 4 all tasks take part in every transfer";
-    if (o.serialized == -2 && (threads || type >= mpi_io))
-      return "-j -2: transactions exist for multifiles of MPI tasks only (-T 0, -T 1)";
-  }
-  if (o.chunksize == 0 && (o.totalsize ? *o.totalsize : o.localsize) > 0)
-    return "-r: chunks of 0 bytes take no data";
-  if (o.write == 0 && o.read == 0) return "nothing to do: -W 0 and -R 0";
-  return std::nullopt;
+  auto found =
+      first_of({{o.numfiles > processes, "-n: " + std::to_string(o.numfiles) + " physical files for " +
+                                             std::to_string(processes) + (threads ? " processes" : " tasks")},
+                {o.serialized == 0, "-j: 0 tasks at a time would never end"},
+                {o.serialized != -1 && (o.collwrite || o.collread),
+                 "-j: tasks that wait for their turn cannot take part in collective calls (-M, -m)"}});
+  for (const int type : o.testtypes)
+    if (!found) found = contradiction_of_type(o, type);
+  if (found) return found;
+  return first_of(
+      {{o.chunksize == 0 && o.totalsize.value_or(o.localsize) > 0, "-r: chunks of 0 bytes take no data"},
+       {o.write == 0 && o.read == 0, "nothing to do: -W 0 and -R 0"}});
 }
 
 std::vector<Parameter> parameters(const Options& o) {
