@@ -24,8 +24,8 @@ class Json {
   template <std::unsigned_integral Number>
   Json(Number number) : Json(Unsigned{number}) {}
   Json(double number);
-  Json(const char* text) : Json(std::string_view(text)) {}
-  Json(const std::string& text) : Json(std::string_view(text)) {}
+  template <std::convertible_to<std::string_view> Text>
+  Json(const Text& text) : Json(std::string_view(text)) {}
   Json(std::string_view text);
   Json(const std::vector<std::string>& texts);
   // Creates an object if each value is an array of a text, the name of a member, and its value. Otherwise
