@@ -48,8 +48,8 @@ class ClassicLines : public Report {
   }
 
   void phase(const Phase& p) override {
-    if (p.type == mpi_io && options.threads == 0) return mpi_io_lines(p);
-    if (options.verbose)
+    if (p.type == mpi_io && options.tasks.threads == 0) return mpi_io_lines(p);
+    if (options.output.verbose)
       for (size_t task = 0; task < p.tasks.size(); ++task)
         four_lines(static_cast<long long>(task), "TASK", {p.tasks[task]}, p);
     if (p.files > 1)
@@ -83,7 +83,7 @@ class ClassicLines : public Report {
     const char* const did = p.writes ? "wrote" : "read";
     const double with_barrier = t.time[transfer_step];
     const double megabytes = static_cast<double>(t.bytes) / 1e6;
-    if (options.verbose)
+    if (options.output.verbose)
       for (const TaskMeasurements& r : p.tasks)
         line("partest result: %s %10.4f MB %s %s\n", did, static_cast<double>(r.bytes) / 1e6,
              p.writes ? "to" : "from", options.filename.c_str());

@@ -57,10 +57,10 @@ void add_options(CLI::App& app, Options& o) {
       ->type_name("NAME")
       ->capture_default_str();
   add(app, {{"-n,--numfiles", o.numfiles, "physical files of the multifile; 0: one per node", INT_MIN}});
-  add_size(app, "-r,--chunksize", o.chunksize, "chunk size [20MiB]; negative: the data of the task",
+  add_size(app, "-r,--chunksize", o.sizes.chunksize, "chunk size [20MiB]; negative: the data of the task",
            INT64_MIN, INT64_MAX);
-  add_size(app, "-q,--fsblksize", o.fsblksize, "block size [2MiB]; negative: the file system's", INT64_MIN,
-           INT32_MAX);
+  add_size(app, "-q,--fsblksize", o.sizes.fsblksize, "block size [2MiB]; negative: the file system's",
+           INT64_MIN, INT32_MAX);
   app.add_option("-T,--testtype", o.testtypes,
                  "what to measure, N or N,N,... [0]:\n"
                  " 0  multifile\n"
@@ -75,10 +75,11 @@ void add_options(CLI::App& app, Options& o) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Range(0, 5).description(""));
-  add_size(app, "-b,--bufsize", o.bufsize, "bytes per call [10MiB]", 1, INT32_MAX);
-  add_size(app, "-g,--totalsize", o.totalsize, "data of all tasks together, instead of -s", 0, INT64_MAX);
-  add_size(app, "-s,--localsize", o.localsize, "data per task [20MiB]", 0, INT64_MAX);
-  app.add_option("-F,--factor", o.factor, "tasks have up to X times more data, by chance")
+  add_size(app, "-b,--bufsize", o.sizes.bufsize, "bytes per call [10MiB]", 1, INT32_MAX);
+  add_size(app, "-g,--totalsize", o.sizes.totalsize, "data of all tasks together, instead of -s", 0,
+           INT64_MAX);
+  add_size(app, "-s,--localsize", o.sizes.localsize, "data per task [20MiB]", 0, INT64_MAX);
+  app.add_option("-F,--factor", o.sizes.factor, "tasks have up to X times more data, by chance")
       ->type_name("X")
       ->check(CLI::Range(0.0, 1e6).description(""))
       ->capture_default_str();
@@ -90,31 +91,32 @@ void add_options(CLI::App& app, Options& o) {
       ->type_name("0|1|2")
       ->check(CLI::Range(0, 2).description(""))
       ->capture_default_str();
-  add(app, {{"-v,--verbose", o.verbose, "results of every task"},
-            {"-C,--nochecksum", o.nochecksum, "do not check what is read"},
-            {"-d,--debugtask", o.debugtask, "say on stderr what the first task does"},
-            {"-D,--Debugtask", o.debuglast, "the same for the last task"},
-            {"-L,--posix", o.posix, "descriptors instead of stdio streams"},
-            {"-M,--collwrite", o.collwrite, "write with the collective calls (SION_COLLSIZE)"},
-            {"-m,--collread", o.collread, "read with the collective calls (SION_COLLSIZE)"},
-            {"-c,--collmsa", o.collmsa, "add collmsa to the mode"}});
-  app.add_option("-Z,--taskoffset", o.taskoffset,
+  add(app, {{"-v,--verbose", o.output.verbose, "results of every task"},
+            {"-C,--nochecksum", o.output.nochecksum, "do not check what is read"},
+            {"-d,--debugtask", o.output.debugtask, "say on stderr what the first task does"},
+            {"-D,--Debugtask", o.output.debuglast, "the same for the last task"},
+            {"-L,--posix", o.calls.posix, "descriptors instead of stdio streams"},
+            {"-M,--collwrite", o.calls.collwrite, "write with the collective calls (SION_COLLSIZE)"},
+            {"-m,--collread", o.calls.collread, "read with the collective calls (SION_COLLSIZE)"},
+            {"-c,--collmsa", o.calls.collmsa, "add collmsa to the mode"}});
+  app.add_option("-Z,--taskoffset", o.tasks.taskoffset,
                  "task t reads what task t+N wrote, not what its node may hold")
       ->type_name("N")
       ->capture_default_str();
-  add_size(app, "-O,--byteoffset", o.byteoffset,
+  add_size(app, "-O,--byteoffset", o.tasks.byteoffset,
            "bytes of the first call, so that others are not aligned [0]", 0, INT32_MAX);
-  add(app, {{"-j,--serialized", o.serialized, "so many tasks at a time; -1: all; -2: transactions", -2},
-            {"-X,--unlinkfiles", o.unlinkfiles, "1: remove the files afterwards", 0},
-            {"--bgionode", o.bgionode, "accepted; there is no Blue Gene here"},
-            {"--bgtaskperionode", o.tasks_per_file, "with -n 0: one physical file for every N tasks", 0},
-            {"--bgtasksort", o.bgtasksort, "accepted; there is no Blue Gene here"},
-            {"-w,--hintlargeblock", o.hintlargeblock, "MPI-IO hint IBM_largeblock_io"},
-            {"-Q,--hintiobufsize", o.hintiobufsize, "MPI-IO hint IBM_io_buffer_size, in KB", -1},
-            {"-x,--hintsparseaccess", o.hintsparseaccess, "MPI-IO hint IBM_sparse_access"}});
-  add(app, {{"--hintsparseacess", o.hintsparseaccess, "as the original spells it"},
-            {"--threads", o.threads, "every process has N threads, and every thread is a task", 0},
-            {"--iotasks", o.iotasks,
+  add(app,
+      {{"-j,--serialized", o.tasks.serialized, "so many tasks at a time; -1: all; -2: transactions", -2},
+       {"-X,--unlinkfiles", o.unlinkfiles, "1: remove the files afterwards", 0},
+       {"--bgionode", o.tasks.bgionode, "accepted; there is no Blue Gene here"},
+       {"--bgtaskperionode", o.tasks.tasks_per_file, "with -n 0: one physical file for every N tasks", 0},
+       {"--bgtasksort", o.tasks.bgtasksort, "accepted; there is no Blue Gene here"},
+       {"-w,--hintlargeblock", o.hints.largeblock, "MPI-IO hint IBM_largeblock_io"},
+       {"-Q,--hintiobufsize", o.hints.iobufsize, "MPI-IO hint IBM_io_buffer_size, in KB", -1},
+       {"-x,--hintsparseaccess", o.hints.sparseaccess, "MPI-IO hint IBM_sparse_access"}});
+  add(app, {{"--hintsparseacess", o.hints.sparseaccess, "as the original spells it"},
+            {"--threads", o.tasks.threads, "every process has N threads, and every thread is a task", 0},
+            {"--iotasks", o.tasks.iotasks,
              "at most N tasks of a node transfer at once (multifile, MPI-IO of Sheaf)", 0}});
   app.get_option("--hintsparseacess")->group("");
   app.add_flag("--json", o.json, "the results as JSON");

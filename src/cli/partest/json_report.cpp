@@ -41,7 +41,7 @@ class JsonReport : public Report {
           text ? Json(p.value) : Json::parse(p.name == "testtype" ? "[" + p.value + "]" : p.value);
     }
     json_ = {{"program", s.program},   {"version", sheaf_version()}, {"mpi", s.mpi},
-             {"tasks", s.ntasks},      {"threads", o.threads},       {"parameters", given},
+             {"tasks", s.ntasks},      {"threads", o.tasks.threads}, {"parameters", given},
              {"phases", Json::array()}};
   }
 
@@ -51,9 +51,9 @@ class JsonReport : public Report {
                 {"testtype", p.type},
                 {"operation", p.writes ? "write" : "read"},
                 {"files", p.files},
-                {"checked", !p.writes && options.nochecksum == 0}};
+                {"checked", !p.writes && options.output.nochecksum == 0}};
     one.set_all(set_of(totals_of(p.tasks), created));
-    if (options.verbose) {
+    if (options.output.verbose) {
       one["each_task"] = Json::array();
       for (const TaskMeasurements& r : p.tasks) {
         Json task = set_of(totals_of({r}), created);

@@ -64,15 +64,15 @@ int run_task(const std::string& program, const Options& options, Comm& comm) {
 
 int run_threads(const std::string& program, const Options& options) {
   int status = 1;
-#pragma omp parallel num_threads(options.threads) default(shared)
+#pragma omp parallel num_threads(options.tasks.threads) default(shared)
   {
     const bool master = omp_get_thread_num() == 0;
     int mine = 1;
     const auto failed = attempt([&] {
       std::unique_ptr<Comm> threads = api::start_team();
-      if (threads->size() != options.threads)
+      if (threads->size() != options.tasks.threads)
         throw Error(Code::mismatch, "OpenMP gives " + std::to_string(threads->size()) +
-                                        " threads instead of " + std::to_string(options.threads));
+                                        " threads instead of " + std::to_string(options.tasks.threads));
       std::unique_ptr<Comm> processes = master ? mpi_comm(MPI_COMM_WORLD) : nullptr;
       const std::unique_ptr<Comm> comm = hybrid_comm(std::move(processes), std::move(threads));
       mine = run_task(program, options, *comm);
@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
   if (const auto refusal = parse(program, argc, argv, options)) {
     if (rank == 0) std::fputs(refusal->text.c_str(), refusal->exit_code == 0 ? stdout : stderr);
     status = refusal->exit_code;
-  } else if (options.threads > 0) {
+  } else if (options.tasks.threads > 0) {
     status = run_threads(program, options);
   } else {
     const std::unique_ptr<Comm> comm = mpi_comm(MPI_COMM_WORLD);

@@ -15,10 +15,12 @@ class MpiIoTarget : public Target {
  public:
   MpiIoTarget(bool w, const Options& o, Comm& c) : Target(w, o, c) {
     MPI_Info_create(&info_);
-    if (options.iotasks > 0) hint("sheaf_iotasks", std::to_string(options.iotasks));
-    if (options.hintlargeblock >= 0) hint("IBM_largeblock_io", options.hintlargeblock ? "true" : "false");
-    if (options.hintiobufsize >= 0) hint("IBM_io_buffer_size", std::to_string(options.hintiobufsize) + "KB");
-    if (options.hintsparseaccess >= 0) hint("IBM_sparse_access", options.hintsparseaccess ? "true" : "false");
+    if (options.tasks.iotasks > 0) hint("sheaf_iotasks", std::to_string(options.tasks.iotasks));
+    if (options.hints.largeblock >= 0) hint("IBM_largeblock_io", options.hints.largeblock ? "true" : "false");
+    if (options.hints.iobufsize >= 0)
+      hint("IBM_io_buffer_size", std::to_string(options.hints.iobufsize) + "KB");
+    if (options.hints.sparseaccess >= 0)
+      hint("IBM_sparse_access", options.hints.sparseaccess ? "true" : "false");
   }
   ~MpiIoTarget() override {
     if (fh_ != MPI_FILE_NULL) MPI_File_close(&fh_);
@@ -34,9 +36,10 @@ class MpiIoTarget : public Target {
 
   void move(std::byte* data, int64_t bytes) override {
     if (writes) {
-      transfer(options.collwrite ? MPI_File_write_at_all : MPI_File_write_at, data, bytes, "cannot write to");
+      transfer(options.calls.collwrite ? MPI_File_write_at_all : MPI_File_write_at, data, bytes,
+               "cannot write to");
     } else {
-      transfer(options.collread ? MPI_File_read_at_all : MPI_File_read_at, data, bytes, "cannot read");
+      transfer(options.calls.collread ? MPI_File_read_at_all : MPI_File_read_at, data, bytes, "cannot read");
     }
   }
 
@@ -46,7 +49,7 @@ class MpiIoTarget : public Target {
     if (comm.rank() == 0) remove_file(options.filename);
   }
 
-  bool collective() const override { return writes ? options.collwrite : options.collread; }
+  bool collective() const override { return writes ? options.calls.collwrite : options.calls.collread; }
 
  private:
   void hint(const char* key, const std::string& value) { MPI_Info_set(info_, key, value.c_str()); }

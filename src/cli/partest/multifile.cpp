@@ -24,13 +24,13 @@ class MultifileTarget : public Target {
  public:
   // Called by all threads of a process, of which only the master thread may call MPI.
   MultifileTarget(int type, bool w, const Options& o, Comm& c)
-      : Target(w, o, c), alone_(o.threads > 0 && type >= mpi_io), independent_(!w && type % 2 == 1) {
+      : Target(w, o, c), alone_(o.tasks.threads > 0 && type >= mpi_io), independent_(!w && type % 2 == 1) {
     if (alone_ || c.rank() % threads_ != 0) return;
     if (!writes && !independent_ && shift() != 0)
       MPI_Comm_split(MPI_COMM_WORLD, 0, process_of_file(), &reading_);
     if (options.numfiles > 0) return;
-    if (options.tasks_per_file > 0) {
-      MPI_Comm_split(MPI_COMM_WORLD, process_ * threads_ / options.tasks_per_file, 0, &group_);
+    if (options.tasks.tasks_per_file > 0) {
+      MPI_Comm_split(MPI_COMM_WORLD, process_ * threads_ / options.tasks.tasks_per_file, 0, &group_);
     } else {
       MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &group_);
     }
@@ -48,18 +48,19 @@ class MultifileTarget : public Target {
   void open() override {
     std::string path = name();
     sion_int64 chunksize = options.bytes_of(comm.rank(), comm.size());
-    if (options.chunksize >= 0) chunksize = options.chunksize;
-    auto fsblksize = static_cast<sion_int32>(std::max<int64_t>(options.fsblksize, -1));
-    const std::string words = std::string(writes ? "bw" : "br") + (options.posix ? ",posix" : ",ansi") +
-                              (options.collmsa ? ",collmsa" : "") +
-                              (options.iotasks > 0 ? ",iotasks=" + std::to_string(options.iotasks) : "");
+    if (options.sizes.chunksize >= 0) chunksize = options.sizes.chunksize;
+    auto fsblksize = static_cast<sion_int32>(std::max<int64_t>(options.sizes.fsblksize, -1));
+    const std::string words =
+        std::string(writes ? "bw" : "br") + (options.calls.posix ? ",posix" : ",ansi") +
+        (options.calls.collmsa ? ",collmsa" : "") +
+        (options.tasks.iotasks > 0 ? ",iotasks=" + std::to_string(options.tasks.iotasks) : "");
     int rank = comm.rank();
     int numfiles = options.numfiles;
     const MPI_Comm all = reading_ == MPI_COMM_NULL ? MPI_COMM_WORLD : reading_;
     if (independent_) {
       rank = alone_ ? comm.rank() % threads_ : source();
       sid_ = sion_open_rank(path.data(), words.c_str(), &chunksize, &fsblksize, &rank, nullptr);
-    } else if (options.threads == 0) {
+    } else if (options.tasks.threads == 0) {
       sid_ = sion_paropen_mpi(path.c_str(), words.c_str(), &numfiles, all, &group_, &chunksize, &fsblksize,
                               &rank, nullptr, nullptr);
     } else if (alone_) {
@@ -102,7 +103,7 @@ class MultifileTarget : public Target {
     int closed;
     if (independent_) {
       closed = sion_close(sid);
-    } else if (options.threads == 0) {
+    } else if (options.tasks.threads == 0) {
       closed = sion_parclose_mpi(sid);
     } else {
       closed = alone_ ? sion_parclose_omp(sid) : sion_parclose_ompi(sid);
@@ -126,7 +127,9 @@ class MultifileTarget : public Target {
     }
   }
 
-  bool collective() const override { return writes ? options.collwrite : options.collread && !independent_; }
+  bool collective() const override {
+    return writes ? options.calls.collwrite : options.calls.collread && !independent_;
+  }
 
   // If a process opens the multifile for all its threads, rounds the task offset up to a multiple of the
   // threads per process.
@@ -136,13 +139,14 @@ class MultifileTarget : public Target {
   }
 
   int64_t largest_piece() const override {
-    return options.chunksize > 0 ? std::min(options.bufsize, options.chunksize) : options.bufsize;
+    return options.sizes.chunksize > 0 ? std::min(options.sizes.bufsize, options.sizes.chunksize)
+                                       : options.sizes.bufsize;
   }
 
  private:
   int shift() const {
     const int64_t p = processes_;
-    const int64_t offset = options.taskoffset;
+    const int64_t offset = options.tasks.taskoffset;
     const int64_t whole = offset / threads_ + (offset % threads_ > 0 ? 1 : 0);
     return static_cast<int>(((whole % p) + p) % p);
   }
@@ -156,7 +160,7 @@ class MultifileTarget : public Target {
   const bool alone_;        // one multifile per process
   const bool independent_;  // each task opens its part separately for reading
   // Placement of the tasks: each process runs `threads_` tasks with consecutive ranks in `comm`.
-  const int threads_ = std::max(options.threads, 1);  // per process
+  const int threads_ = std::max(options.tasks.threads, 1);  // per process
   const int process_ = comm.rank() / threads_;
   const int processes_ = comm.size() / threads_;
   int sid_ = -1;

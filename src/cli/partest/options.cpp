@@ -74,20 +74,21 @@ std::optional<std::string> first_of(std::initializer_list<OptionConflict> all) {
 }
 
 std::optional<std::string> contradiction_of_type(const Options& o, int type) {
-  const bool threads = o.threads > 0;
+  const bool threads = o.tasks.threads > 0;
   return first_of(
       {{threads && type > task_local,
         "-T " + std::to_string(type) + ": only MPI tasks without threads have this organisation"},
-       {o.serialized > 0 && type == one_task, "-j: with -T 4 all tasks take part in every transfer"},
-       {o.serialized == -2 && (threads || type >= mpi_io),
+       {o.tasks.serialized > 0 && type == one_task, "-j: with -T 4 all tasks take part in every transfer"},
+       {o.tasks.serialized == -2 && (threads || type >= mpi_io),
         "-j -2: transactions exist for multifiles of MPI tasks only (-T 0, -T 1)"}});
 }
 
 }  // namespace
 
 int64_t Options::bytes_of(int64_t task, int64_t ntasks) const {
-  const int64_t bytes = min_bytes(ntasks) + (totalsize && task < *totalsize % ntasks ? 1 : 0);
-  return bytes + static_cast<int64_t>(static_cast<double>(bytes) * factor * chance(task));
+  const bool more = sizes.totalsize && task < *sizes.totalsize % ntasks;
+  const int64_t bytes = min_bytes(ntasks) + (more ? 1 : 0);
+  return bytes + static_cast<int64_t>(static_cast<double>(bytes) * sizes.factor * chance(task));
 }
 
 std::optional<Refusal> parse(const std::string& name, int argc, char** argv, Options& options) {
@@ -95,7 +96,7 @@ std::optional<Refusal> parse(const std::string& name, int argc, char** argv, Opt
       "Bandwidth of parallel writing and reading: multifiles, MPI-IO and one file per task.", name);
   CLI::App& app = *made;
   app.footer(footer);
-  if (name == "ompi_partest") options.threads = omp_get_max_threads();
+  if (name == "ompi_partest") options.tasks.threads = omp_get_max_threads();
   add_options(app, options);
   try {
     app.parse(joined(argc, argv));
@@ -111,20 +112,20 @@ std::optional<Refusal> parse(const std::string& name, int argc, char** argv, Opt
 }
 
 std::optional<std::string> contradiction(const Options& o, int ntasks) {
-  const bool threads = o.threads > 0;
-  const int processes = threads ? ntasks / o.threads : ntasks;
+  const bool threads = o.tasks.threads > 0;
+  const int processes = threads ? ntasks / o.tasks.threads : ntasks;
   auto found =
       first_of({{o.numfiles > processes, "-n: " + std::to_string(o.numfiles) + " physical files for " +
                                              std::to_string(processes) + (threads ? " processes" : " tasks")},
-                {o.serialized == 0, "-j: 0 tasks at a time would never end"},
-                {o.serialized != -1 && (o.collwrite || o.collread),
+                {o.tasks.serialized == 0, "-j: 0 tasks at a time would never end"},
+                {o.tasks.serialized != -1 && (o.calls.collwrite || o.calls.collread),
                  "-j: tasks that wait for their turn cannot take part in collective calls (-M, -m)"}});
   for (const int type : o.testtypes)
     if (!found) found = contradiction_of_type(o, type);
   if (found) return found;
-  return first_of(
-      {{o.chunksize == 0 && o.totalsize.value_or(o.localsize) > 0, "-r: chunks of 0 bytes take no data"},
-       {o.write == 0 && o.read == 0, "nothing to do: -W 0 and -R 0"}});
+  return first_of({{o.sizes.chunksize == 0 && o.sizes.totalsize.value_or(o.sizes.localsize) > 0,
+                    "-r: chunks of 0 bytes take no data"},
+                   {o.write == 0 && o.read == 0, "nothing to do: -W 0 and -R 0"}});
 }
 
 std::vector<Parameter> parameters(const Options& o) {
@@ -134,35 +135,35 @@ std::vector<Parameter> parameters(const Options& o) {
   return {
       {'f', "filename", o.filename},
       {'n', "numfiles", text(o.numfiles)},
-      {'r', "chunksize", text(o.chunksize)},
-      {'q', "fsblksize", text(o.fsblksize)},
+      {'r', "chunksize", text(o.sizes.chunksize)},
+      {'q', "fsblksize", text(o.sizes.fsblksize)},
       {'T', "testtype", types},
-      {'b', "bufsize", text(o.bufsize)},
-      {'g', "totalsize", text(o.totalsize.value_or(-1))},
-      {'s', "localsize", text(o.localsize)},
-      {'F', "factor", fmt::format("{}", o.factor)},
+      {'b', "bufsize", text(o.sizes.bufsize)},
+      {'g', "totalsize", text(o.sizes.totalsize.value_or(-1))},
+      {'s', "localsize", text(o.sizes.localsize)},
+      {'F', "factor", fmt::format("{}", o.sizes.factor)},
       {'R', "read", text(o.read)},
       {'W', "write", text(o.write)},
-      {'v', "verbose", text(o.verbose)},
-      {'C', "nochecksum", text(o.nochecksum)},
-      {'d', "debugtask", text(o.debugtask)},
-      {'D', "Debugtask", text(o.debuglast)},
-      {'L', "posix", text(o.posix)},
-      {'M', "collwrite", text(o.collwrite)},
-      {'m', "collread", text(o.collread)},
-      {'c', "collmsa", text(o.collmsa)},
-      {'Z', "taskoffset", text(o.taskoffset)},
-      {'O', "byteoffset", text(o.byteoffset)},
-      {'j', "serialized", text(o.serialized)},
+      {'v', "verbose", text(o.output.verbose)},
+      {'C', "nochecksum", text(o.output.nochecksum)},
+      {'d', "debugtask", text(o.output.debugtask)},
+      {'D', "Debugtask", text(o.output.debuglast)},
+      {'L', "posix", text(o.calls.posix)},
+      {'M', "collwrite", text(o.calls.collwrite)},
+      {'m', "collread", text(o.calls.collread)},
+      {'c', "collmsa", text(o.calls.collmsa)},
+      {'Z', "taskoffset", text(o.tasks.taskoffset)},
+      {'O', "byteoffset", text(o.tasks.byteoffset)},
+      {'j', "serialized", text(o.tasks.serialized)},
       {'X', "unlinkfiles", text(o.unlinkfiles)},
-      {0, "bgionode", text(o.bgionode)},
-      {0, "bgtaskperionode", text(o.tasks_per_file)},
-      {0, "bgtasksort", text(o.bgtasksort)},
-      {'w', "hintlargeblock", text(o.hintlargeblock)},
-      {'Q', "hintiobufsize", text(o.hintiobufsize)},
-      {'x', "hintsparseaccess", text(o.hintsparseaccess)},
-      {0, "threads", text(o.threads)},
-      {0, "iotasks", text(o.iotasks)},
+      {0, "bgionode", text(o.tasks.bgionode)},
+      {0, "bgtaskperionode", text(o.tasks.tasks_per_file)},
+      {0, "bgtasksort", text(o.tasks.bgtasksort)},
+      {'w', "hintlargeblock", text(o.hints.largeblock)},
+      {'Q', "hintiobufsize", text(o.hints.iobufsize)},
+      {'x', "hintsparseaccess", text(o.hints.sparseaccess)},
+      {0, "threads", text(o.tasks.threads)},
+      {0, "iotasks", text(o.tasks.iotasks)},
   };
 }
 

@@ -21,43 +21,68 @@ enum TestType {
 };
 
 // All sizes are in bytes.
-struct Options {
-  std::string filename = "partest_parfile.sion";
-  int numfiles = 1;              // <= 0: one per host, or per `tasks_per_file` tasks
+struct DataSizes {
   int64_t chunksize = 20 << 20;  // < 0: the size of the task's data
   int64_t fsblksize = 2 << 20;   // < 0: the file system's
-  std::vector<int> testtypes = {collective_read};
   int64_t bufsize = 10 << 20;
   std::optional<int64_t> totalsize;  // sum over all tasks; replaces localsize
   int64_t localsize = 20 << 20;
   double factor = 0;  // maximum relative increase of a task's data; the increase is pseudo-random
-  int read = 1;
-  int write = 1;  // 2: creation of the files is a separate step
-  int verbose = 0;
-  int nochecksum = 0;
-  int debugtask = 0;
-  int debuglast = 0;
+};
+
+// The calls that write and read multifiles.
+struct CallOptions {
   int posix = 0;
   int collwrite = 0;
   int collread = 0;
   int collmsa = 0;
+};
+
+// Which task transfers what, and when.
+struct TaskOptions {
   int64_t taskoffset = 0;
   int64_t byteoffset = 0;
   int serialized = -1;  // tasks at a time; -1: all; -2: transactions
-  int unlinkfiles = 0;
-  int bgionode = 0;
+  int threads = 0;      // per process; 0: MPI only, no threads
+  int iotasks = 0;      // tasks of a host that transfer at once; 0: all
   int tasks_per_file = 0;
+  int bgionode = 0;
   int bgtasksort = 0;
-  int hintlargeblock = -1;
-  int hintiobufsize = -1;
-  int hintsparseaccess = -1;
-  int threads = 0;  // per process; 0: MPI only, no threads
-  int iotasks = 0;  // tasks of a host that transfer at once; 0: all
+};
+
+struct OutputOptions {
+  int verbose = 0;
+  int nochecksum = 0;
+  int debugtask = 0;
+  int debuglast = 0;
+};
+
+// IBM's hints for MPI-IO; negative: not given.
+struct HintOptions {
+  int largeblock = -1;
+  int iobufsize = -1;  // KB
+  int sparseaccess = -1;
+};
+
+struct Options {
+  std::string filename = "partest_parfile.sion";
+  int numfiles = 1;  // <= 0: one per host, or per TaskOptions::tasks_per_file tasks
+  std::vector<int> testtypes = {collective_read};
+  int read = 1;
+  int write = 1;  // 2: creation of the files is a separate step
+  int unlinkfiles = 0;
   bool json = false;
+  DataSizes sizes;
+  CallOptions calls;
+  TaskOptions tasks;
+  OutputOptions output;
+  HintOptions hints;
 
   // bytes_of() returns the size of a task's data, and min_bytes() the minimum over all tasks, in bytes.
   int64_t bytes_of(int64_t task, int64_t ntasks) const;
-  int64_t min_bytes(int64_t ntasks) const { return totalsize ? *totalsize / ntasks : localsize; }
+  int64_t min_bytes(int64_t ntasks) const {
+    return sizes.totalsize ? *sizes.totalsize / ntasks : sizes.localsize;
+  }
 };
 
 // Why the program must end without a run: the text to print, and the exit code.

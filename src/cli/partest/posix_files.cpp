@@ -73,7 +73,7 @@ class TaskFile : public Target {
     file = source();
     files = comm.size();
     path_ = numbered(options.filename, file);
-    if (options.posix) return file_.open(path_, writes ? fresh : O_RDONLY);
+    if (options.calls.posix) return file_.open(path_, writes ? fresh : O_RDONLY);
     stream_ = std::fopen(path_.c_str(), writes ? "wb" : "rb");
     if (!stream_) throw os_error(writes ? "cannot create" : "cannot open", path_, errno);
   }

@@ -60,8 +60,8 @@ class PhaseRun {
 
   // Returns the number of bytes that the call at `offset` of the task's data transfers.
   int64_t size_at(int64_t offset) const {
-    const bool short_one = offset == 0 && options_.byteoffset > 0;
-    return std::min({record_.bytes - offset, piece_, short_one ? options_.byteoffset : piece_});
+    const bool short_one = offset == 0 && options_.tasks.byteoffset > 0;
+    return std::min({record_.bytes - offset, piece_, short_one ? options_.tasks.byteoffset : piece_});
   }
 
   template <class Part>
@@ -84,16 +84,16 @@ class PhaseRun {
     agree(comm_, problem);
   }
 
-  // Transfers the data of all tasks, as many tasks at a time as Options::serialized requests.
+  // Transfers the data of all tasks, as many tasks at a time as TaskOptions::serialized requests.
   void take_turns() {
-    if (options_.serialized == -2) target_->begin_transaction();
-    const int at_a_time = options_.serialized > 0 ? options_.serialized : comm_.size();
+    if (options_.tasks.serialized == -2) target_->begin_transaction();
+    const int at_a_time = options_.tasks.serialized > 0 ? options_.tasks.serialized : comm_.size();
     std::optional<Error> problem;
     for (int first = 0; first < comm_.size(); first += at_a_time) {
       if (comm_.rank() / at_a_time == first / at_a_time) problem = attempt([&] { transfer_all(); });
-      if (options_.serialized > 0) comm_.barrier();
+      if (options_.tasks.serialized > 0) comm_.barrier();
     }
-    if (options_.serialized == -2) target_->end_transaction();
+    if (options_.tasks.serialized == -2) target_->end_transaction();
     if (problem) throw *problem;
   }
 
@@ -114,15 +114,15 @@ class PhaseRun {
   }
 
   void transfer_piece(int64_t offset, int64_t bytes) {
-    const bool told =
-        (options_.debugtask && comm_.rank() == 0) || (options_.debuglast && comm_.rank() == comm_.size() - 1);
+    const bool told = (options_.output.debugtask && comm_.rank() == 0) ||
+                      (options_.output.debuglast && comm_.rank() == comm_.size() - 1);
     const int64_t begin = told ? clock_.now() : 0;
     target_->move(writes_ ? pattern_->at(offset) : memory_.data(), bytes);
     if (told)
       std::fprintf(stderr, "task %d: %s %lld bytes at %lld of its stream in %.6f s\n", comm_.rank(),
                    writes_ ? "wrote" : "read", static_cast<long long>(bytes), static_cast<long long>(offset),
                    1e-9 * static_cast<double>(clock_.now() - begin));
-    if (!writes_ && !options_.nochecksum) check(offset, bytes);
+    if (!writes_ && !options_.output.nochecksum) check(offset, bytes);
   }
 
   void check(int64_t offset, int64_t bytes) {

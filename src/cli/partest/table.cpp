@@ -32,23 +32,27 @@ class TableReport : public Report {
       fmt::print("{:<{}} {:<5} {:>11}  {:9.4f} {:>9} {:9.4f}\n", "  its files created before", name_width, "",
                  "", totals.time[create_step], "", totals.time[create_close_step]);
     checked_ = checked_ || !p.writes;
-    if (options.verbose) details(p, operation);
+    if (options.output.verbose) details(p, operation);
     std::fflush(stdout);
   }
 
   void end() override {
-    if (checked_ && options.nochecksum == 0) fmt::print("\nAll data read are those that were written.\n");
+    if (checked_ && options.output.nochecksum == 0)
+      fmt::print("\nAll data read are those that were written.\n");
   }
 
  private:
   void head() const {
     const Setting& s = setting;
     const Options& o = options;
-    const std::string threads = o.threads > 0 ? fmt::format(", {} threads per process", o.threads) : "";
+    const std::string threads =
+        o.tasks.threads > 0 ? fmt::format(", {} threads per process", o.tasks.threads) : "";
     fmt::print("{}: {} task{}{}, {}\n", s.program, s.ntasks, s.ntasks == 1 ? "" : "s", threads, s.mpi);
     fmt::print("{}: {} per task{}, {} per call{}\n\n", printable(o.filename), in_units(o.min_bytes(s.ntasks)),
-               o.factor > 0 ? " and up" : "", in_units(o.bufsize),
-               o.taskoffset != 0 ? fmt::format(", task t reads what task t+{} wrote", o.taskoffset) : "");
+               o.sizes.factor > 0 ? " and up" : "", in_units(o.sizes.bufsize),
+               o.tasks.taskoffset != 0
+                   ? fmt::format(", task t reads what task t+{} wrote", o.tasks.taskoffset)
+                   : "");
     fmt::print("{:<{}} {:<5} {:>11}  {:>9} {:>9} {:>9}  {:>10} {:>10}  {:>5}\n", "", name_width, "", "data",
                "open s", "data s", "close s", "data MiB/s", "all MiB/s", "files");
   }

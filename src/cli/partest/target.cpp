@@ -10,13 +10,13 @@
 namespace sheaf::partest {
 
 std::unique_ptr<Target> make_target(int type, bool writes, const Options& options, Comm& comm) {
-  if (options.threads > 0 || type < mpi_io) return make_multifile(type, writes, options, comm);
+  if (options.tasks.threads > 0 || type < mpi_io) return make_multifile(type, writes, options, comm);
   if (type == mpi_io) return make_mpi_io(writes, options, comm);
   return make_posix(type, writes, options, comm);
 }
 
 std::string name_of_type(int type, const Options& options) {
-  if (options.threads > 0) {
+  if (options.tasks.threads > 0) {
     constexpr const char* names[] = {"hybrid multifile", "hybrid multifile, open_rank", "OpenMP multifiles",
                                      "OpenMP multifiles, open_rank"};
     return names[type];
@@ -29,7 +29,7 @@ std::string name_of_type(int type, const Options& options) {
 int Target::source_of(int task) const {
   if (writes) return task;
   const int64_t n = comm.size();
-  return static_cast<int>((((task + options.taskoffset) % n) + n) % n);
+  return static_cast<int>((((task + options.tasks.taskoffset) % n) + n) % n);
 }
 
 int64_t Target::begin_of(int task) const {

@@ -30,7 +30,7 @@ class Target : private NonCopyable {
   // Reads properties that are available only while the file is open.
   virtual void look() {}
   virtual void close() = 0;
-  // In transaction mode (Options::serialized), called before and after the transfers.
+  // In transaction mode (TaskOptions::serialized), called before and after the transfers.
   virtual void begin_transaction() {}
   virtual void end_transaction() {}
   // Removes the files that this task is responsible for. Called after close().
@@ -42,7 +42,7 @@ class Target : private NonCopyable {
   virtual int source() const { return source_of(comm.rank()); }
 
   // Returns the maximum number of bytes per call.
-  virtual int64_t largest_piece() const { return options.bufsize; }
+  virtual int64_t largest_piece() const { return options.sizes.bufsize; }
   // The following members are valid after look(): the number of this task's physical file, the number of
   // files, and the number of chunks that the task uses.
   int file = 0;
