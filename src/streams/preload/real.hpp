@@ -32,6 +32,10 @@ class Real<Result(Arguments...)> : private NonCopyable {
   constexpr explicit Real(const char* name) : name_(name) {}
 
   Result operator()(Arguments... arguments) const { return function()(arguments...); }
+  // Returns a function without parameters that calls this one with `arguments`.
+  auto with(Arguments... arguments) const {
+    return [this, arguments...] { return (*this)(arguments...); };
+  }
   Result (*function() const)(Arguments...) {
     void* found = at_.load(std::memory_order_relaxed);
     if (!found) at_.store(found = next_function(name_), std::memory_order_relaxed);

@@ -116,10 +116,10 @@ int set_times_old(int at, const char* path, bool follow, const timeval* times, c
 }  // namespace
 
 SHEAF_REPLACED(int, chmod, const char* path, mode_t mode) {
-  return change_mode(AT_FDCWD, path, true, mode, [&] { return next::chmod(path, mode); });
+  return change_mode(AT_FDCWD, path, true, mode, next::chmod.with(path, mode));
 }
 SHEAF_REPLACED(int, lchmod, const char* path, mode_t mode) {
-  return change_mode(AT_FDCWD, path, false, mode, [&] { return next::lchmod(path, mode); });
+  return change_mode(AT_FDCWD, path, false, mode, next::lchmod.with(path, mode));
 }
 SHEAF_REPLACED(int, fchmod, int fd, mode_t mode) {
   return is_captured(fd) ? change_open(fd, {.mode = mode & 07777, .modified = {}}) : next::fchmod(fd, mode);
@@ -128,13 +128,13 @@ SHEAF_REPLACED(int, fchmodat, int at, const char* path, mode_t mode, int flags) 
   if (is_captured_itself(at, path, flags))
     return change_open(at, {.mode = mode & 07777, .modified = {}}, true);
   return change_mode(at, path, !(flags & AT_SYMLINK_NOFOLLOW), mode,
-                     [&] { return next::fchmodat(at, path, mode, flags); });
+                     next::fchmodat.with(at, path, mode, flags));
 }
 SHEAF_REPLACED(int, chown, const char* path, uid_t user, gid_t group) {
-  return own_name(AT_FDCWD, path, true, user, group, [&] { return next::chown(path, user, group); });
+  return own_name(AT_FDCWD, path, true, user, group, next::chown.with(path, user, group));
 }
 SHEAF_REPLACED(int, lchown, const char* path, uid_t user, gid_t group) {
-  return own_name(AT_FDCWD, path, false, user, group, [&] { return next::lchown(path, user, group); });
+  return own_name(AT_FDCWD, path, false, user, group, next::lchown.with(path, user, group));
 }
 SHEAF_REPLACED(int, fchown, int fd, uid_t user, gid_t group) {
   if (!is_captured(fd)) return next::fchown(fd, user, group);
@@ -143,33 +143,32 @@ SHEAF_REPLACED(int, fchown, int fd, uid_t user, gid_t group) {
 SHEAF_REPLACED(int, fchownat, int at, const char* path, uid_t user, gid_t group, int flags) {
   if (is_captured_itself(at, path, flags)) return own(user, group);
   return own_name(at, path, !(flags & AT_SYMLINK_NOFOLLOW), user, group,
-                  [&] { return next::fchownat(at, path, user, group, flags); });
+                  next::fchownat.with(at, path, user, group, flags));
 }
 SHEAF_REPLACED(int, utimensat, int at, const char* path, const timespec* times, int flags) {
   if (is_captured_itself(at, path, flags)) return set_times_open(at, times, true);
   if (!path && is_captured(at)) return set_times_open(at, times);
   return set_times_name(at, path, !(flags & AT_SYMLINK_NOFOLLOW), times,
-                        [&] { return next::utimensat(at, path, times, flags); });
+                        next::utimensat.with(at, path, times, flags));
 }
 SHEAF_REPLACED(int, futimens, int fd, const timespec* times) {
   return is_captured(fd) ? set_times_open(fd, times) : next::futimens(fd, times);
 }
 SHEAF_REPLACED(int, utimes, const char* path, const timeval* times) {
-  return set_times_old(AT_FDCWD, path, true, times, [&] { return next::utimes(path, times); });
+  return set_times_old(AT_FDCWD, path, true, times, next::utimes.with(path, times));
 }
 SHEAF_REPLACED(int, lutimes, const char* path, const timeval* times) {
-  return set_times_old(AT_FDCWD, path, false, times, [&] { return next::lutimes(path, times); });
+  return set_times_old(AT_FDCWD, path, false, times, next::lutimes.with(path, times));
 }
 SHEAF_REPLACED(int, futimes, int fd, const timeval* times) {
   return is_captured(fd) ? set_times_open(fd, Times(times).given(times)) : next::futimes(fd, times);
 }
 SHEAF_REPLACED(int, futimesat, int at, const char* path, const timeval* times) {
-  return set_times_old(at, path, true, times, [&] { return next::futimesat(at, path, times); });
+  return set_times_old(at, path, true, times, next::futimesat.with(at, path, times));
 }
 SHEAF_REPLACED(int, utime, const char* path, const utimbuf* times) {
   const timeval both[2] = {{times ? times->actime : 0, 0}, {times ? times->modtime : 0, 0}};
-  return set_times_old(AT_FDCWD, path, true, times ? both : nullptr,
-                       [&] { return next::utime(path, times); });
+  return set_times_old(AT_FDCWD, path, true, times ? both : nullptr, next::utime.with(path, times));
 }
 SHEAF_REPLACED(mode_t, umask, mode_t mask) {
   if (!is_inside() && !borrows_memory()) note_umask(mask);
@@ -194,19 +193,19 @@ int ask_open(int fd, int none, int error) { return is_usable(fd) ? (errno = erro
 }  // namespace
 
 SHEAF_REPLACED(ssize_t, getxattr, const char* path, const char* name, void* value, size_t size) {
-  return ask_name(path, true, -1, [&] { return next::getxattr(path, name, value, size); });
+  return ask_name(path, true, -1, next::getxattr.with(path, name, value, size));
 }
 SHEAF_REPLACED(ssize_t, lgetxattr, const char* path, const char* name, void* value, size_t size) {
-  return ask_name(path, false, -1, [&] { return next::lgetxattr(path, name, value, size); });
+  return ask_name(path, false, -1, next::lgetxattr.with(path, name, value, size));
 }
 SHEAF_REPLACED(ssize_t, fgetxattr, int fd, const char* name, void* value, size_t size) {
   return is_captured(fd) ? ask_open(fd, -1, ENODATA) : next::fgetxattr(fd, name, value, size);
 }
 SHEAF_REPLACED(ssize_t, listxattr, const char* path, char* list, size_t size) {
-  return ask_name(path, true, 0, [&] { return next::listxattr(path, list, size); });
+  return ask_name(path, true, 0, next::listxattr.with(path, list, size));
 }
 SHEAF_REPLACED(ssize_t, llistxattr, const char* path, char* list, size_t size) {
-  return ask_name(path, false, 0, [&] { return next::llistxattr(path, list, size); });
+  return ask_name(path, false, 0, next::llistxattr.with(path, list, size));
 }
 SHEAF_REPLACED(ssize_t, flistxattr, int fd, char* list, size_t size) {
   return is_captured(fd) ? ask_open(fd, 0, errno) : next::flistxattr(fd, list, size);

@@ -242,8 +242,7 @@ SHEAF_ENTRY(int, renameat2, int from_at, const char* from, int to_at, const char
 SHEAF_REPLACED_AND(int, truncate, truncate64, const char* path, off64_t size) {
   return on_name(
       AT_FDCWD, path, true, [&](int fd) { return truncate_open(fd, size); },
-      [&](const Place& place) { return truncate_place(place, size); },
-      [&] { return next::truncate(path, size); });
+      [&](const Place& place) { return truncate_place(place, size); }, next::truncate.with(path, size));
 }
 SHEAF_ENTRY(int, link, const char* from, const char* to) {
   return link_name(AT_FDCWD, from, AT_FDCWD, to, 0);
@@ -258,15 +257,15 @@ SHEAF_ENTRY(int, symlink, const char* text, const char* path) {
   return sheaf_posix_symlinkat(text, AT_FDCWD, path);
 }
 SHEAF_REPLACED(int, mkdirat, int at, const char* path, mode_t mode) {
-  return make_name(at, path, [&] { return next::mkdirat(at, path, mode); });
+  return make_name(at, path, next::mkdirat.with(at, path, mode));
 }
 SHEAF_ENTRY(int, mkdir, const char* path, mode_t mode) { return sheaf_posix_mkdirat(AT_FDCWD, path, mode); }
 SHEAF_REPLACED(int, mkfifoat, int at, const char* path, mode_t mode) {
-  return make_name(at, path, [&] { return next::mkfifoat(at, path, mode); });
+  return make_name(at, path, next::mkfifoat.with(at, path, mode));
 }
 SHEAF_ENTRY(int, mkfifo, const char* path, mode_t mode) { return sheaf_posix_mkfifoat(AT_FDCWD, path, mode); }
 SHEAF_REPLACED(int, mknodat, int at, const char* path, mode_t mode, dev_t device) {
-  return make_name(at, path, [&] { return next::mknodat(at, path, mode, device); });
+  return make_name(at, path, next::mknodat.with(at, path, mode, device));
 }
 SHEAF_ENTRY(int, mknod, const char* path, mode_t mode, dev_t device) {
   return sheaf_posix_mknodat(AT_FDCWD, path, mode, device);

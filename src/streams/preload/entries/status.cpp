@@ -78,8 +78,7 @@ int stat_name(int at, const char* path, struct stat* found, int flags) {
   if (const int fd = descriptor_named(path); fd >= 0 && is_captured(fd) && !(flags & AT_SYMLINK_NOFOLLOW))
     return stat_descriptor(fd, found);
   bool captured = false;
-  return stat_captured(at, path, flags, *found, captured,
-                       [&] { return next::fstatat(at, path, found, flags); });
+  return stat_captured(at, path, flags, *found, captured, next::fstatat.with(at, path, found, flags));
 }
 
 void widen(struct statx& wide, const struct stat& narrow) {
@@ -195,21 +194,21 @@ SHEAF_REPLACED(int, statx, int at, const char* path, int flags, unsigned mask, s
   bool captured = is_captured(fd);
   const int result = captured ? stat_descriptor(fd, &narrow)
                               : stat_captured(at, path, flags, narrow, captured,
-                                              [&] { return next::statx(at, path, flags, mask, found); });
+                                              next::statx.with(at, path, flags, mask, found));
   if (captured && result == 0) widen(*found, narrow);
   return result;
 }
 
 SHEAF_REPLACED(int, access, const char* path, int mode) {
-  return access_name(AT_FDCWD, path, true, mode, [&] { return next::access(path, mode); });
+  return access_name(AT_FDCWD, path, true, mode, next::access.with(path, mode));
 }
 SHEAF_REPLACED(int, faccessat, int at, const char* path, int mode, int flags) {
   if (is_captured_itself(at, path, flags)) return access_open(at, mode);
   return access_name(at, path, !(flags & AT_SYMLINK_NOFOLLOW), mode,
-                     [&] { return next::faccessat(at, path, mode, flags); });
+                     next::faccessat.with(at, path, mode, flags));
 }
 SHEAF_ENTRY_AND(int, euidaccess, eaccess, const char* path, int mode) {
-  return access_name(AT_FDCWD, path, true, mode, [&] { return next::euidaccess(path, mode); });
+  return access_name(AT_FDCWD, path, true, mode, next::euidaccess.with(path, mode));
 }
 
 SHEAF_REPLACED_AND(int, statfs, statfs64, const char* path, struct statfs64* found) {

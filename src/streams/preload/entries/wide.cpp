@@ -42,17 +42,17 @@ Result answer(FILE* stream, Result refused, Ours&& ours, Library&& library) {
 
 wint_t get(FILE* stream, const Real<wint_t(FILE*)>& library) {
   return answer(
-      stream, wint_t{WEOF}, [&] { return get_wide(stream); }, [&] { return library(stream); });
+      stream, wint_t{WEOF}, [&] { return get_wide(stream); }, library.with(stream));
 }
 
 wint_t put(wchar_t c, FILE* stream, const Real<wint_t(wchar_t, FILE*)>& library) {
   return answer(
-      stream, wint_t{WEOF}, [&] { return put_wide(c, stream); }, [&] { return library(c, stream); });
+      stream, wint_t{WEOF}, [&] { return put_wide(c, stream); }, library.with(c, stream));
 }
 
 int put_text(WideString text, FILE* stream, const Real<int(WideString, FILE*)>& library) {
   return answer(
-      stream, EOF, [&] { return put_wide_text(text, stream); }, [&] { return library(text, stream); });
+      stream, EOF, [&] { return put_wide_text(text, stream); }, library.with(text, stream));
 }
 
 template <class Library>
@@ -104,22 +104,21 @@ SHEAF_ENTRY_AND(wint_t, fputwc_unlocked, putwc_unlocked, wchar_t c, FILE* stream
 SHEAF_ENTRY(wint_t, putwchar_unlocked, wchar_t c) { return put(c, stdout, next::fputwc_unlocked); }
 SHEAF_REPLACED(wint_t, ungetwc, wint_t c, FILE* stream) {
   return answer(
-      stream, wint_t{WEOF}, [&] { return put_back_wide(c, stream); },
-      [&] { return next::ungetwc(c, stream); });
+      stream, wint_t{WEOF}, [&] { return put_back_wide(c, stream); }, next::ungetwc.with(c, stream));
 }
 SHEAF_REPLACED(wchar_t*, fgetws, wchar_t* room, int n, FILE* stream) {
-  return get_line(room, n, stream, [&] { return next::fgetws(room, n, stream); });
+  return get_line(room, n, stream, next::fgetws.with(room, n, stream));
 }
 SHEAF_REPLACED(wchar_t*, fgetws_unlocked, wchar_t* room, int n, FILE* stream) {
-  return get_line(room, n, stream, [&] { return next::fgetws_unlocked(room, n, stream); });
+  return get_line(room, n, stream, next::fgetws_unlocked.with(room, n, stream));
 }
 // If `n` exceeds the size of `room`, calls the C library, which ends the program.
 SHEAF_ENTRY(wchar_t*, __fgetws_chk, wchar_t* room, size_t size, int n, FILE* stream) {
-  const auto library = [&] { return next::fgetws_chk(room, size, n, stream); };
+  const auto library = next::fgetws_chk.with(room, size, n, stream);
   return n > 0 && size_t(n) > size ? library() : get_line(room, n, stream, library);
 }
 SHEAF_ENTRY(wchar_t*, __fgetws_unlocked_chk, wchar_t* room, size_t size, int n, FILE* stream) {
-  const auto library = [&] { return next::fgetws_unlocked_chk(room, size, n, stream); };
+  const auto library = next::fgetws_unlocked_chk.with(room, size, n, stream);
   return n > 0 && size_t(n) > size ? library() : get_line(room, n, stream, library);
 }
 SHEAF_REPLACED(int, fputws, const wchar_t* text, FILE* stream) {
