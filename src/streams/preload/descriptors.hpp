@@ -4,6 +4,8 @@
 // copy of the OpenFile and share its slot (streams/preload/state.hpp).
 #pragma once
 
+#include <fcntl.h>
+
 #include <atomic>
 #include <memory>
 
@@ -12,6 +14,10 @@
 #include "streams/preload/state.hpp"
 
 namespace sheaf::preload {
+
+// Return whether a file that was opened with `flags` can be read or written.
+inline bool reads(int flags) noexcept { return (flags & O_ACCMODE) != O_WRONLY && !(flags & O_PATH); }
+inline bool writes(int flags) noexcept { return (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH); }
 
 struct OpenFile {
   std::atomic<int> uses{0};  // descriptors and active calls; 0: this object is free for reuse

@@ -32,8 +32,6 @@ namespace {
 constexpr int not_status = O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC;
 constexpr uint64_t ours = uint64_t{1} << 62;  // bit of the inode numbers of captured files only
 
-bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH); }
-
 // Returns whether an open with `flags` may change the file. O_TRUNC truncates a file that is opened for
 // reading, too.
 bool changes(int flags) { return writes(flags) || ((flags & O_TRUNC) && !(flags & O_PATH)); }
@@ -57,6 +55,20 @@ int look_up(ContainerSet& set, std::string_view name, std::optional<StreamStatus
 // lookup need not check other hosts for a newer state of the file.
 bool makes_anew(int flags) {
   return (flags & O_CREAT) && (flags & O_TRUNC) && !(flags & (O_EXCL | O_DIRECTORY)) && writes(flags);
+}
+
+constexpr int no_mask = -1;
+constinit std::atomic<int> mask{no_mask};
+
+// Returns the umask of the process.
+mode_t current_umask() {
+  int known = mask.load(std::memory_order_relaxed);
+  if (known == no_mask) {
+    known = int(umask(077));
+    umask(mode_t(known));
+    mask.store(known);
+  }
+  return mode_t(known);
 }
 
 // The members of a Slot that describe the stream to processes that inherit the descriptor.
@@ -341,32 +353,11 @@ void fill(struct stat& status, const StreamStatus& found, dev_t device) noexcept
   status.st_ctim = time_of(found.changed);
 }
 
-int stat_open(OpenFile& file, struct stat& status) noexcept {
-  return errno_of([&] { fill(status, file.stream->status(), file.slot.load()->device); });
-}
-
 bool permitted(const StreamStatus& status, int access) noexcept {
   if (geteuid() == 0) return !(access & X_OK) || (status.mode & 0111);
   const uint32_t owner = status.mode >> 6;
   return (!(access & R_OK) || (owner & 4)) && (!(access & W_OK) || (owner & 2)) &&
          (!(access & X_OK) || (owner & 1));
-}
-
-namespace {
-
-constexpr int no_mask = -1;
-constinit std::atomic<int> mask{no_mask};
-
-}  // namespace
-
-mode_t current_umask() noexcept {
-  int known = mask.load(std::memory_order_relaxed);
-  if (known == no_mask) {
-    known = int(umask(077));
-    umask(mode_t(known));
-    mask.store(known);
-  }
-  return mode_t(known);
 }
 
 void note_umask(mode_t given) noexcept { mask.store(int(given & 0777)); }

@@ -43,17 +43,14 @@ bool plain_there(const Place& place) noexcept;
 std::shared_ptr<streams::ContainerStream> stream_at(const Place& place, bool write) noexcept;
 std::optional<streams::StreamStatus> status_at(const Place& place) noexcept;
 
-// stat(2) for a stream status and for an open file.
+// stat(2) for a stream status.
 void fill(struct stat& status, const streams::StreamStatus& found, dev_t device) noexcept;
-int stat_open(OpenFile& file, struct stat& status) noexcept;
 
 // Returns whether the permissions grant `access` (R_OK, W_OK, X_OK combined) to the effective user of the
 // process.
 bool permitted(const streams::StreamStatus& status, int access) noexcept;
 
-// current_umask() returns the umask of the process. note_umask() records a value that the program has passed
-// to umask(2).
-mode_t current_umask() noexcept;
+// Records a value that the program has passed to umask(2), for files to be created.
 void note_umask(mode_t mask) noexcept;
 
 // Publishes the data written by this process to other hosts.

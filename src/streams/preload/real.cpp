@@ -8,10 +8,8 @@
 
 namespace sheaf::preload {
 
-void* find_next(const char* name) noexcept { return dlsym(RTLD_NEXT, name); }
-
 void* next_function(const char* name) noexcept {
-  if (void* const found = find_next(name)) return found;
+  if (void* const found = dlsym(RTLD_NEXT, name)) return found;
   const char* const parts[] = {"libsheaf_posix: the C library has no function '", name, "'\n"};
   for (const char* const part : parts)
     if (syscall(SYS_write, STDERR_FILENO, part, strlen(part)) < 0) break;

@@ -20,8 +20,6 @@ namespace sheaf::preload {
 // Returns the function `name` that follows ours in lookup order. Aborts with a message if none exists,
 // because the process cannot work without it.
 void* next_function(const char* name) noexcept;
-// Like next_function, but returns null if none exists. For functions that only some C libraries have.
-void* find_next(const char* name) noexcept;
 
 template <class Signature>
 class Real;

@@ -26,16 +26,6 @@ namespace {
 constexpr size_t max_bytes = 0x7ffff000;  // limit of one call, as in Linux
 constexpr off64_t allocated_at_once = 64 << 20;
 
-bool reads(const OpenFile& file) {
-  const int flags = file.flags();
-  return (flags & O_ACCMODE) != O_WRONLY && !(flags & O_PATH);
-}
-
-bool writes(const OpenFile& file) {
-  const int flags = file.flags();
-  return (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH);
-}
-
 // Returns the total size of the parts in bytes. Returns -1 if the sum overflows, or if `n` is negative or
 // exceeds IOV_MAX.
 ssize_t size_of(const iovec* parts, int n) {
@@ -131,7 +121,7 @@ __attribute__((noinline)) ssize_t write_many(OpenFile& file, const iovec* parts,
 
 ssize_t read_captured(int fd, const iovec* parts, int n, off64_t offset) noexcept {
   const Use file(fd);
-  if (!file || !reads(*file)) return failed(EBADF);
+  if (!file || !reads(file->flags())) return failed(EBADF);
   if (size_of(parts, n) < 0) return failed(EINVAL);
   Slot& slot = *file->slot.load();
   const bool moves = offset == at_position;
@@ -148,7 +138,7 @@ ssize_t read_captured(int fd, const iovec* parts, int n, off64_t offset) noexcep
 
 ssize_t write_captured(int fd, const iovec* parts, int n, off64_t offset, bool append) noexcept {
   const Use file(fd);
-  if (!file || !writes(*file)) return failed(EBADF);
+  if (!file || !writes(file->flags())) return failed(EBADF);
   if (size_of(parts, n) < 0) return failed(EINVAL);
   if (n != 1) return write_many(*file, parts, n, offset, append);
   const WriteSpan one(static_cast<const std::byte*>(parts->iov_base), std::min(parts->iov_len, max_bytes));
@@ -210,7 +200,7 @@ off64_t seek_captured(int fd, off64_t offset, int whence) noexcept {
 int truncate_captured(int fd, off64_t size) noexcept {
   const Use file(fd);
   if (!file || (file->flags() & O_PATH)) return failed(EBADF);
-  if (size < 0 || !writes(*file)) return failed(EINVAL);
+  if (size < 0 || !writes(file->flags())) return failed(EINVAL);
   if (const int error = errno_of([&] { file->stream->truncate(size); })) return failed(error);
   note_written(*file, size, size);
   return 0;
@@ -229,7 +219,7 @@ bool can_have(int fd, off64_t length) noexcept {
 // signals are delivered between the parts.
 int allocate_part(int fd, int mode, off64_t offset, off64_t length) noexcept {
   const Use file(fd);
-  if (!file || !writes(*file)) return failed(EBADF);
+  if (!file || !writes(file->flags())) return failed(EBADF);
   const auto what = allocation_of(mode);
   if (!what) return failed(EOPNOTSUPP);
   if (const int error = errno_of([&] { file->stream->allocate(offset, length, extends(mode), *what); }))
@@ -269,7 +259,7 @@ int move_range(int fd, bool insert, off64_t offset, off64_t length) noexcept {
   const bool known = fstatvfs64(fd, &blocks) == 0 && blocks.f_bsize > 0;
   const auto block = known ? off64_t(blocks.f_bsize) : 4096;
   const Use file(fd);
-  if (!file || !writes(*file)) return failed(EBADF);
+  if (!file || !writes(file->flags())) return failed(EBADF);
   ContainerStream& stream = *file->stream;
   int64_t size = 0;
   if (const int error = errno_of([&] { size = stream.status().size; })) return failed(error);

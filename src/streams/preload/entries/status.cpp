@@ -50,7 +50,7 @@ bool found_behind(int at, const char* path, Place& place, std::optional<StreamSt
 int stat_descriptor(int fd, struct stat* found) {
   const Use file(fd);
   if (!file) return failed(EBADF);
-  return result_of(stat_open(*file, *found));
+  return result_of(errno_of([&] { fill(*found, file->stream->status(), file->slot.load()->device); }));
 }
 
 // Fills `found` if the name, or a link to be followed, refers to a captured file; otherwise calls `library`.
