@@ -99,7 +99,8 @@ class CloseProtocol {
       close_files();
       if (set_.rights && set_.rights->to_write) set_.rights->to_write->end();
       set_.stream->target().require_nothing_lost();
-      if (set_.hosts.count > 1) return;  // a metadata writer reads the journals before it removes them
+      if (set_.hosts.count == 1)
+        return;  // otherwise a metadata writer reads the journals before it removes them
       for (OwnFile& f : set_.files) f.journal.reset();
     });
     if (problem_) rows_.rows.clear();

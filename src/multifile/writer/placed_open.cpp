@@ -70,6 +70,7 @@ void number_tasks(OpenedSet& set, std::span<const MappedWriteTask> tasks) {
     set.tasks.push_back({is_alone ? std::ssize(set.tasks) : t.globalrank, t.place, 0, 0, 0, {}});
   set.index();
   set.terms.unused = is_alone ? 0 : -1;  // parallel and serial writers of the format store 0
+  set.terms.mapping_entries = 0;         // a single file of one process has a mapping without entries
   if (!is_alone) return;
   if (set.files.empty()) set.files.emplace_back();
   set.terms.kept_files = static_cast<int32_t>(set.files.size());
