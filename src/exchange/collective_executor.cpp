@@ -167,10 +167,9 @@ PoolFacts CollectiveExecutor::pool_facts(const LocalCall& call, const CallSummar
 bool CollectiveExecutor::find_exclusive_extent(const FileAccess& access, int64_t unit) {
   const int64_t begin = access.bytes() > 0 ? access.low() - access.low() % unit : 0;
   const int64_t end = shift(comm_, begin, Neighbour::following, unlimited);
-  int64_t shared = !planner_.set_exclusive(access, Extent::between(begin, end));
-  comm_.all_max(std::span(&shared, 1));
-  if (shared != 0) planner_.end_exclusive();
-  return shared == 0;
+  const bool shared = any_task(comm_, !planner_.set_exclusive(access, Extent::between(begin, end)));
+  if (shared) planner_.end_exclusive();
+  return !shared;
 }
 
 // Collective. Publishes the earlier independent writes of all tasks, so that the server receives them before

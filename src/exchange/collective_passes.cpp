@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "comm/agree.hpp"
+#include "comm/reduce.hpp"
 #include "exchange/collective_executor.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "exchange/window_transfer.hpp"
@@ -68,11 +69,9 @@ int64_t CollectiveExecutor::read_on_one_host(const LocalCall& call, const CallSu
 // every gap is worth filling. The result is cached until the plan changes.
 bool CollectiveExecutor::leave_gaps(const CollectiveOptions& how) {
   if (gaps_) return *gaps_;
-  int64_t somewhere =
-      channel_ && (how.fills_gaps ? channel_->leaves_gaps(1, unlimited)
-                                  : channel_->leaves_gaps(gaps_worth_filling, gap_worth_a_message));
-  comm_.all_max(std::span(&somewhere, 1));
-  gaps_ = somewhere != 0;
+  gaps_ = any_task(
+      comm_, channel_ && (how.fills_gaps ? channel_->leaves_gaps(1, unlimited)
+                                         : channel_->leaves_gaps(gaps_worth_filling, gap_worth_a_message)));
   return *gaps_;
 }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "comm/agree.hpp"
+#include "comm/reduce.hpp"
 #include "comm/rounds.hpp"
 #include "multifile/buddy/buddy.hpp"
 #include "multifile/buddy/constants.hpp"
@@ -21,9 +22,7 @@ class Restorer {
 
   void restore(int64_t needed) {
     const bool lacks = needed >= 0 && needed < nfiles_ && !sees(needed);
-    int64_t some = lacks;
-    all_.all_max(std::span(&some, 1));
-    if (!some) return;
+    if (!any_task(all_, lacks)) return;
     // By file: 1 + the task that lacks the file; 0: none.
     std::vector<int64_t> needers(static_cast<size_t>(nfiles_));
     if (lacks) needers[static_cast<size_t>(needed)] = all_.rank() + 1;

@@ -78,10 +78,9 @@ class Means {
   // orders them differently from the whole group, because collective calls cannot use such a group.
   // Collective.
   CollectiveMeans find_for(Comm& comm, const ParallelWriteRequest& request) {
-    int64_t differ = request.nfiles == 1 && request.local->rank() != comm.rank();
-    comm.all_max(std::span(&differ, 1));
-    return differ ? CollectiveMeans{}
-                  : find(comm, request.local->rank(), request.local->size(), request.nfiles);
+    return any_task(comm, request.nfiles == 1 && request.local->rank() != comm.rank())
+               ? CollectiveMeans{}
+               : find(comm, request.local->rank(), request.local->size(), request.nfiles);
   }
 
   void serve(int sid) {
@@ -98,9 +97,7 @@ class Means {
 // requests buddy copies, which are always written. Collective.
 void refuse_collective(const GenericApi& api, Comm& comm, OpenMode& mode) {
   if (mode.collective.buddies > 0 || !plan_of(mode.collective, mode.writes(), comm.size())) return;
-  int64_t lacking = !api.moves_data();
-  comm.all_max(std::span(&lacking, 1));
-  if (!lacking) return;
+  if (!any_task(comm, !api.moves_data())) return;
   mode.collective.forced = CollectiveMode::Forced::off;
   mode.collective.renumber = false;
   if (comm.rank() == 0)

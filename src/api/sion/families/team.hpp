@@ -8,14 +8,13 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "api/sion/handles/handle.hpp"
 #include "api/sion/opening.hpp"
 #include "comm/collective_call.hpp"
+#include "comm/packing.hpp"
 #include "comm/reduce.hpp"
 #include "comm/threads/thread_comm.hpp"
 
@@ -62,8 +61,7 @@ inline void check_team_closes(int sid) {
       throw Error(Code::mismatch, "a team of " + std::to_string(team->size()) + " threads closes what " +
                                       std::to_string(opened) + " threads opened");
     if (team->rank() != 0) return;
-    std::vector<int64_t> tasks(all.sizes.size());
-    std::memcpy(tasks.data(), all.bytes.data(), all.bytes.size());
+    auto tasks = records_of<int64_t>(all);
     std::ranges::sort(tasks);
     if (std::ranges::adjacent_find(tasks) != tasks.end())
       throw Error(Code::mismatch, "two threads of the team close the same handle");
