@@ -60,13 +60,13 @@ class JournalSlots {
   void replace(const ChunkReport& report);
 
   std::shared_ptr<File> file_;
-  int64_t ntasks_ = 0;
   uint64_t seed_ = 0;
   int64_t slot_ = -1;                          // slot of the latest record; -1: none, or its state is unknown
   std::optional<format::JournalRecord> last_;  // the record in that slot
   std::optional<Error> unsynced_;              // error of sync()
-  bool dirty_ = false;                         // records since the last sync
-  bool counts_names_ = false;                  // the store can show that the journal was removed
+  int32_t ntasks_ = 0;
+  bool dirty_ = false;         // records since the last sync
+  bool counts_names_ = false;  // the store can show that the journal was removed
 };
 
 }  // namespace sheaf::multifile

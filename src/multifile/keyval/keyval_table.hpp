@@ -77,8 +77,8 @@ class KeyTable {
     return entry;
   }
 
-  // Return the keys of all records, one after the other in the order of append(), from the first one on.
-  // next() returns null after the last record.
+  // restart() begins an iteration over the records in the order of append(). next() returns the key of the
+  // next record, or null after the last one.
   void restart() {
     next_ = 0;
     for (KeyEntry& entry : entries_) entry.visited = 0;
