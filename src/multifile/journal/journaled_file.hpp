@@ -103,8 +103,8 @@ class JournaledFile {
   Store* store_ = nullptr;
   std::unique_ptr<Rare> rare_;
   [[no_unique_address]] JournalKey key_;  // the next members use its padding
-  bool keeps_journal_ = false;
-  bool durable_ = false;
+  bool keeps_journal_ : 1 = false;
+  bool durable_ : 1 = false;
 };
 
 }  // namespace sheaf::multifile
