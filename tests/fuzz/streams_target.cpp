@@ -84,7 +84,7 @@ void fuzz_streams(std::span<const std::byte> input) {
                                                   [&](ReadStream& stored, size_t) {
                                                     stored.load(raw, chunks, {&size, 1}, {});
                                                   });
-    require(file->stored(0).frames().size() * format::frame_head_size <= stream.size(),
+    require(file->stored(0).table.frames().size() * format::frame_head_size <= stream.size(),
             "no more frames than there is room for");
     ReadStream plain;
     plain.buffer().set_max(64 << 10);
