@@ -50,10 +50,10 @@ class AggregatedWriteFile final : public LazyFile {
   // Restores the limit. Returns the number of extents added since begin_unbounded(); they are the last ones
   // of held().
   size_t bound_again() {
-    const size_t now = held_.extents().size();
-    SHEAF_ASSERT(!before_ || now >= *before_);
     everything_ = only_collector_writes_;
-    return now - std::exchange(before_, std::nullopt).value_or(now);
+    const auto before = std::exchange(before_, std::nullopt);
+    SHEAF_ASSERT(!before || held_.extents().size() >= *before);
+    return before ? held_.extents().size() - *before : 0;
   }
 
   // held() returns the bytes that were not sent yet; shipped() returns the bytes that were sent to the

@@ -1,13 +1,11 @@
 #include "multifile/collective/collective_writer.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "comm/agree.hpp"
 #include "comm/collective_call.hpp"
+#include "comm/packing.hpp"
 #include "multifile/collective/constants.hpp"
-#include "multifile/metadata/metadata_partition.hpp"
 
 namespace sheaf::multifile {
 

@@ -40,7 +40,7 @@ std::span<std::byte> room(const LineMemory& memory, int64_t step, int64_t bytes)
 template <class Byte>
 class SteppedTransfer {
  public:
-  // Sends the extents of every member to the collector, in one message. Collective over the file.
+  // Every member sends its extents to its collector, in one message. Collective over the file.
   SteppedTransfer(const CollectiveGroup& group, const LineMemory& memory, const Placed<Byte>& mine,
                   const GroupTransfer::Load& largest)
       : group_(group),
@@ -51,14 +51,16 @@ class SteppedTransfer {
     const Gathered lists = group.gather(layout::encode_extents(mine.extents),
                                         layout::max_list_code(static_cast<size_t>(largest.extents)));
     members_.resize(lists.sizes.size());
+    const std::vector<std::span<const std::byte>> codes = lists.pieces();
+    for (size_t i = 0; i < members_.size(); ++i) {
+      members_[i].number = static_cast<int>(i);
+      layout::for_each_run(codes[i],
+                           [&](const layout::Run& run) { members_[i].bytes += run.length * run.count; });
+    }
+    // The sizes of all messages are known now, so the steps run even if there is no memory for the extents.
     problem_ = attempt([&] {
-      const std::vector<std::span<const std::byte>> codes = lists.pieces();
-      for (size_t i = 0; i < members_.size(); ++i) {
-        GroupMember& member = members_[i];
-        member.number = static_cast<int>(i);
-        member.extents = layout::decode_extents(codes[i], largest.extents);
-        for (const Extent& extent : member.extents) member.bytes += extent.length;
-      }
+      for (size_t i = 0; i < members_.size(); ++i)
+        members_[i].extents = layout::decode_extents(codes[i], largest.extents);
     });
   }
 
@@ -72,7 +74,7 @@ class SteppedTransfer {
           return group_.is_collector() ? messages_of_collector(step) : messages_of_member(step);
         },
         [&](int64_t step, const std::vector<int64_t>&) {
-          if (writes && group_.is_collector()) move_pieces(file, step);
+          if (writes) at_file([&] { move_pieces(file, step); });
         });
     if (!problem_) problem_ = failed;
     return problem_;

@@ -66,8 +66,8 @@ class GroupTransfer {
       memory_ = line_memory(static_cast<size_t>(group_.size() * std::max<int64_t>(each, 2)));
   }
 
-  // The following calls are collective over the tasks of the file; bytes move only inside each group. They
-  // never throw, and return the error of this task, if any.
+  // The following calls are collective over the tasks of the file; bytes move only inside each group. Apart
+  // from std::bad_alloc (comm/collective_call), they never throw; they return the error of this task, if any.
 
   // Writes the bytes of all members. The extents of a member may overlap; the later one in its list wins.
   std::optional<Error> write(File& file, const exchange::Placed<const std::byte>& mine, const Load& largest);

@@ -30,8 +30,8 @@ void ManyBlocks::load(int64_t block) {
       std::min(count_ - block, alone ? singles_at_once : neighbour_sizes_at_once / tasks)));
   const auto reader = tables_->locked();
   if (alone) {
-    for (int64_t& size : sizes)
-      reader->read_block_sizes(tables_->pointer, block + (&size - sizes.data()), task_, {&size, 1});
+    for (size_t i = 0; i < sizes.size(); ++i)
+      reader->read_block_sizes(tables_->pointer, block + static_cast<int64_t>(i), task_, {&sizes[i], 1});
   } else {
     std::vector<int64_t> rounds(sizes.size() * static_cast<size_t>(tasks));
     reader->read_block_sizes(tables_->pointer, block, 0, rounds);

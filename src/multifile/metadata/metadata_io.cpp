@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/warnings.hpp"
+#include "comm/agree.hpp"
 #include "format/codec/codec.hpp"
 #include "multifile/metadata/constants.hpp"
 #include "storage/decorators/watched_file.hpp"
@@ -123,10 +124,11 @@ FileChecks* MetadataReader::checks(const format::Pointer& p) {
 
 void MetadataReader::read_chunk_sizes(int64_t first, std::span<int64_t> values) {
   read_stored_chunk_sizes(first, values);
-  for (int64_t& size : values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    int64_t& size = values[i];
     if (size < 0)
       damaged("chunk size " + std::to_string(size) + " of task " +
-              std::to_string(first + (&size - values.data())));
+              std::to_string(first + static_cast<int64_t>(i)));
     // Formats before 4 store the requested sizes.
     if (header_.version <= 3) {
       const auto aligned = align_up(size, header_.fsblksize);
@@ -139,10 +141,10 @@ void MetadataReader::read_chunk_sizes(int64_t first, std::span<int64_t> values) 
 void MetadataReader::read_block_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values) {
   if (!p.complete()) return unclosed_.read_block_counts(p, first, values);
   read_numbers(p.varheader + 8 * first, values, "block counts");
-  for (const int64_t& count : values)
-    if (count < 1 || count > p.maxblocks)
-      damaged("task " + std::to_string(first + (&count - values.data())) + " claims " +
-              std::to_string(count) + " blocks of at most " + std::to_string(p.maxblocks));
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i] < 1 || values[i] > p.maxblocks)
+      damaged("task " + std::to_string(first + static_cast<int64_t>(i)) + " claims " +
+              std::to_string(values[i]) + " blocks of at most " + std::to_string(p.maxblocks));
 }
 
 void MetadataReader::read_block_sizes(const format::Pointer& p, int64_t round, int64_t first,

@@ -63,8 +63,8 @@ class UnclosedMetadata {
         lost_records_(checking == Checking::on ? LostRecords::refused : LostRecords::accepted) {}
   UnclosedMetadata(const UnclosedMetadata&) = delete;
 
-  // Accepts tasks with damaged journal records; their valid records count. Call before
-  // MetadataReader::read_pointer(). The following three calls are valid after it.
+  // Accepts tasks with damaged journal records; their valid records count. Call this
+  // before MetadataReader::read_pointer(), and the following three functions after it.
   void accept_lost_records() { lost_records_ = LostRecords::accepted; }
   // Returns true if the pointer could not be recovered because the journal of the file is lost.
   bool journal_lost() const { return journal_lost_; }

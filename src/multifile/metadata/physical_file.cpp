@@ -65,7 +65,8 @@ int64_t Multifile::data_bytes() const {
 
 namespace {
 
-// `numbers` are the numbers of its tasks in the multifile.
+// Returns `given` as if it were not compressed. `numbers` has the number in the multifile of each of its
+// tasks, by local rank.
 PhysicalFile plain_view(PhysicalFile given, std::span<const int64_t> numbers) {
   if (!given.header.compressed || given.plain) return given;
   const auto stored = std::make_shared<const PhysicalFile>(std::move(given));
@@ -134,8 +135,8 @@ Multifile plain_view(Multifile multifile) {
     for (const layout::Placement at : places)
       tasks[static_cast<size_t>(at.file)][static_cast<size_t>(at.local_rank)] = first++;
   });
-  auto numbers = tasks.begin();
-  for (PhysicalFile& f : multifile.files) f = plain_view(std::move(f), *numbers++);
+  for (size_t f = 0; f < tasks.size(); ++f)
+    multifile.files[f] = plain_view(std::move(multifile.files[f]), tasks[f]);
   return multifile;
 }
 

@@ -19,7 +19,7 @@ struct ModeWord {
 // The effect of a word. `apply` throws `invalid_argument` for an invalid value.
 template <class Mode>
 struct WordAction {
-  std::string_view name;  // a whole word or, if it ends in '=', the key of a word with any value
+  std::string_view name;  // a whole word or, if it ends in '=', a key; the word has a value or none
   void (*apply)(Mode& mode, const ModeWord& word);
 };
 

@@ -100,7 +100,7 @@ void OpenTasks::find_places(Comm& comm, const SetLead& lead, const std::shared_p
   std::vector<TaskRequest> wanted;
   for (const size_t i : own.by_number) wanted.push_back({own.tasks[i].task});
   const auto places = tables_->find_places(comm, MetadataPartition(comm, ntasks_), lead, wanted, lead_file);
-  for (auto place = places.begin(); const size_t i : own.by_number) own.tasks[i].place = *place++;
+  for (size_t k = 0; k < places.size(); ++k) own.tasks[own.by_number[k]].place = places[k];
   own.index();
 }
 

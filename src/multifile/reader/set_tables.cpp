@@ -126,14 +126,9 @@ SetLead SetTables::read_lead(Comm& comm, std::shared_ptr<File>& file) const {
     MetadataReader reader = reader_of(*file);
     const format::Pointer pointer = reader.read_pointer();
     const format::Header& h = reader.header();
-    lead = {h,
-            pointer,
-            h.leads_set() ? reader.read_mapping_size(pointer) : h.ntasks,
-            {},
-            read_identity(*file),
-            {},
-            true,
-            !pointer.complete()};
+    const auto identity = read_identity(*file);
+    const int64_t tasks = h.leads_set() ? reader.read_mapping_size(pointer) : h.ntasks;
+    lead = {h, pointer, tasks, {}, identity, {}, true, !pointer.complete()};
     if (checking_ == Checking::on) lead.extension = reader.extension();
     attempt([&] { lead.watched = FileIdentity::of(h, pointer, reader.extension()); });
   });

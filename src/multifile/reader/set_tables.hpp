@@ -83,9 +83,9 @@ class SetTables {
   // Reads the head of the first file at process 0 and broadcasts it. Process 0 keeps the file open in `file`.
   // Collective over `comm`. Throws on every process alike.
   SetLead read_lead(Comm& comm, std::shared_ptr<File>& file) const;
-  // Returns the places of the tasks in `wanted`, which must be ascending. Collective over `comm`, of which
-  // `numbers` is a partition of the task numbers. `lead_file` is the file that read_lead() has stored, or
-  // null. Throws on every process alike.
+  // Returns the places of the tasks in `wanted`, which must be ascending. Collective over `comm`;
+  // `numbers` divides the task numbers among its processes. `lead_file` is the file that read_lead() has
+  // stored, or null. Throws on every process alike.
   std::vector<layout::Placement> find_places(Comm& comm, MetadataPartition numbers, const SetLead& lead,
                                              std::span<const TaskRequest> wanted,
                                              const std::shared_ptr<File>& lead_file) const;

@@ -60,7 +60,7 @@ void UnclosedFile::for_each_found(const VisitSlice& visit) {
     } else {
       fill(slice, reader_, pointer_);
     }
-    const int64_t end = writes_table() ? whole_->status().size : INT64_MAX;
+    const int64_t end = writes_table() ? whole_.file->status().size : INT64_MAX;
     // A task writes data before the record that counts them. If the file ends before recorded data, the file
     // was truncated, or a crash lost the data but not the journal.
     if (end < pointer_.varheader)
@@ -86,7 +86,7 @@ void UnclosedFile::leave_out_cut_frames(BlockSlice& slice) {
     const auto at = static_cast<size_t>(task);
     const layout::ChunkGeometry geometry{chunks().layout.starts[at], chunks().layout.skip,
                                          chunks().sizes[at]};
-    stored.load(whole_, geometry, {sizes.data(), static_cast<int32_t>(sizes.size())}, {});
+    stored.load(whole_.file, geometry, {sizes.data(), static_cast<int32_t>(sizes.size())}, {});
     int64_t left = read_frames(stored, {task, geometry, true}).stored_bytes;
     for (int64_t b = 0; b < slice.counts[t]; ++b) {
       int64_t& size = slice.bytes(t, b);
@@ -110,7 +110,8 @@ void UnclosedFile::write_table(File& target) {
     report_.data_bytes += slice.total();
   });
   written_ = hash.value();
-  whole_ = with_boundary_blocks(store_, file_, &boundary_blocks_);  // may have grown since the open
+  whole_.file =
+      with_boundary_blocks(store_, file_, &whole_.boundary_blocks);  // may have grown since the open
 }
 
 // Calls visit(slice) with the block table that was written to `target`.
@@ -169,14 +170,14 @@ void UnclosedFile::finish(File& target, WorkProgress& progress) {
   MetadataWriter writer(target, header());
   if (writes_table()) {
     target.sync();
-    if (whole_ != file_)  // boundary blocks that hosts kept beside the file
+    if (whole_.file != file_)  // boundary blocks that hosts kept beside the file
       for_each_written_block(target, [&](int64_t offset, int64_t bytes, size_t) {
-        copy_boundary_blocks(*whole_, boundary_blocks_, target, offset, bytes);
+        copy_boundary_blocks(*whole_.file, whole_.boundary_blocks, target, offset, bytes);
       });
   }
   const int64_t mapping = write_mapping(writer);
   if (mapping > 0) target.sync();
-  if (!has_trailer()) write_trailer(target, mapping, progress);
+  if (!has_trailer_) write_trailer(target, mapping, progress);
   target.sync();
   check_result(target, mapping);
   mark_guessed(target);

@@ -60,11 +60,6 @@ class UnclosedFile {
   const format::Header& header() const { return reader_.header(); }
   format::Pointer pointer_when_complete() const { return {pointer_.maxblocks, pointer_.varheader}; }
   bool writes_table() const { return !is_complete() && report_.source != RepairSource::table; }
-  // Returns true if a valid trailer from the earlier close exists.
-  bool has_trailer() {
-    return report_.source == RepairSource::table &&
-           matches_trailer(*file_, header(), pointer_, reader_.extension());
-  }
 
   // --- State of the file.
   void find_source(const RepairRequest& request);
@@ -102,14 +97,18 @@ class UnclosedFile {
 
   Store& store_;
   std::shared_ptr<File> file_;
-  layout::BoundaryMap boundary_blocks_;  // boundary blocks of `whole_`
-  std::shared_ptr<File> whole_;  // unclosed: the file including boundary blocks that hosts keep beside it
+  struct WholeFile {
+    std::shared_ptr<File> file;  // unclosed: the file including boundary blocks that hosts keep beside it
+    layout::BoundaryMap boundary_blocks;
+  };
+  WholeFile whole_;
   MetadataReader reader_;
   format::Pointer pointer_;
   std::optional<Chunks> chunks_;
   std::optional<HoleTable> table_;
   const format::Identity identity_;  // identity for an extension header that the repair adds
   uint64_t written_ = 0;             // hash of the block table that was written
+  bool has_trailer_ = false;         // a valid trailer from the earlier close exists
   int64_t missing_ = 0;              // bytes that were recorded but are not in the file
   RepairedFile report_;
 };

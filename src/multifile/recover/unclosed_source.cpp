@@ -61,8 +61,10 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
   find_source(request);
   report_.blocks = pointer_.maxblocks;
   if (!is_complete()) {
-    whole_ = with_boundary_blocks(store, file_, &boundary_blocks_);
-    if (!has_trailer() && reader_.extension() && reader_.extension()->checksums())
+    whole_.file = with_boundary_blocks(store, file_, &whole_.boundary_blocks);
+    has_trailer_ = report_.source == RepairSource::table &&
+                   matches_trailer(*file_, header(), pointer_, reader_.extension());
+    if (!has_trailer_ && reader_.extension() && reader_.extension()->checksums())
       report_.unknown.emplace_back(
           "whether the data are what was written: their checksums are made from what is there now");
   }
@@ -78,7 +80,10 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
 void UnclosedFile::find_source(const RepairRequest& request) {
   const auto unclosed = attempt([&] { pointer_ = reader_.read_pointer(); });
   if (unclosed && unclosed->code() != Code::unclosed) throw *unclosed;
-  if (!unclosed && pointer_.complete()) return;
+  if (!unclosed && pointer_.complete()) {
+    reader_.file_size();  // a copy ends where the file ended at the open
+    return;
+  }
   if (unclosed || request.holes || reader_.unclosed().has_journal_gap() ||
       (pointer_.source == TableSource::none &&
        holds_data(*file_, layout::data_start(report_.ntasks, header().fsblksize))))
@@ -135,6 +140,7 @@ void UnclosedFile::use_stored_table(const Pointer& found, const std::optional<Po
   if (table_->counts == before.counts && table_->rounds == before.rounds) {
     report_.source = RepairSource::table;
     pointer_ = {found.maxblocks, found.varheader, TableSource::unmarked};
+    reader_.file_size();  // a copy ends where the file ended at the open
     table_.reset();
     return;
   }

@@ -63,7 +63,10 @@ void split_plain(const PhysicalFile& file, const TaskRow& row, File& output, Wor
 // order.
 void split_plain(const Multifile& m, const std::vector<int64_t>& tasks, const SplitRequest& request,
                  OutputSet& outputs, WorkProgress& progress) {
-  using Begun = std::pair<std::shared_ptr<File>, TaskRow>;  // an output, and the task that it is for
+  struct Begun {
+    std::shared_ptr<File> output;
+    TaskRow row;
+  };
   TaskRows rows(m);
   on_threads(
       std::ssize(tasks), progress,
@@ -75,7 +78,7 @@ void split_plain(const Multifile& m, const std::vector<int64_t>& tasks, const Sp
         return Begun{outputs.add(name), row};
       },
       [&](int64_t, const Begun& begun, WorkProgress& shared) {
-        split_plain(m.file_of(begun.second), begun.second, *begun.first, shared);
+        split_plain(m.file_of(begun.row), begun.row, *begun.output, shared);
       });
 }
 
