@@ -102,8 +102,8 @@ class IntegerArgument {
   int value_;
 };
 
-// Runs an open call and stores its result in *sid, or -1 if memory is exhausted. Exceptions must not reach
-// Fortran.
+// Runs an open call and stores its result in *sid, or -1 if it throws, for example because memory is
+// exhausted. Exceptions must not reach Fortran.
 template <class Body>
 void open(int* sid, Body&& body) {
   *sid = sheaf::run_guarded(-1, body, [](const std::exception&) { return -1; });

@@ -36,7 +36,7 @@ void for_each_extent(const layout::ChunkGeometry& geometry, const BlockSizes& si
 // bytes.
 struct StreamSums {
   uint32_t piece = 0;                     // 0: none
-  std::vector<uint32_t>* sums = nullptr;  // they are appended
+  std::vector<uint32_t>* sums = nullptr;  // receives them at its end; required if `piece` > 0
 };
 
 // Copies the stream of a task of `file` to offset `to` of `target`, which must read as zero from there on.

@@ -1,6 +1,5 @@
 // multifile/frames/constants: numeric parameters of compressed streams with their reasons, in bytes unless
 // noted.
-// noted.
 #pragma once
 
 #include <cstddef>

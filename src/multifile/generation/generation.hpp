@@ -80,8 +80,7 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
 
   // Looks for a commit record before the first attempt. Collective over `comm`. Needed if files are also
   // opened through a store that replaces unreadable files (BuddyStore): it would hide the failure that makes
-  // open_multifile() look for a record.
-  // Returns true if the record has changed, on all tasks.
+  // open_multifile() look for a record. Returns on all tasks whether an attempt should be repeated.
   bool find_record(Comm& comm);
   // Forgets the commit record. Must be called after the commit was completed.
   void forget_record() { use(std::nullopt); }

@@ -90,11 +90,12 @@ void JournalSlots::write_side_by_side(std::vector<ChunkReport>& reports) {
   const auto slot_of = [&](const ChunkReport& r) { return format::slot_number(ntasks_, r.block, r.task); };
   std::ranges::sort(reports, {}, slot_of);
   slot_ = -1;
+  SlotBytes slots{0, seed_, {}};
   for (size_t begin = 0, end = 0; begin < reports.size(); begin = end) {
-    SlotBytes slots{slot_of(reports[begin]), seed_, {}};
+    slots.first = slot_of(reports[begin]);
     while (end < reports.size() && slot_of(reports[end]) == slots.first + static_cast<int64_t>(end - begin))
       ++end;
-    slots.bytes.resize((end - begin) * journal_slot_size);
+    slots.bytes.assign((end - begin) * journal_slot_size, std::byte{});
     file_->read_at(slots.bytes, format::slot_offset(slots.first));
     bool changes = false;
     for (size_t i = 0; i < end - begin; ++i) {

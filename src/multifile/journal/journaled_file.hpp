@@ -48,8 +48,9 @@ class JournaledFile {
   // Passes a report to the journal. Does nothing after a loss of data, because the contents of the disk are
   // then unknown.
   void report(const ChunkReport& report);
-  // Must be called before a report of data that are in the file, unless commit() follows. If the file is
-  // durable, makes the data durable.
+  // Must be called before report(), unless commit() has just synced the file or follows. If the file is
+  // durable, makes its data durable; not in collective writing, where reports wait until the data are
+  // durable.
   void sync_before_report();
   // Syncs the file and makes all reports valid if they wait for that and describe enough data.
   void confirm_many(int64_t chunk_size);
@@ -67,8 +68,8 @@ class JournaledFile {
   void sync() {
     keep([&] { file_->sync(); });
   }
-  // Runs `act`, which makes other data of the stream durable and throws if it fails. A failure counts as data
-  // loss.
+  // Runs `act`, which makes other data durable (another file of the task) and throws if it fails. A failure
+  // counts as data loss.
   template <class Act>
   void keep(Act&& act) {
     try {
@@ -78,8 +79,8 @@ class JournaledFile {
       throw;
     }
   }
-  // Throws if data count as lost by keep() or lose(). commit() throws as well, and so does every write of a
-  // durable stream that begins a new chunk.
+  // Throws if data count as lost by keep() or lose(). commit() throws as well, and so does every write to a
+  // durable file that begins a new chunk.
   void require_nothing_lost() const;
   // Records that bytes were lost that the program regards as written, so that the close fails.
   void lose(const Error& why) {

@@ -153,8 +153,8 @@ struct Ownership::OwnershipState {
     file.reset();
   }
 
-  // Removes a lease that keeps create() from making one, if it may be taken over. Otherwise returns the
-  // error. Throws if no lease can be made.
+  // Removes the lease that keeps create() from making one, if it may be taken over. Returns the error with
+  // which the open must fail, if any. Throws an error after which take() continues without a lease.
   std::optional<Error> make_way(const OwnershipRequest& request, bool is_last) {
     const LeaseView view = look_at_lease_file(*store, own.name);
     if (view.problem) throw *view.problem;
@@ -193,6 +193,7 @@ std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const s
   });
   if (refused) throw *refused;
   if (problem) {
+    if (problem->errno_value() == ENOMEM) throw *problem;  // a living owner may exist
     if (problem->code() != Code::not_found)
       add_warning("'" + path + "' is written without a lease (" + problem->what() +
                   "): no other program is kept from writing it at the same time");

@@ -61,7 +61,12 @@ KeyEntry* KeyvalIndex::scan_next() {
     scanned_all_ = true;
     return nullptr;
   }
-  found_in_ = &keys_.append(record->key, record->position, record->length);
+  try {
+    found_in_ = &keys_.append(record->key, record->position, record->length);
+  } catch (const std::bad_alloc&) {  // a later scan would skip the record
+    damage_ = Error(Code::io, "out of memory", ENOMEM);
+    throw;
+  }
   found_ = *record;
   return found_in_;
 }

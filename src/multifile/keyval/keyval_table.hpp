@@ -71,8 +71,8 @@ class KeyTable {
   KeyEntry& append(uint64_t key, int64_t position, int64_t length) {
     KeyEntry* const known = find(key);
     KeyEntry& entry = known ? *known : add(key);
-    order_.push_back(entry.number);
     entry.records.push_back({position, entry.total});
+    order_.push_back(entry.number);
     entry.total += length;
     return entry;
   }

@@ -54,7 +54,8 @@ class SHEAF_EXPORT BlockReader {
 
   // Fills `out` from position `from`, where that many bytes must exist, across block boundaries. Returns the
   // position after the bytes; at a block boundary, the end of the earlier block. Throws damaged if the file
-  // ends inside a block, or if a checksum is wrong. Any number of threads may call it.
+  // ends inside a block, or if a checksum is wrong. Any number of threads may call it if
+  // sizes().in_memory() and none calls move_to().
   StreamPosition read(StreamPosition from, std::span<std::byte> out) const;
   // Reads bytes of a block without verifying them.
   void read_plain(StreamPosition from, std::span<std::byte> out) const {

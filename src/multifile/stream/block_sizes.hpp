@@ -47,6 +47,7 @@ struct SHEAF_EXPORT BlockSizes {
         block = sizes->next_used(block + 1);
         return *this;
       }
+      // `block` may pass `last`, because empty blocks are skipped.
       bool operator!=(int64_t last) const { return block < last; }
 
       const BlockSizes* sizes;

@@ -41,7 +41,8 @@ class ChunkWriter {
   void write(std::span<const std::byte> bytes);
   // Does the same with `head` and `body` in one transfer. The program must not share the position.
   void write(std::span<const std::byte> head, std::span<const std::byte> body);
-  // Reports the current chunk as finished to the journal and begins the next one.
+  // Reports the current chunk as finished to the journal and begins the next one. All bytes of the chunk must
+  // be in the file, none in a buffer. If it throws, the position is unchanged.
   void begin_next();
   // Returns to an earlier position. `high` is the number of bytes that the chunk had then.
   void return_to(int64_t chunk, int64_t position, int64_t high);
@@ -57,7 +58,8 @@ class ChunkWriter {
   // Must be called when the program has closed its stream. The next write continues at the position of that
   // stream or, if it was a second stream, at that of the last call.
   void forget_handle();
-  // Runs `back` once, at the next learn(). If `back` fails, it calls leave() again.
+  // Runs `back` once, at the next learn(). `back` itself must call leave() again before it throws; otherwise
+  // it is not repeated.
   void leave(std::function<void()> back) { shared().back = std::move(back); }
   // Accounts for bytes that the program wrote itself. Moves bytes beyond the chunk to further chunks, and
   // throws if that fails.

@@ -46,6 +46,8 @@ class SHEAF_EXPORT ReadStream {
   bool at_end();
 
   // Seek operations return false, and change nothing, if there is no such position.
+
+  // Seeks to `offset` of a block, 0 <= offset <= size of the block.
   bool seek_block(int64_t block, int64_t offset);
   // Seeks to an offset in the stream. An offset at the end of a block stays in that block.
   bool seek_absolute(int64_t offset);
@@ -73,7 +75,7 @@ class SHEAF_EXPORT ReadStream {
   // Takes a handle and moves it to the stream's position.
   void attach(std::unique_ptr<StdioHandle> handle);
 
-  // Returns the read-ahead buffer. It is empty while the program shares the position.
+  // Returns the read-ahead buffer. Its window is empty while the program shares the position.
   ReadBuffer& buffer() { return buffer_; }
   // Returns the blocks of the task, for calls that do not depend on the position.
   const BlockReader& blocks() const { return blocks_; }

@@ -34,7 +34,8 @@ class StreamBuffer {
   // Returns the part that the caller may access.
   StreamWindow& window() { return window_; }
   const std::byte* data() const { return memory_.get(); }
-  // Discards all bytes and closes the window, that is, makes it empty.
+  // Makes the window empty: no bytes are held (write) or ahead (read). Memory and contents stay, and
+  // ReadStream still uses them while the program shares the position.
   void clear() { window_.at = window_.end = memory_.get(); }
 
  protected:
@@ -123,6 +124,7 @@ class ReadBuffer : public StreamBuffer<LineMemory> {
   std::span<std::byte> make_room(size_t bytes) {
     if (capacity_ < bytes) {
       memory_.reset();
+      capacity_ = 0;  // until the allocation succeeds
       window_ = {};
       memory_ = line_memory(bytes);
       capacity_ = static_cast<uint32_t>(bytes);

@@ -99,9 +99,9 @@ class CloseProtocol {
       close_files();
       if (set_.rights && set_.rights->to_write) set_.rights->to_write->end();
       set_.stream->target().require_nothing_lost();
-      if (set_.hosts.count == 1)
-        return;  // otherwise a metadata writer reads the journals before it removes them
-      for (OwnFile& f : set_.files) f.journal.reset();
+      // If several hosts write a file, a metadata writer reads the journals before it removes them.
+      if (set_.hosts.count > 1)
+        for (OwnFile& f : set_.files) f.journal.reset();
     });
     if (problem_) rows_.rows.clear();
   }
@@ -242,13 +242,16 @@ class CloseProtocol {
   // Checks whether overruns have lost bytes. Called after the files are complete, so that all other data can
   // be read even if it throws. Collective.
   void look_for_losses() {
-    std::vector<WrittenTask> all;
-    rows_.for_each(set_, [&](size_t i, const RowView&, std::span<const uint32_t> sums) {
-      all.push_back(streams_.written(i, sums));
-    });
-    const auto lost = check_neighbours(set_.local(), all, [&](int32_t file) {
-      return open_with_retries(set_.store(), set_.name_of(file), Access::read);
-    });
+    std::optional<Error> lost;
+    if (set_.local().size() > 1) {  // otherwise no other process has written the files
+      std::vector<WrittenTask> all;
+      rows_.for_each(set_, [&](size_t i, const RowView&, std::span<const uint32_t> sums) {
+        all.push_back(streams_.written(i, sums));
+      });
+      lost = check_neighbours(set_.local(), all, [&](int32_t file) {
+        return open_with_retries(set_.store(), set_.name_of(file), Access::read);
+      });
+    }
     agree(*set_.comm, rows_.losses ? rows_.losses : lost);
   }
 

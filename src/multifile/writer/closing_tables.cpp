@@ -136,10 +136,9 @@ std::vector<EndedSegment> find_ends(const OpenedSet& set, MetadataPartition& sli
 
 bool write_tables(const OpenedSet& set, std::span<const EndedSegment> segments, const BlockTable& table,
                   SliceSums& sums, SumRounds& rounds) {
-  const bool are_sound = std::ranges::all_of(segments, &EndedSegment::sound);
-  for (const EndedSegment& s : segments)
-    if (are_sound) write_table(set, s, table, sums, rounds);
-  return are_sound;
+  if (!std::ranges::all_of(segments, &EndedSegment::sound)) return false;
+  for (const EndedSegment& s : segments) write_table(set, s, table, sums, rounds);
+  return true;
 }
 
 void write_known_mapping(const OpenedSet& set, const ClosingLead& lead) {

@@ -1,6 +1,5 @@
-// multifile/writer/host_separation: separates the bytes of different hosts where they share no page cache, in
-// multifiles written by processes with several tasks each (layout/regions,
-// multifile/metadata/boundary_blocks).
+// multifile/writer/host_separation: finds what hosts without a common page cache must keep apart, and sets up
+// boundary blocks for processes with several tasks (layout/regions, multifile/metadata/boundary_blocks).
 #pragma once
 
 #include <cstdint>
@@ -33,7 +32,7 @@ inline Slicing slicing_of(const WritingHosts& hosts) {
 }
 // Returns null unless hosts must be kept apart.
 std::shared_ptr<BoundaryBlocks> boundary_blocks_of(const OpenedSet& set, int32_t file);
-// Sets the journal of a file whose tasks this process writes.
+// Sets the JournalKey of a physical file of this process.
 void know_journal(const OpenedSet& set, OwnFile& file, const format::Header& header,
                   const std::optional<format::Extension>& extension);
 // Sets up the boundary blocks after all chunks are placed. Collective. Requires PlacedTables.

@@ -94,9 +94,10 @@ std::optional<Error> LocalStreams::end() {
     }
   });
   if (!set_.collecting) return problem;
-  const auto unsent = set_.collecting->writer ? set_.collecting->writer->finish() : std::nullopt;
+  auto unsent = set_.collecting->writer ? set_.collecting->writer->finish() : std::nullopt;
   set_.collecting->writer.reset();
-  return problem ? problem : unsent;
+  if (!problem) problem = std::move(unsent);
+  return problem;
 }
 
 void LocalStreams::park_all() {

@@ -2,8 +2,8 @@
 //
 // Every function throws on every process alike, and changes nothing on disk if an argument is invalid. If the
 // open fails, it removes the files that it created. Existing files are truncated only after all files could
-// be opened. `store` must outlive the result. The first task of the process is current in the stream's file,
-// but not loaded.
+// be opened. `store` must outlive the result. The stream is bound to the file of the first task of the
+// process, but the task is not loaded yet (LocalStreams).
 #pragma once
 
 #include <cstdint>
@@ -90,7 +90,8 @@ OpenedSet open_parallel(Store& store, std::unique_ptr<Comm> comm, ParallelWriteR
 OpenedSet open_mapped(Store& store, std::unique_ptr<Comm> comm, const MappedWriteRequest& request,
                       const OpenMode& mode);
 // Opens a multifile to append, collective over `comm` like OpenTasks. Every task is positioned at the end of
-// its stream. Changes nothing on disk. Also throws unsupported, mismatch or unclosed for a multifile that
+// its stream. Overwrites no data. Writes journals of the existing contents and, if hosts are kept apart,
+// marks the files as unclosed. Also throws unsupported, mismatch or unclosed for a multifile that
 // does not permit appending (docs/api-sion.md, "Append").
 OpenedSet open_append(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request,
                       const OpenMode& mode);

@@ -62,7 +62,7 @@ format::Header header_of(const OpenedSet& set, int32_t file, int64_t file_tasks,
            .fsblksize = fsblksize,
            .ntasks = static_cast<int32_t>(file_tasks),
            .nfiles = set.facts.nfiles,
-           // Serial writers of the format have always stored 1 for a single file.
+           // Serial writers of the format have always stored 1 for a single file; open_serial() sets it.
            .filenumber = set.facts.nfiles == 1 ? set.facts.filenumber : file,
            .flag1 = format::Header::flag_of(set.facts.keyval ? KeyvalMode::inline_ : KeyvalMode::none)}};
 }

@@ -71,9 +71,9 @@ struct WritingHosts : JournalHosts {
   bool keeps_chunks = false;  // see ParallelWriteRequest
 };
 
-// Contents of the metadata that depend on how the multifile was opened.
+// Values for the metadata and the close that depend on how the multifile was opened.
 struct ClosingTerms {
-  int32_t kept_files = 0;        // this process keeps its first files open during the close
+  int32_t kept_files = 0;        // this process keeps its first files open until they are complete
   int32_t mapping_entries = -1;  // entries of the mapping field in file 0; -1: no such field
   int32_t unused = 0;            // value stored for rounds that a task has not used
   bool is_blockwise = false;     // layout::place_blockwise() gives the entries of the mapping
@@ -107,9 +107,13 @@ struct WriterRights {
   std::exception_ptr lost;                 // why the files must not be written any more
 };
 
-struct OpenedSet : TasksToWrite {
+struct SetComms {
   std::unique_ptr<Comm> comm;        // all processes
-  std::unique_ptr<Comm> files_comm;  // see local(); null: comm
+  std::unique_ptr<Comm> files_comm;  // see OpenedSet::local(); null: comm
+};
+
+// SetComms is the first base class, because communicators must outlive what uses them.
+struct OpenedSet : SetComms, TasksToWrite {
   std::string path;
   std::unique_ptr<const NameOf> names;  // null: names as in docs/format.md
   FileFacts facts;
@@ -124,7 +128,9 @@ struct OpenedSet : TasksToWrite {
   Store& store() const { return stream->target().store(); }
   // Returns all tasks that write the physical files of this process.
   Comm& local() const { return files_comm ? *files_comm : *comm; }
-  std::string name_of(int32_t number) const { return name_in_set(path, number, names ? *names : nullptr); }
+  std::string name_of(int32_t number) const {
+    return names ? name_in_set(path, number, *names) : format::physical_name(path, number);
+  }
   // While appending, returns the earlier contents of the slice at its metadata writer; otherwise null.
   const TableSlice* old() const { return placed ? placed->old.get() : nullptr; }
 };

@@ -69,7 +69,7 @@ void number_tasks(OpenedSet& set, std::span<const MappedWriteTask> tasks) {
   for (const MappedWriteTask& t : tasks)
     set.tasks.push_back({is_alone ? std::ssize(set.tasks) : t.globalrank, t.place, 0, 0, 0, {}});
   set.index();
-  set.terms.unused = is_alone ? 0 : -1;  // parallel and serial writers of the format store 0
+  set.terms.unused = is_alone ? 0 : -1;  // serial writers of the format store 0, mapped ones -1
   set.terms.mapping_entries = 0;         // a single file of one process has a mapping without entries
   if (!is_alone) return;
   if (set.files.empty()) set.files.emplace_back();
@@ -276,7 +276,7 @@ void open_own_files(OpenedSet& set, const std::shared_ptr<WriteSlots>& slots,
       wrap(f);
       f.file = throttled(std::move(f.file), slots);
     }
-    // A process without tasks has a stream, too, which represents the file.
+    // A process without files has a stream, too, which represents file 0.
     if (set.files.empty()) set.stream->bind(open_with_retries(set.store(), set.path, Access::write), 0);
   }));
 }

@@ -55,6 +55,7 @@ Result guarded_together(const char* function, Task&& task, const JobEnd& end, Re
 // Runs a body without a result as guarded() does. Returns SION_SUCCESS or SION_NOT_SUCCESS.
 template <class Task, class Body>
 int succeeds(const char* function, Task&& task, Body&& body) {
+  static_assert(std::is_void_v<std::invoke_result_t<Body&>>);
   return guarded(function, task, SION_NOT_SUCCESS, body);
 }
 

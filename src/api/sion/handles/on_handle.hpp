@@ -18,6 +18,7 @@ Result on_handle(const char* function, int sid, Result failure, Body&& body) {
 // Runs a body without a result as on_handle() does. Returns SION_SUCCESS or SION_NOT_SUCCESS.
 template <class Body>
 int succeeds_on_handle(const char* function, int sid, Body&& body) {
+  static_assert(std::is_void_v<std::invoke_result_t<Body&, SionHandle&>>);
   return on_handle(function, sid, SION_NOT_SUCCESS, body);
 }
 
