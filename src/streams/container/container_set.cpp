@@ -127,6 +127,7 @@ std::shared_ptr<const NamedStreams> HostSet::contents(HostContainer* open, bool 
 std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, const StreamOpening& opening) {
   require_name(name, path());
   const auto open = join(opening.create);
+  const bool asked = !opening.create || opening.asked || !has_others();
   const auto elsewhere = contents(open.get(), !opening.create && !opening.asked);
   if (!open) {
     const NamedStream* const found = elsewhere->find(name);
@@ -135,7 +136,6 @@ std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, con
     join(true);
     return open_stream(name, opening);
   }
-  const bool asked = !opening.create || opening.asked || !has_others();
   auto stream = open_shared(open, elsewhere, name, opening, asked);
   if (stream || asked) return stream;
   // Another host may have removed or replaced the stream. Check other hosts without holding the lock of
@@ -254,7 +254,7 @@ bool HostSet::change_name(std::string_view from, std::string_view to, bool keep)
   if (!open) {
     if (elsewhere->find(from) == nullptr) return false;
     open = join(true);
-    elsewhere = contents(open.get(), true);
+    if (!to.empty()) elsewhere = contents(open.get(), true);
   }
   std::vector<UnusedBytes> unused;
   {

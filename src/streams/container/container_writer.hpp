@@ -29,7 +29,7 @@ namespace sheaf::streams {
 
 class ContainerWriter final : public SumWords {
  public:
-  // `mapped`: mappings of the file are coherent with reads. `file` and `streams` must outlive the writer.
+  // `mapped`: mappings of the file are coherent with reads. `file` and `index` must outlive the writer.
   ContainerWriter(File& file, ContainerIndex& index, bool mapped)
       : file_(file), index_(index), mapped_(mapped), sums_(file, *this, index.memory()) {}
 
@@ -53,7 +53,7 @@ class ContainerWriter final : public SumWords {
   // the lock of the piece's stream.
   void make_slots(SharedPiece& piece, int64_t length);
   // Returns the bytes of the stream from `size` on that are in this container, for SumWriter::discard(). The
-  // caller holds the lock of the stream, or the lock of names if the stream is not open.
+  // caller holds the lock of the stream, or the lock of names if no other handle has the stream open.
   std::vector<UnusedBytes> unused(const SharedStream& stream, int64_t size);
 
   void read_words(int64_t at, std::span<uint64_t> words) override;

@@ -346,9 +346,11 @@ void HostContainer::copy_pieces(SharedStream& stream, const NamedStream& from, c
 }
 
 SetSource HostContainer::source(uint64_t origin) {
-  for (const bool look : {false, true})
-    for (const SetSource& source : reader_->now(look, origin_)->sources)
+  for (const bool look : {false, true}) {
+    const auto set = reader_->now(look, origin_);
+    for (const SetSource& source : set->sources)
       if (source.origin == origin) return source;
+  }
   throw os_error("a container with bytes of a stream is gone from", reader_->path(), ENOENT);
 }
 

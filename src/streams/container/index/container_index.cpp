@@ -191,8 +191,10 @@ void ContainerIndex::mend_names() {
   const auto is_unfinished = [&](const SharedStream& one) {
     return one.use.load() == StreamUse::unnamed && one.entry.load() == 0;
   };
-  for (const SharedPlace at : names_.clear())
+  for (SharedPlace at = names_.clear(), next = 0; at != 0; at = next) {
+    next = names_.entry(at).next.load();
     if (!is_unfinished(stream(names_.entry(at).stream))) names_.link(at);
+  }
   h.spare.store(0);
   for (SharedPlace at = h.all.load(); at != 0; at = stream(at).all) {
     SharedStream& one = stream(at);

@@ -32,7 +32,7 @@ struct SharedPiece {
   int64_t place;                  // in the file
   int64_t record;                 // place of the record in the own container; 0: the piece does not grow
   int64_t time;                   // time of that record
-  int64_t recorded;               // length that immutable records state
+  int64_t recorded;               // bytes that records cover; 0 if `record` is 0
   uint64_t origin;                // container or multifile with the bytes; 0: the own container
   SharedSums sums;                // for a piece in the own container
 };
@@ -88,7 +88,8 @@ struct RecordArea {
 
 class ContainerIndex {
  public:
-  static constexpr uint32_t layout = 7;  // version of the structures of this file and of HostMemory
+  static constexpr uint32_t layout =
+      7;  // version of the structures of this folder, of sums/ and of HostMemory
 
   struct Head {
     HostMutex names_lock;

@@ -76,15 +76,17 @@ void SharedNames::unlink(SharedPlace at) {
       }
 }
 
-std::vector<SharedPlace> SharedNames::clear() {
+SharedPlace SharedNames::clear() {
   NamesState& now = state();
-  std::vector<SharedPlace> keys;
+  SharedPlace keys = 0;
   for (NamesState::Level& level : std::span(now.levels).first(now.level_count)) {
     for (uint64_t b = 0; b <= level.mask; ++b) {
-      Chain& chain = bucket(level, b);
-      for (SharedPlace at = chain.load(); at != 0; at = entry(at).next.load())
-        if (entry(at).bytes == sizeof(KeyText) && entry(at).text[0] == '\0') keys.push_back(at);
-      chain.store(0);
+      for (SharedPlace at = bucket(level, b).exchange(0), next = 0; at != 0; at = next) {
+        next = entry(at).next.load();
+        if (entry(at).bytes != sizeof(KeyText) || entry(at).text[0] != '\0') continue;
+        entry(at).next.store(keys);
+        keys = at;
+      }
     }
     level.entries = 0;
   }

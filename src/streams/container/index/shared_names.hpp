@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "format/container.hpp"
 #include "streams/container/index/shared_allocator.hpp"
@@ -57,8 +56,9 @@ class SharedNames {
   void drop_entry(SharedPlace at) { allocator_.drop_with<SharedEntry>(at); }
   void link(SharedPlace at);
   void unlink(SharedPlace at);
-  // Empties the table, even if a killed process has left it half changed. Returns the entries of keys.
-  std::vector<SharedPlace> clear();
+  // Empties the table, even if a killed process has left it half changed. Returns the first entry of a key;
+  // the others follow by SharedEntry::next. Allocates nothing.
+  SharedPlace clear();
 
  private:
   using Chain = std::atomic<SharedPlace>;

@@ -254,21 +254,25 @@ SHEAF_REPLACED(int, symlinkat, const char* text, int at, const char* path) {
   return make_name(at, path, [&] { return changed(next::symlinkat(text, at, path)); });
 }
 SHEAF_ENTRY(int, symlink, const char* text, const char* path) {
-  return sheaf_posix_symlinkat(text, AT_FDCWD, path);
+  return make_name(AT_FDCWD, path, [&] { return changed(next::symlinkat(text, AT_FDCWD, path)); });
 }
 SHEAF_REPLACED(int, mkdirat, int at, const char* path, mode_t mode) {
   return make_name(at, path, next::mkdirat.with(at, path, mode));
 }
-SHEAF_ENTRY(int, mkdir, const char* path, mode_t mode) { return sheaf_posix_mkdirat(AT_FDCWD, path, mode); }
+SHEAF_ENTRY(int, mkdir, const char* path, mode_t mode) {
+  return make_name(AT_FDCWD, path, next::mkdirat.with(AT_FDCWD, path, mode));
+}
 SHEAF_REPLACED(int, mkfifoat, int at, const char* path, mode_t mode) {
   return make_name(at, path, next::mkfifoat.with(at, path, mode));
 }
-SHEAF_ENTRY(int, mkfifo, const char* path, mode_t mode) { return sheaf_posix_mkfifoat(AT_FDCWD, path, mode); }
+SHEAF_ENTRY(int, mkfifo, const char* path, mode_t mode) {
+  return make_name(AT_FDCWD, path, next::mkfifoat.with(AT_FDCWD, path, mode));
+}
 SHEAF_REPLACED(int, mknodat, int at, const char* path, mode_t mode, dev_t device) {
   return make_name(at, path, next::mknodat.with(at, path, mode, device));
 }
 SHEAF_ENTRY(int, mknod, const char* path, mode_t mode, dev_t device) {
-  return sheaf_posix_mknodat(AT_FDCWD, path, mode, device);
+  return make_name(AT_FDCWD, path, next::mknodat.with(AT_FDCWD, path, mode, device));
 }
 SHEAF_ENTRY(ssize_t, readlink, const char* path, char* room, size_t size) {
   return read_link(AT_FDCWD, path, room, size);

@@ -97,7 +97,10 @@ void add(std::string_view entry, bool view) {
     return complain(entry, view ? "it is not FILE:DIR" : "it is not PATTERN:SET");
   if (table.n == max_rules) return complain(entry, "there are too many");
   std::string_view pattern = entry.substr(0, colon), set = entry.substr(colon + 1);
-  if (view) pattern = without_slashes(std::exchange(set, pattern));
+  if (view) {
+    std::swap(pattern, set);
+    pattern = without_slashes(pattern);
+  }
   Rule rule;
   rule.view = view;
   rule.pattern = absolute(pattern, view ? pattern.size() : streams::literal_begin(pattern).size());
