@@ -9,7 +9,7 @@ if [ "$("$work/bin/python" -m lizard --version 2>/dev/null)" != $version ]; then
   { "${PYTHON:-python3}" -m venv "$work" &&
     "$work/bin/pip" install -q --disable-pip-version-check lizard==$version pathspec==1.1.1 pygments==2.20.0; } >&2 || {
     rm -rf "$work"
-    echo "lizard.sh: lizard $version cannot be installed from the Python package index" >&2
+    echo "lizard.sh: lizard $version cannot be installed (it needs python3-venv and the Python package index)" >&2
     exit 1
   }
 fi

@@ -17,6 +17,7 @@ from .errors import Error, NoStreamError
 from .info import Info, Metadata, TaskInfo, TaskList, task_number
 from .streams import InputStream
 from .words import as_mode
+from .writer import MultifileWriter
 
 LARGE = 4 << 20  # bytes; smaller multifiles have little metadata
 KEPT = 256  # streams; each keeps a file open
@@ -198,4 +199,4 @@ class MultifileReader(Sequence[InputStream]):
         return f"<sheaf.MultifileReader '{self.path}'{', closed' if self.closed else f', {len(self)} tasks'}>"
 
 
-__all__ = ["MultifileReader"]
+__all__ = ["MultifileReader", "MultifileWriter"]

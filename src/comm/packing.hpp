@@ -28,7 +28,7 @@ inline std::vector<std::byte> joined(std::initializer_list<std::span<const std::
 template <class Record>
 std::vector<Record> records_of(const Gathered& collected) {
   std::vector<Record> records(collected.bytes.size() / sizeof(Record));
-  if (!records.empty()) std::memcpy(records.data(), collected.bytes.data(), collected.bytes.size());
+  if (!records.empty()) std::memcpy(records.data(), collected.bytes.data(), records.size() * sizeof(Record));
   return records;
 }
 

@@ -32,11 +32,11 @@ class CollectiveExecutor {
   // Writes the accesses of all tasks. Collective. If this task cannot take part, `problem` is the reason: the
   // task then contributes no bytes, and all tasks throw. Throws on all tasks the error of the lowest failing
   // task (comm/agree.hpp).
-  void write(CollectiveFile file, const FileAccess& access, const CollectiveOptions& how,
+  void write(CollectiveFile target, const FileAccess& access, const CollectiveOptions& how,
              std::optional<Error> problem, IoCounters& counters);
   // Reads the accesses of all tasks. Collective; handles `problem` as write() does. Returns the number of
   // bytes that this task has read, counted from the start of its stream.
-  int64_t read(CollectiveFile file, const FileAccess& access, const CollectiveOptions& how,
+  int64_t read(CollectiveFile target, const FileAccess& access, const CollectiveOptions& how,
                std::optional<Error> problem, IoCounters& counters);
 
   // Determines the hosts and aggregators ahead of the first transfer, for a group on several hosts.

@@ -119,7 +119,7 @@ void for_each_run(std::span<const std::byte> code, Use use) {
 template <class Use>
 void for_each_extent(std::span<const std::byte> code, Use use) {
   for_each_run(code, [&](const Run& run) {
-    for (int64_t i = 0, at = run.offset; i < run.count; ++i, at += run.stride) use(at, run.length);
+    for (int64_t i = 0; i < run.count; ++i) use(run.offset + i * run.stride, run.length);
   });
 }
 

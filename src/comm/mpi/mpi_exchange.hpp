@@ -21,8 +21,8 @@ std::unique_ptr<Exchange> start_exchange(MPI_Comm comm, int tag, const std::vect
 
 // Implement Comm::gather() and Comm::scatter() with messages of at most `largest` bytes. gather_pieces()
 // stores the contributions in `all` at the root. scatter_pieces() stores the piece of this task in `mine` and
-// returns its length. If `pieces.sizes` of the root has only negative numbers, it moves no pieces and returns
-// one of them.
+// returns its length. If all `pieces.sizes` of the root are negative, it moves no pieces and returns the
+// negative size of this task.
 void gather_pieces(MPI_Comm comm, std::span<const std::byte> mine, Gathered& all, int root, size_t largest);
 int64_t scatter_pieces(MPI_Comm comm, const Gathered& pieces, std::vector<std::byte>& mine, int root,
                        size_t largest);

@@ -86,7 +86,8 @@ class NonCoherentFile final : public ForwardingFile {
   bool keeps(int64_t begin, int64_t end) const {
     return held_ == 0 && policy_.keeps_own_writes() && alone_.have(begin, end);
   }
-  // Keeps the threads of this task from independent writes while the result is held.
+  // Keeps the threads of this task from independent writes while the result is held. May begin between two
+  // parts of such a write.
   std::unique_lock<std::shared_mutex> exclude_writers() { return std::unique_lock(writers_); }
   // Returns the view of the file that aggregators use in collective transfers. It reads windows that this
   // task has written from the cache of this host.
@@ -145,7 +146,7 @@ class NonCoherentFile final : public ForwardingFile {
 
 // The file of a collective transfer. Converts from any File whose tasks share a page cache.
 struct CollectiveFile {
-  CollectiveFile(File& same) : file(same) {}
+  CollectiveFile(File& same) : file(same) { SHEAF_DEBUG_ASSERT(!same.traits().own_caches); }
   CollectiveFile(NonCoherentFile& own) : file(own), across(&own) {}
 
   File& file;

@@ -54,7 +54,7 @@ exchange::CollectiveOptions TransferSettings::collective(
           .block = block(),
           .unit = policy.unit_per_host(),
           .others_write = several_sequences,
-          .switches = hints};
+          .switches = hints};  // the base class TransferSwitches
 }
 
 exchange::CollectiveOptions TransferSettings::collective_writes() const {

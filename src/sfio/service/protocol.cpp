@@ -4,7 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "comm/agree.hpp"
+#include "base/error.hpp"
 #include "comm/messages.hpp"
 #include "layout/extent_code.hpp"
 #include "sfio/service/constants.hpp"
@@ -88,7 +88,13 @@ class MessageReader {
   template <class Decode>
   bool decoded(Decode decode) {
     std::vector<std::byte> code;
-    return list(code) && !attempt([&] { decode(code); });
+    if (!list(code)) return false;
+    try {
+      decode(code);
+      return true;
+    } catch (const Error&) {  // std::bad_alloc leaves decode_request()
+      return false;
+    }
   }
   bool copy(void* to, size_t bytes) {
     if (bytes > rest_.size()) return false;

@@ -54,7 +54,7 @@ size_t Service::handle(std::span<const std::byte> message, std::vector<std::byte
 
 Answer Service::carry_out(const Request& request, std::span<const MemoryRun> memory) {
   ++counts_.requests;
-  files_.take_left();
+  files_.take_left();  // forgets those of earlier requests
   const ErrorCounts before = files_.errors();
   Answer answer;
   const auto failed = attempt([&] { answer = dispatch(request, memory); });

@@ -44,7 +44,7 @@ class SHEAF_EXPORT Service : private NonCopyable {
   // Returns the file of a handle. Throws invalid_argument for an unknown handle.
   std::shared_ptr<File> file_of(int64_t handle) { return files_.at(handle).file; }
 
-  // Returns true after `bye` has arrived.
+  // Returns true after a `disconnect` request has arrived.
   bool ended() const { return ended_; }
 
   const ServiceCounts& counts() const { return counts_; }

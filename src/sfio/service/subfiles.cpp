@@ -18,7 +18,7 @@ namespace {
 
 // Returns `path`. Throws invalid_argument if it is empty or contains NUL. The system cuts a name at a NUL, so
 // the name of an identity file would become that of its subfile.
-const std::string& named(const std::string& path) {
+const std::string& checked_name(const std::string& path) {
   if (path.empty() || path.find('\0') != std::string::npos)
     throw Error(Code::invalid_argument, "'" + path + "' is no name of a subfile", EINVAL);
   return path;
@@ -94,7 +94,7 @@ Subfile& Subfiles::writable(int64_t handle) {
 Answer Subfiles::dispatch(const Request& request) {
   switch (request.kind) {
     case RequestKind::status:
-      return look(named(request.path));
+      return look(checked_name(request.path));
     case RequestKind::open:
       return open(request);
     case RequestKind::commit:
@@ -114,14 +114,22 @@ Answer Subfiles::dispatch(const Request& request) {
       counted(Counted::write, [&] { at(request.handle).file->sync(); });
       return {};
     case RequestKind::remove:
-      return remove(named(request.path));
+      return remove(checked_name(request.path));
     case RequestKind::rename:
-      rename(named(request.path), request.more);
+      rename(checked_name(request.path), request.more);
       return {};
-    default:
-      SHEAF_ASSERT(false);
-      return {};
+    case RequestKind::close:
+    case RequestKind::write:
+    case RequestKind::read:
+    case RequestKind::lock:
+    case RequestKind::lock_shared:
+    case RequestKind::unlock:
+    case RequestKind::errors:
+    case RequestKind::disconnect:
+      break;
   }
+  SHEAF_ASSERT(false);
+  return {};
 }
 
 void Subfiles::keep_identity(const std::string& path, const StripeIdentity& identity, Access access,
@@ -212,7 +220,7 @@ void Subfiles::discard(Subfile& subfile) {
 }
 
 Answer Subfiles::open(const Request& request) {
-  const std::string& path = named(request.path);
+  const std::string& path = checked_name(request.path);
   const auto mode = static_cast<SubfileOpenMode>(request.values[0]);
   const Looked found = look_at(path);
   const auto wanted = format::stripe_identity_of(std::as_bytes(std::span(request.more)));
@@ -302,7 +310,7 @@ Answer Subfiles::remove(const std::string& path) {
 }
 
 void Subfiles::rename(const std::string& from, const std::string& to) {
-  named(to);
+  checked_name(to);
   require_own(from, look_at(from));
   require_own(to, look_at(to));
   store_.rename(from, to);

@@ -21,7 +21,8 @@ namespace sheaf::sfio {
 
 inline constexpr std::string_view identity_suffix = ".sfio";
 
-// Returns the bytes that a subfile with this identity has at least; 0 if the identity does not say.
+// Returns the minimum number of bytes of a subfile with this identity; 0 if the identity does not record the
+// size or the unit.
 inline int64_t required_size(const format::StripeIdentity& is) {
   if (is.size < 0 || is.unit <= 0) return 0;
   return layout::Stripes{is.unit, is.count}.subfile_size(is.index, is.size);
@@ -124,7 +125,7 @@ class Subfiles : private NonCopyable {
   std::map<std::pair<std::string, bool>, std::weak_ptr<Subfile>> in_use_;
   int64_t next_handle_ = 1;
   ErrorCounts errors_{};
-  bool left_ = false;
+  bool left_ = false;  // a request has created a file that it could not remove
 };
 
 }  // namespace sheaf::sfio

@@ -1,5 +1,5 @@
-// storage/decorators/forwarding_file: a File that forwards the mandatory calls to another File; decorators
-// override some of the calls. Traits, segment transfers, transfers past the cache, publish(),
+// storage/decorators/forwarding_file: a File that forwards its calls to another File; decorators override
+// some of them. Traits, segment transfers, transfers past the cache, publish(),
 // revalidate_opened() and the File's own descriptor keep the defaults of File, because a caller must not
 // bypass a decorator.
 #pragma once

@@ -38,6 +38,7 @@ class ThrottledFile final : public ForwardingFile {
     return inner().read_directly(data, offset);
   }
   void publish() override { inner().publish(); }
+  int64_t revalidate_opened() override { return inner().revalidate_opened(); }
   FileTraits traits() override { return inner().traits(); }
   FileDescriptor descriptor(DescriptorKind kind) override { return inner().descriptor(kind); }
 

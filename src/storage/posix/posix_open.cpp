@@ -48,8 +48,8 @@ void require_positions(const std::string& path, const struct stat& found) {
     throw Error(Code::invalid_argument, "'" + path + "': is a " + what + ", not a regular file", ESPIPE);
 }
 
-// Opens without waiting, except for the holder of a lease on a regular file. Throws if the open fails.
-PosixDescriptor open_without_waiting(const std::string& path, Access access, const FileOpener& how) {
+// Opens the file. Waits only for the holder of a lease on a regular file. Throws if the open fails.
+PosixDescriptor open_or_throw(const std::string& path, Access access, const FileOpener& how) {
   const auto& [flags, failed] = way_of(access);
   const auto open = [&](int more) { return PosixDescriptor(how(flags | O_CLOEXEC | O_NOCTTY | more)); };
   // A file that this open creates is always regular.
@@ -92,7 +92,7 @@ bool status_of_server(int fd, struct stat& found) {
 // lease on a regular file.
 PosixDescriptor open_descriptor(const std::string& path, Access access, const FileOpener& how,
                                 int64_t* size) {
-  PosixDescriptor opened = open_without_waiting(path, access, how);
+  PosixDescriptor opened = open_or_throw(path, access, how);
   if (access == Access::fresh) return opened;
   struct stat found {};
   const bool keeps = !opens_anew(kind_of_descriptor(opened.get()));
