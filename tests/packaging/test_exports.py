@@ -87,7 +87,7 @@ class Sizes(InstalledCase):
     def test_a_program_with_one_multifile(self):
         self.classic("gcc", "client.c", C_SERIAL, "--ser")
         # Serial or parallel, a program has the same single writer and reader.
-        self.assertLess((self.directory / "client").stat().st_size, 2 * MEGABYTE)
+        self.assertLess((self.directory / "client").stat().st_size, 2.1 * MEGABYTE)
 
     def test_an_installation_for_one_mpi(self):
         others = set(MPIS[1:])
