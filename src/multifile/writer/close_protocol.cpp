@@ -37,7 +37,7 @@ void record_row(const OpenedSet& set, std::span<const std::byte> row) {
 // The close of one multifile. Its steps are collective unless they say otherwise.
 class CloseProtocol {
  public:
-  explicit CloseProtocol(LocalStreams& streams) : streams_(streams), set_(streams.set_) {}
+  explicit CloseProtocol(TaskStreams& streams) : streams_(streams), set_(streams.set_) {}
 
   void close() {
     // The close will fail, so commit: readers of the unclosed files then find all accepted bytes.
@@ -261,7 +261,7 @@ class CloseProtocol {
   }
   void agree_on_step() { agree(*set_.comm, problem_); }
 
-  LocalStreams& streams_;
+  TaskStreams& streams_;
   OpenedSet& set_;
   ClosingRows rows_;
   std::optional<MetadataPartition> by_rank_;  // unless the set has PlacedTables
@@ -270,6 +270,6 @@ class CloseProtocol {
   std::optional<Error> problem_;        // of this process
 };
 
-void close_set(LocalStreams& streams) { CloseProtocol(streams).close(); }
+void close_set(TaskStreams& streams) { CloseProtocol(streams).close(); }
 
 }  // namespace sheaf::multifile

@@ -5,12 +5,12 @@
 // each step in which a process can fail, all processes agree.
 #pragma once
 
-#include "multifile/writer/local_streams.hpp"
+#include "multifile/writer/task_streams.hpp"
 
 namespace sheaf::multifile {
 
 // Closes the multifile. Collective. Throws on every process alike, also after a failed append() on any
 // process. After an error the files stay unclosed.
-void close_set(LocalStreams& streams);
+void close_set(TaskStreams& streams);
 
 }  // namespace sheaf::multifile

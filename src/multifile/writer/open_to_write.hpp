@@ -3,7 +3,7 @@
 // Every function throws on every process alike, and changes nothing on disk if an argument is invalid. If the
 // open fails, it removes the files that it created. Existing files are truncated only after all files could
 // be opened. `store` must outlive the result. The stream is bound to the file of the first task of the
-// process, but the task is not loaded yet (LocalStreams).
+// process, but the task is not loaded yet (TaskStreams).
 #pragma once
 
 #include <cstdint>

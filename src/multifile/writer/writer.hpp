@@ -18,18 +18,18 @@
 namespace sheaf::multifile {
 
 // Writing to the tasks of this process is in the base class.
-class Writer : public LocalStreams {
+class Writer : public TaskStreams {
  public:
   // Open the multifile and make its first task current. Each calls the function of that kind in
   // open_to_write, and throws what it throws.
   Writer(Store& store, const SerialWriteRequest& request, const OpenMode& mode)
-      : LocalStreams(open_serial(store, request, mode)) {}
+      : TaskStreams(open_serial(store, request, mode)) {}
   Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest request, const OpenMode& mode)
-      : LocalStreams(open_parallel(store, std::move(comm), std::move(request), mode)) {}
+      : TaskStreams(open_parallel(store, std::move(comm), std::move(request), mode)) {}
   Writer(Store& store, std::unique_ptr<Comm> comm, const MappedWriteRequest& request, const OpenMode& mode)
-      : LocalStreams(open_mapped(store, std::move(comm), request, mode)) {}
+      : TaskStreams(open_mapped(store, std::move(comm), request, mode)) {}
   Writer(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request, const OpenMode& mode)
-      : LocalStreams(open_append(store, std::move(comm), request, mode)) {}
+      : TaskStreams(open_append(store, std::move(comm), request, mode)) {}
 
   int64_t ntasks() const { return set_.ntasks; }              // over all processes
   const std::string& base_name() const { return set_.path; }  // name of the set

@@ -6,8 +6,8 @@
 #include "multifile/metadata/task_names.hpp"
 #include "storage/store.hpp"
 #include "streams/container/container_names.hpp"
+#include "streams/mount/multifile_streams.hpp"
 #include "streams/mount/named_files.hpp"
-#include "streams/mount/task_streams.hpp"
 
 namespace sheaf::mount {
 
@@ -41,7 +41,7 @@ std::vector<StreamSource> sources_of(Store& store, const std::string& path, mult
                      multifile::advice_on_unclosed(store, path) + ")");
     auto names = multifile::read_task_names(opened).names;
     if (names.empty() || (containers && !contained))
-      add(std::make_shared<TaskStreams>(std::move(opened), std::move(names)));
+      add(std::make_shared<MultifileStreams>(std::move(opened), std::move(names)));
   }
   if (contained && containers) add(named_files(path, checking, tell));
   return found;

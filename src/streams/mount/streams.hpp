@@ -2,8 +2,8 @@
 // access.
 //
 // The module `mount` maps names to streams: names and numbers of files and folders (streams/mount/tree), the
-// streams themselves (streams/mount/task_streams), and their extended attributes. It calls multifile/ and
-// lower modules, and does not depend on FUSE; cli/mount/ builds the file system. Sizes and offsets are in
+// streams themselves (streams/mount/multifile_streams), and their extended attributes. It calls multifile/
+// and lower modules, and does not depend on FUSE; cli/mount/ builds the file system. Sizes and offsets are in
 // bytes.
 #pragma once
 

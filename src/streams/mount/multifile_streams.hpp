@@ -1,7 +1,7 @@
-// streams/mount/task_streams: shows each task of a multifile as a file. The name is the task's name if tasks
-// have names (docs/format.md, section 14.5), otherwise "task.000017" with at least six digits. The content of
-// a file is what the task has written, uncompressed. In a key-value multifile, this includes the headers of
-// the records.
+// streams/mount/multifile_streams: shows each task of a multifile as a file. The name is the task's name if
+// tasks have names (docs/format.md, section 14.5), otherwise "task.000017" with at least six digits. The
+// content of a file is what the task has written, uncompressed. In a key-value multifile, this includes the
+// headers of the records.
 #pragma once
 
 #include <mutex>
@@ -12,10 +12,10 @@
 
 namespace sheaf::mount {
 
-class TaskStreams final : public Streams {
+class MultifileStreams final : public Streams {
  public:
   // `names`: the names of all tasks; empty if tasks have no names.
-  TaskStreams(multifile::Multifile multifile, std::vector<format::TaskName> names);
+  MultifileStreams(multifile::Multifile multifile, std::vector<format::TaskName> names);
 
   int64_t count() const override { return multifile_.ntasks(); }
   int64_t bytes() const override;

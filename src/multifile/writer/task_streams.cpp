@@ -1,10 +1,10 @@
-#include "multifile/writer/local_streams.hpp"
+#include "multifile/writer/task_streams.hpp"
 
 #include "base/assert.hpp"
 
 namespace sheaf::multifile {
 
-LocalStreams::LocalStreams(OpenedSet set) : set_(std::move(set)) {
+TaskStreams::TaskStreams(OpenedSet set) : set_(std::move(set)) {
   if (set_.tasks.empty())
     set_.stream->load({}, {}, 0);
   else
@@ -12,7 +12,7 @@ LocalStreams::LocalStreams(OpenedSet set) : set_(std::move(set)) {
 }
 
 // Makes a task the current one. The stream must be bound to its file.
-void LocalStreams::enter(size_t index) {
+void TaskStreams::enter(size_t index) {
   const OwnTask& t = set_.tasks[index];
   current_ = index;
   set_.stream->load(t.geometry, std::move(set_.blocks[index]), t.place.local_rank);
@@ -20,7 +20,7 @@ void LocalStreams::enter(size_t index) {
     set_.compressed->load(std::move(set_.compressed->parked[index]), t.place.local_rank, t.geometry);
 }
 
-void LocalStreams::park() {
+void TaskStreams::park() {
   if (set_.compressed) set_.compressed->parked[current_] = set_.compressed->park();
   TaskBlocks& parked = set_.blocks[current_] = set_.stream->park();
   if (parked.new_overruns().empty()) return;
@@ -30,19 +30,19 @@ void LocalStreams::park() {
   parked.see_overruns();
 }
 
-WrittenTask LocalStreams::written(size_t index, std::span<const uint32_t> sums) const {
+WrittenTask TaskStreams::written(size_t index, std::span<const uint32_t> sums) const {
   const OwnTask& t = set_.tasks[index];
   return {t.task, t.place.file, t.geometry, set_.blocks[index], sums};
 }
 
-void LocalStreams::select(int64_t task) {
+void TaskStreams::select(int64_t task) {
   const size_t next = set_.find(task, set_.path);
   come_back();
   change_to(next);
   stray_ = {};
 }
 
-void LocalStreams::change_to(size_t next) {
+void TaskStreams::change_to(size_t next) {
   SHEAF_ASSERT(next < set_.tasks.size());
   if (next == current_) return;
   const size_t from = set_.tasks[current_].file, to = set_.tasks[next].file;
@@ -65,7 +65,7 @@ void LocalStreams::change_to(size_t next) {
 }
 
 // Ends the frames of all tasks, so that the stored streams contain all bytes written so far.
-void LocalStreams::commit_frames() {
+void TaskStreams::commit_frames() {
   come_back();
   const size_t current = current_;
   auto problem = attempt([&] {
@@ -85,7 +85,7 @@ void LocalStreams::commit_frames() {
 }
 
 // Returns to the task that a failed commit has left. Also called by the stream itself, before its calls.
-void LocalStreams::come_back() {
+void TaskStreams::come_back() {
   const auto& compressed = set_.compressed;
   if (!compressed || !compressed->left) return;
   const size_t task = *std::exchange(compressed->left, std::nullopt);
@@ -97,12 +97,12 @@ void LocalStreams::come_back() {
   }
 }
 
-void LocalStreams::leave(size_t task) {
+void TaskStreams::leave(size_t task) {
   set_.compressed->left = task;
   stream().leave([this] { come_back(); });
 }
 
-void LocalStreams::refuse(const FailedWrites::WriteRequest& request, const Error& why) {
+void TaskStreams::refuse(const FailedWrites::WriteRequest& request, const Error& why) {
   if (stream().geometry().size == 0) throw why;  // no retry can succeed for a task without a chunk
   // A merged stream belongs to the collector; this task has no position in it.
   const bool has_place = !set_.collecting || !set_.collecting->plan.merge;
@@ -114,17 +114,17 @@ void LocalStreams::refuse(const FailedWrites::WriteRequest& request, const Error
   throw why;
 }
 
-const TaskBlocks& LocalStreams::blocks_of(int64_t task) {
+const TaskBlocks& TaskStreams::blocks_of(int64_t task) {
   const size_t i = set_.find(task, set_.path);
   if (i == current_) return stream().blocks();
   return set_.compressed ? set_.compressed->parked[i].blocks : set_.blocks[i];
 }
 
-int64_t LocalStreams::bytes_held() const {
+int64_t TaskStreams::bytes_held() const {
   return std::ssize(set_.tasks) * static_cast<int64_t>(sizeof(OwnTask) + sizeof(TaskBlocks));
 }
 
-FileFacts LocalStreams::facts() const {
+FileFacts TaskStreams::facts() const {
   FileFacts facts = set_.facts;
   if (set_.tasks.empty()) return facts;
   const OwnTask& t = set_.tasks[current_];

@@ -1,11 +1,11 @@
 // Checks that a process still owns its files: another program may have taken over the multifile, and files
 // may have been removed, replaced or truncated. Also implements commits and the end of the streams, which
 // begin with such a check.
-#include "multifile/writer/local_streams.hpp"
+#include "multifile/writer/task_streams.hpp"
 
 namespace sheaf::multifile {
 
-void LocalStreams::require_ownership(Ownership::LeaseCheck look) {
+void TaskStreams::require_ownership(Ownership::LeaseCheck look) {
   const WriterRights* const rights = set_.rights.get();
   if (rights && rights->lost) std::rethrow_exception(rights->lost);
   const auto problem = attempt([&] {
@@ -23,7 +23,7 @@ void LocalStreams::require_ownership(Ownership::LeaseCheck look) {
 // Throws if a file of this process was removed, replaced or truncated. To avoid requests to the file system,
 // only the first task checks if hosts have separate page caches, or if requests are expensive. Does nothing
 // in collective writing, where the collectors have the files.
-void LocalStreams::require_files_in_place() const {
+void TaskStreams::require_files_in_place() const {
   if (set_.collecting) return;
   const bool is_owner = set_.rights && set_.rights->ownership;
   for (size_t f = 0; f < set_.files.size(); ++f) {
@@ -40,7 +40,7 @@ void LocalStreams::require_files_in_place() const {
   }
 }
 
-void LocalStreams::commit() {
+void TaskStreams::commit() {
   require_ownership(Ownership::LeaseCheck::handle);
   if (set_.tasks.empty()) return;
   const auto problem = attempt([&] { record_progress(); });
@@ -48,7 +48,7 @@ void LocalStreams::commit() {
   if (problem) throw *problem;
 }
 
-void LocalStreams::record_progress() {
+void TaskStreams::record_progress() {
   if (set_.compressed) commit_frames();
   if (set_.collecting && set_.collecting->writer) {
     set_.stream->flush();
@@ -61,7 +61,7 @@ void LocalStreams::record_progress() {
 }
 
 // Records the progress of the tasks of a file that were parked since the last commit.
-void LocalStreams::report_parked(size_t f) {
+void TaskStreams::report_parked(size_t f) {
   OwnFile& file = set_.files[f];
   const bool is_bound = f == set_.tasks[current_].file;
   const bool syncs = set_.facts.durable || set_.hosts.own_caches;
@@ -84,7 +84,7 @@ void LocalStreams::report_parked(size_t f) {
   if (syncs) journal->sync(*file.file);
 }
 
-std::optional<Error> LocalStreams::end() {
+std::optional<Error> TaskStreams::end() {
   auto problem = attempt([&] { failed_.require_none(); });
   attempt(problem, [&] {
     require_ownership(Ownership::LeaseCheck::name);
@@ -100,7 +100,7 @@ std::optional<Error> LocalStreams::end() {
   return problem;
 }
 
-void LocalStreams::park_all() {
+void TaskStreams::park_all() {
   if (const auto handle = set_.stream->release_handle()) handle->close();
   if (!set_.tasks.empty()) {
     park();
@@ -110,7 +110,7 @@ void LocalStreams::park_all() {
     if (f.handle) f.handle->close();
 }
 
-void LocalStreams::require_kept(size_t index, std::span<const uint32_t> sums) const {
+void TaskStreams::require_kept(size_t index, std::span<const uint32_t> sums) const {
   File& file = *set_.files[set_.tasks[index].file].file;
   require_tails(written(index), file.path());
   overruns_.check(file, written(index, sums));

@@ -1,4 +1,4 @@
-// multifile/writer/local_streams: the streams of the tasks of this process in a multifile open for writing.
+// multifile/writer/task_streams: the streams of the tasks of this process in a multifile open for writing.
 // One task is current; the states of the others are parked. Writing is local. Not thread-safe.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace sheaf::multifile {
 
-class LocalStreams : private NonCopyable {
+class TaskStreams : private NonCopyable {
  public:
   std::span<const OwnTask> tasks() const { return set_.tasks; }
   int64_t task() const {  // number of the current task; -1: none
@@ -66,8 +66,8 @@ class LocalStreams : private NonCopyable {
 
  protected:
   // Makes the first task of `set` current.
-  explicit LocalStreams(OpenedSet set);
-  ~LocalStreams() = default;
+  explicit TaskStreams(OpenedSet set);
+  ~TaskStreams() = default;
   void enter(size_t index);
 
   OpenedSet set_;

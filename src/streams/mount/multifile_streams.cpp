@@ -1,4 +1,4 @@
-#include "streams/mount/task_streams.hpp"
+#include "streams/mount/multifile_streams.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -45,27 +45,27 @@ class TaskStreamReader final : public ReadableStream {
 
 }  // namespace
 
-TaskStreams::TaskStreams(Multifile multifile, std::vector<format::TaskName> names)
+MultifileStreams::MultifileStreams(Multifile multifile, std::vector<format::TaskName> names)
     : multifile_(std::move(multifile)),
       names_(std::move(names)),
       compressed_(multifile_.compressed()),
       digits_(std::max(min_digits, static_cast<int>(std::to_string(multifile_.ntasks() - 1).size()))),
       rows_(multifile_) {}
 
-int64_t TaskStreams::bytes() const {
+int64_t MultifileStreams::bytes() const {
   int64_t sum = 0;
   for (const PhysicalFile& file : multifile_.files) sum += file.table->data_bytes();
   return sum;
 }
 
-std::string TaskStreams::name(int64_t task) const {
+std::string MultifileStreams::name(int64_t task) const {
   if (!names_.empty()) return names_[static_cast<size_t>(task)].name;
   std::string digits = std::to_string(task);
   digits.insert(0, static_cast<size_t>(digits_) - digits.size(), '0');
   return std::string(prefix) + digits;
 }
 
-std::optional<int64_t> TaskStreams::find(std::string_view name) const {
+std::optional<int64_t> MultifileStreams::find(std::string_view name) const {
   if (!name.starts_with(prefix) || name.size() != prefix.size() + static_cast<size_t>(digits_)) return {};
   int64_t task = 0;
   const char* const end = name.data() + name.size();
@@ -74,12 +74,12 @@ std::optional<int64_t> TaskStreams::find(std::string_view name) const {
   return task;
 }
 
-TaskRow TaskStreams::row(int64_t task) {
+TaskRow MultifileStreams::row(int64_t task) {
   const std::lock_guard lock(mutex_);
   return rows_.at(task);
 }
 
-StreamFacts TaskStreams::facts(int64_t task) {
+StreamFacts MultifileStreams::facts(int64_t task) {
   StreamFacts facts;
   if (!names_.empty()) {
     const format::TaskName& named = names_[static_cast<size_t>(task)];
@@ -94,11 +94,11 @@ StreamFacts TaskStreams::facts(int64_t task) {
   return facts;
 }
 
-std::unique_ptr<ReadableStream> TaskStreams::open(int64_t task) {
+std::unique_ptr<ReadableStream> MultifileStreams::open(int64_t task) {
   return std::make_unique<TaskStreamReader>(multifile_, task, row(task));
 }
 
-Attributes TaskStreams::attributes(int64_t task) {
+Attributes MultifileStreams::attributes(int64_t task) {
   const TaskRow row = this->row(task);
   const PhysicalFile& file = multifile_.file_of(row);
   Attributes all{{"task", std::to_string(task)},
@@ -111,7 +111,7 @@ Attributes TaskStreams::attributes(int64_t task) {
   return all;
 }
 
-Attributes TaskStreams::attributes() {
+Attributes MultifileStreams::attributes() {
   const PhysicalFile& first = multifile_.files.front();
   return {{"multifile", multifile_.path},
           {"tasks", std::to_string(count())},
