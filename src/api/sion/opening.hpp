@@ -80,7 +80,7 @@ struct ParallelOpen {
 // share one descriptor per physical file.
 std::shared_ptr<Store> store_for(const char* fname, bool named, bool shares);
 
-// What a task has prepared before the tasks agree on an open.
+// Preparations of a task before the tasks agree on an open.
 struct OpenStart {
   std::optional<Error> problem;
   std::shared_ptr<Store> store;

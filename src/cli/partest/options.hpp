@@ -38,7 +38,7 @@ struct CallOptions {
   int collmsa = 0;
 };
 
-// Which task transfers what, and when.
+// Assignment of tasks to transfers, in space and time.
 struct TaskOptions {
   int64_t taskoffset = 0;
   int64_t byteoffset = 0;

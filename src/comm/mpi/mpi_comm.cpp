@@ -54,7 +54,7 @@ int given_topology() {
   }
 }
 
-// What the first reduction of a group finds out, in addition to the values of the caller.
+// Fields of the first reduction of a group, besides the values of the caller.
 struct FirstFacts {
   mpi::CommCache::TakenFlags taken{};
   bool outside_world = false;    // a task cannot use the cache of MPI_COMM_WORLD

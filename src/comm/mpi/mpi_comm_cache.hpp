@@ -52,7 +52,7 @@ class CommCache {
   // offer() and take() together acquire a duplicate, collectively over the communicator of this cache. The
   // caller passes to take() the flags that offer() returns on any task. The same reduction may include other
   // numbers of the caller.
-  using TakenFlags = std::array<bool, max_cached>;  // of each duplicate: whether it cannot be acquired
+  using TakenFlags = std::array<bool, max_cached>;  // true: the duplicate of this index cannot be acquired
   TakenFlags offer();
   // Returns a duplicate that is not in use on any task. Duplicates `comm` if all duplicates are in use.
   Spare take(MPI_Comm comm, const TakenFlags& taken);

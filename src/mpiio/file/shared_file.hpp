@@ -98,8 +98,8 @@ class SHEAF_EXPORT SharedFile : public FilePointers {
   // Local. Records that a write of this task ran out of memory before it reached this file: sync() and
   // close() fail from then on.
   virtual void note_lost_write() noexcept = 0;
-  // Collective, for a task whose call fails before it can take part in write_at_all() or read_at_all(), which
-  // the other tasks call. This task contributes no bytes, and all tasks fail with `problem`.
+  // Collective. Takes the place of write_at_all() or read_at_all() on a task that has failed before the
+  // transfer. This task contributes no bytes, and all tasks fail with `problem`.
   virtual void fail_all(Sequence& sequence, const Error& problem) = 0;
 
  protected:

@@ -35,8 +35,8 @@ struct Spread {
 class CollectiveGroup {
  public:
   CollectiveGroup() = default;
-  // Puts all tasks of `file`, which must outlive the object, into one group, whose collector is the member
-  // `collector`. Local.
+  // Puts all tasks of `file` into one group; `collector` is the number of the member that collects. `file`
+  // must outlive the object. Local.
   explicit CollectiveGroup(Comm& file, int collector = 0) : file_(&file), collector_(collector) {
     place_.size = file.size();
   }

@@ -146,8 +146,8 @@ class TrailerWriter {
   // The group in progress.
   struct OpenGroup {
     format::Group entry;
-    format::Hash hash;     // of its checksums so far
-    uint64_t missing = 0;  // checksums that it still lacks
+    format::Hash hash;     // hash of the checksums so far
+    uint64_t missing = 0;  // number of checksums that are still to come
   };
   uint64_t missing() const { return group_ ? group_->missing : 0; }
   bool begin_group();

@@ -57,8 +57,8 @@ class OwnOverruns {
   struct Hit {
     int64_t by, task;
     TaskBlocks::Overrun overrun;
-    int64_t offset;    // of the overrun
-    BlockExtent part;  // of a block of `task`
+    int64_t offset;    // begin of the overrun
+    BlockExtent part;  // overwritten extent of a block of `task`
   };
   std::vector<Hit> hits_;
 };

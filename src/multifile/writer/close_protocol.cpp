@@ -266,8 +266,8 @@ class CloseProtocol {
   ClosingRows rows_;
   std::optional<MetadataPartition> by_rank_;  // unless the set has PlacedTables
   MetadataPartition* slices_ = nullptr;
-  std::vector<EndedSegment> segments_;  // of this process's slice
-  std::optional<Error> problem_;        // of this process
+  std::vector<EndedSegment> segments_;  // segments in the slice of this process
+  std::optional<Error> problem_;        // first error of this process
 };
 
 void close_set(TaskStreams& streams) { CloseProtocol(streams).close(); }

@@ -46,7 +46,7 @@ struct CollectiveWriteState {
 // The tasks of this process, and what writes their bytes.
 struct TasksToWrite : LocalTasks {
   std::vector<TaskBlocks> blocks;                // parked, by index; the entry of the current task is stale
-  std::unique_ptr<WriteStream> stream;           // of the current task; stores bytes in the physical file
+  std::unique_ptr<WriteStream> stream;           // the current task; stores bytes in the physical file
   std::unique_ptr<CompressedWriter> compressed;  // null: bytes are stored as written
   std::unique_ptr<CollectiveWriteState> collecting;  // null: the tasks write independently
   int64_t buffer_bytes = 0;                          // see OpenMode

@@ -66,10 +66,10 @@ struct StdioStreams {
 struct HandleKeys {
   std::optional<uint64_t> only;  // set for a duplicate of one key; other keys read as absent
   std::unique_ptr<multifile::KeyvalReader> indexes;  // created when keys are first read
-  multifile::KeyvalIndex* current = nullptr;         // of the current task; null: not looked up yet
+  multifile::KeyvalIndex* current = nullptr;         // index of the current task; null: not looked up yet
 };
 
-// What the close of a multifile open for writing needs.
+// State that the close of a multifile open for writing needs.
 struct CloseState {
   std::unique_ptr<AtomicName> atomic;  // null: the file has its final name
   // Set on the first task; null if ownership is not available.
