@@ -362,21 +362,27 @@ void HostStream::refuse_failed() {
 
 void HostStream::flush() {
   if (stream_.moved.load() != 0) return;
-  if (has_written_.exchange(false)) record_changes();
+  record_changes();
   refuse_failed();
 }
 
 void HostStream::record_changes() {
-  {
-    const ContainerIndex::StreamLock lock(index_, at_);
-    pieces_.record_changes();
+  if (!has_written_.exchange(false)) return;
+  try {
+    {
+      const ContainerIndex::StreamLock lock(index_, at_);
+      pieces_.record_changes();
+    }
+    container_->publish_changes();
+  } catch (...) {
+    has_written_ = true;  // the next call tries again
+    throw;
   }
-  container_->publish_changes();
 }
 
 void HostStream::sync() {
   require_here();
-  if (has_written_.exchange(false)) record_changes();
+  record_changes();
   container_->writer().note_sync();
   container_->file().sync();
   refuse_failed();
