@@ -19,6 +19,13 @@ inline int64_t nanoseconds(const timespec& time) noexcept {
   return all;
 }
 
+// Returns the present.
+inline int64_t nanoseconds_now() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return nanoseconds(now);
+}
+
 // Converts the time of a stream to a system time. tv_nsec of the result is non-negative, also before 1970.
 inline timespec time_of(int64_t nanoseconds) noexcept {
   const int64_t rest = nanoseconds % nanoseconds_per_second;

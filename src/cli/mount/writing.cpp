@@ -64,12 +64,6 @@ void allocate(fuse_req_t request, fuse_ino_t, int mode, off_t offset, off_t leng
   });
 }
 
-int64_t now() {
-  timespec time{};
-  clock_gettime(CLOCK_REALTIME, &time);
-  return nanoseconds(time);
-}
-
 // Changes the size, the mode and the modification time. Refuses another owner, which is fixed for the whole
 // mount. Ignores access times, which sets do not store.
 void set_attributes(fuse_req_t request, fuse_ino_t number, struct stat* wanted, int which,
@@ -85,7 +79,7 @@ void set_attributes(fuse_req_t request, fuse_ino_t number, struct stat* wanted, 
     streams::StreamAttributes attributes;
     if (which & FUSE_SET_ATTR_MODE) attributes.mode = wanted->st_mode & 0777;
     if (which & FUSE_SET_ATTR_MTIME) attributes.modified = nanoseconds(wanted->st_mtim);
-    if (which & FUSE_SET_ATTR_MTIME_NOW) attributes.modified = now();
+    if (which & FUSE_SET_ATTR_MTIME_NOW) attributes.modified = nanoseconds_now();
     if (attributes.mode || attributes.modified) live.set(number, attributes);
     const struct stat attributes_now = attributes_of(system, live.at(number));
     fuse_reply_attr(request, &attributes_now, for_a_moment);

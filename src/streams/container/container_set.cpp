@@ -32,8 +32,7 @@ StreamStatus status_of(const NamedStream& stream) {
 }
 
 // A stream of another host or of the multifile, opened for reading on a host that has not written to the set.
-// If a process of this host starts to write to the set, the stream switches to the view that the processes of
-// this host share.
+// Once a process of this host writes to the set, the stream shows the contents that its processes share.
 class ForeignStream final : public ContainerStream {
  public:
   // Function that returns this stream as the processes of this host share it. Returns nullopt if they do not
@@ -152,7 +151,18 @@ class HostSet final : public ContainerSet, public std::enable_shared_from_this<H
   std::optional<StreamStatus> status(std::string_view name, bool wait);
   // Returns the contents of other hosts' containers. With `wait`, includes everything closed before the call.
   std::shared_ptr<const NamedStreams> contents(HostContainer* open, bool wait);
-  std::shared_ptr<HostStream> open_for(std::string_view name);
+  std::shared_ptr<HostStream> open_for(std::string_view name) {
+    return std::dynamic_pointer_cast<HostStream>(open_stream(name, {.write = true}));
+  }
+  // Applies act(stream). Returns false if there is no stream of this name.
+  template <class Act>
+  bool change(std::string_view name, Act act) {
+    const auto stream = open_for(name);
+    if (!stream) return false;
+    act(*stream);
+    stream->flush();
+    return true;
+  }
   // Renames the stream `from`, or removes it if `to` is empty, as rename() does.
   bool change_name(std::string_view from, std::string_view to, bool keep);
 
@@ -296,22 +306,12 @@ std::optional<StreamStatus> HostSet::status(std::string_view name, bool wait) {
   return found;
 }
 
-std::shared_ptr<HostStream> HostSet::open_for(std::string_view name) {
-  return std::dynamic_pointer_cast<HostStream>(open_stream(name, {.write = true}));
-}
-
 bool HostSet::set(std::string_view name, const StreamAttributes& attributes) {
-  const auto stream = open_for(name);
-  if (stream) stream->set(attributes);
-  if (stream) stream->flush();
-  return stream != nullptr;
+  return change(name, [&](HostStream& stream) { stream.set(attributes); });
 }
 
 bool HostSet::truncate(std::string_view name, int64_t size) {
-  const auto stream = open_for(name);
-  if (stream) stream->truncate(size);
-  if (stream) stream->flush();
-  return stream != nullptr;
+  return change(name, [&](HostStream& stream) { stream.truncate(size); });
 }
 
 bool HostSet::remove(std::string_view name) {

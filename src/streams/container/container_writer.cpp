@@ -62,8 +62,7 @@ int64_t ContainerWriter::record_in(RecordArea& area, ContainerRecord record,
 int64_t ContainerWriter::record_in_log(const ContainerRecord& record, std::span<const std::byte> inside) {
   ContainerIndex::Head& head = index_.head();
   const int64_t bytes = size_of(record);
-  const HostLock locked(head.log);
-  if (locked.after_kill()) head.log_area.bytes = head.spare_area.bytes = 0;
+  const ContainerIndex::LogLock locked(index_);
   if (head.log_area.bytes == 0 || head.log_area.used + bytes > head.log_area.bytes) {
     const int64_t before = head.log_area.bytes;
     end_log();
@@ -77,8 +76,7 @@ int64_t ContainerWriter::record_in_log(const ContainerRecord& record, std::span<
 // for it.
 std::optional<int64_t> ContainerWriter::record_in_spare(const ContainerRecord& record) {
   ContainerIndex::Head& head = index_.head();
-  const HostLock locked(head.log);
-  if (locked.after_kill()) head.log_area.bytes = head.spare_area.bytes = 0;
+  const ContainerIndex::LogLock locked(index_);
   if (head.spare_area.used + size_of(record) > head.spare_area.bytes) return std::nullopt;
   if (!head.spare_area.entered) enter({head.spare_area.place, head.spare_area.bytes});
   head.spare_area.entered = true;

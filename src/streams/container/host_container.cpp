@@ -19,6 +19,7 @@
 #include "multifile/options/open_mode.hpp"
 #include "storage/beside.hpp"
 #include "storage/store.hpp"
+#include "storage/times.hpp"
 #include "streams/container/constants.hpp"
 #include "streams/container/container_names.hpp"
 #include "streams/container/sums/wanted.hpp"
@@ -272,7 +273,7 @@ void HostContainer::fill(Joining& joining, HostMemory& memory) {
   if (!contents) {
     require_in_the_making(*file_);
     format::ContainerHeader header{.identity = multifile::new_identity(), .host = host.name};
-    header.made = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+    header.made = nanoseconds_now();
     if (checking_of_environment() == multifile::Checking::on) header.version = format::container_summed;
     begin_container(*file_, header, is_mapped);
     contents = read_container(store, container);

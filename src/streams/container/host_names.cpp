@@ -88,7 +88,7 @@ SharedPlace HostContainer::find(const std::shared_ptr<const NamedStreams>& elsew
     const SharedStream& stream = index_->stream(own);
     if (elsewhere->find(stream.key) == other || stream.named.load() >= other->named) return own;
   }
-  // This host already knows the stream `other`, or has records of it. It has no longer this name, because a
+  // This host already knows the stream `other`, or has records of it. It no longer has this name, because a
   // process of this host has removed or renamed it since the last check of other hosts.
   if (other->here || other->key.origin == origin_ || index_->find(other->key) != 0) return own;
   return bring_in(*other, *elsewhere);

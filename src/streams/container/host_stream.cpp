@@ -127,8 +127,7 @@ Appended HostStream::append(WriteParts parts) {
 void HostStream::truncate(int64_t size) {
   require_writable();
   if (size < 0) throw os_error("there is no such size of a stream of", container_->file().path(), EINVAL);
-  if (size > largest_stream)
-    throw os_error("a stream cannot be so long in", container_->file().path(), EFBIG);
+  require_range(0, size);
   std::vector<UnusedBytes> unused;
   const ContainerIndex::StreamLock lock(index_, at_);
   require_here();
@@ -160,16 +159,14 @@ void HostStream::truncate(int64_t size) {
 void HostStream::allocate(int64_t offset, int64_t length, bool extend, Allocation what) {
   SHEAF_ASSERT(!extend || what != Allocation::hole);
   require_writable();
-  const auto end = checked_add(offset, length);
   if (offset < 0 || length <= 0)
     throw os_error("there is no such range in a stream of", container_->file().path(), EINVAL);
-  if (!end || *end > largest_stream)
-    throw os_error("a stream cannot be so long in", container_->file().path(), EFBIG);
+  require_range(offset, length);
   const ContainerIndex::StreamLock lock(index_, at_);
   look();
   has_written_ = true;
   const std::vector<std::byte> zeros(static_cast<size_t>(std::min(length, zeros_at_once)));
-  const int64_t stop = extend ? *end : std::min(*end, stream_.size.load());
+  const int64_t stop = extend ? offset + length : std::min(offset + length, stream_.size.load());
   while (offset < stop) {
     const layout::PieceMap::PieceOrGap at = pieces_.map().at(offset);
     int64_t bytes = std::min(stop - offset, at.piece.length);

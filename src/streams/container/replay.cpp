@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "storage/store.hpp"
+#include "storage/times.hpp"
 #include "streams/container/container_names.hpp"
 
 namespace sheaf::streams {
@@ -350,10 +351,10 @@ void SetReader::look_for_base() {
 
 // Reads the new records of other hosts' containers, and a new multifile.
 void SetReader::look() {
-  using namespace std::chrono;
-  const SetCheck check{.number = begun_.fetch_add(1) + 1,
-                       .began = system_clock::now().time_since_epoch() / nanoseconds(1),
-                       .monotonic = steady_clock::now().time_since_epoch() / nanoseconds(1)};
+  const SetCheck check{
+      .number = begun_.fetch_add(1) + 1,
+      .began = nanoseconds_now(),
+      .monotonic = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1)};
   const SetFiles files = files_of(store_, path_);
   // Look for the multifile last: a gathering job removes a container when the multifile has its content.
   const bool gone = look_for_containers(files.containers);

@@ -1,12 +1,12 @@
 #include "streams/container/stream_pieces.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <functional>
 
 #include "comm/agree.hpp"
+#include "storage/times.hpp"
 #include "streams/container/constants.hpp"
 
 namespace sheaf::streams {
@@ -17,11 +17,6 @@ namespace {
 
 using format::ContainerRecord;
 using format::RecordKind;
-
-int64_t now() {
-  using namespace std::chrono;
-  return duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count();
-}
 
 // Writes bytes [done, done + bytes) of the concatenated parts.
 void put(File& file, WriteParts parts, int64_t done, int64_t bytes, int64_t place) {
@@ -123,7 +118,7 @@ void StreamPieces::fetch(const StreamSegment& segment, std::span<std::byte> data
 }
 
 void StreamPieces::touch() {
-  has_written(0, now());
+  has_written(0, nanoseconds_now());
   restamp_ = true;
 }
 
@@ -191,7 +186,7 @@ int64_t StreamPieces::write_behind(WriteParts parts, int64_t done, int64_t bytes
   note_growth(before.piece.tag);
   const uint64_t end =
       is_summed ? container_.writer().sums().append(piece.sums, length, parts, done, bytes) : 0;
-  const int64_t time = now();
+  const int64_t time = nanoseconds_now();
   try {
     container_.writer().note_length(piece.record, length + bytes, time, end);
   } catch (...) {  // restore the old length, if possible, which hides the new bytes from readers

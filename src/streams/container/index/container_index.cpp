@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <new>
@@ -10,6 +9,7 @@
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
+#include "storage/times.hpp"
 
 namespace sheaf::streams {
 
@@ -33,8 +33,7 @@ void ContainerIndex::begin(const format::Identity& identity, bool summed) {
 }
 
 int64_t ContainerIndex::tick() {
-  using namespace std::chrono;
-  const int64_t now = duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count();
+  const int64_t now = nanoseconds_now();
   std::atomic<int64_t>& clock = head().clock;
   int64_t before = clock.load(std::memory_order_relaxed);
   while (!clock.compare_exchange_weak(before, std::max(now, before + 1), std::memory_order_acq_rel)) {

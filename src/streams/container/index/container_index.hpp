@@ -135,6 +135,15 @@ class ContainerIndex {
   // greater times.
   void hear(int64_t time);
 
+  // Guards the areas of the log of the host.
+  class LogLock : public HostLock {
+   public:
+    explicit LogLock(ContainerIndex& index) : HostLock(index.head().log) {
+      // The killed process may have left the areas half changed, so nothing more is written to them.
+      if (after_kill()) index.head().log_area.bytes = index.head().spare_area.bytes = 0;
+    }
+  };
+
   // --- The caller holds the lock of names:
 
   class NamesLock : public HostLock {
