@@ -50,7 +50,8 @@ std::vector<std::byte> make_request(Recipe& recipe) {
 void decode_request(std::span<const std::byte> message) {
   const auto decoded = sfio::decode(message);
   if (!decoded) return;
-  require(decoded->data.size() <= message.size(), "what follows the head are the data");
+  require(decoded->data.data() + decoded->data.size() == message.data() + message.size(),
+          "the data end with the message");
   const auto head = sfio::encode(decoded->request);
   const auto again = sfio::decode(head);
   require(again && again->data.empty(), "a request that was decoded can be encoded");

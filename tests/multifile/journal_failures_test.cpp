@@ -206,7 +206,7 @@ TEST_F(JournalFailures, GapsOfOneTaskAreFilledFromTheHolesAndThoseWhoRecordAreEx
                         Journaling::best_effort);
   const layout::FileLayout places = layout::lay_out(program.sizes, chunk);
   data->write_at(content(1, 0, 1024), places.starts[1]);
-  without.report(*data, 1, 0, 1024, false);
+  without.report(*data, {1, 0, 1024, false});
   expect_one_warning();
   EXPECT_EQ(std::ssize(stream_of(memory, 0)), piece) << "readers find what is recorded";
   EXPECT_EQ(std::ssize(stream_of(memory, 1)), 0);
@@ -265,9 +265,9 @@ TEST_F(JournalFailures, WhatIsTakenBackOfOneTaskStaysOfOthers) {
   JournalWriter journal(memory, JournalKey::of(metadata.header(), metadata.extension()),
                         Journaling::best_effort);
   journal.defer([] { return nullptr; });
-  journal.report(*data, 0, 0, chunk, true);
-  journal.report(*data, 0, 1, 10, false);
-  journal.report(*data, 1, 0, chunk, true);
+  journal.report(*data, {0, 0, chunk, true});
+  journal.report(*data, {0, 1, 10, false});
+  journal.report(*data, {1, 0, chunk, true});
   journal.withdraw(1, 0, 1, 5);
   EXPECT_EQ(journal.waiting(), 2);
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "comm/helpers.hpp"
+#include "comm/reduce.hpp"
 #include "multifile/collective/constants.hpp"
 #include "multifile/metadata/metadata_partition.hpp"
 
@@ -144,9 +145,7 @@ bool one_collects(const Comm& file, const CollectivePlan& plan, int64_t total) {
 // Returns true if no group spans two hosts. Collective over `file`.
 bool are_groups_by_host(Comm& file, const GroupRequest& request, const CollectivePlan& plan) {
   if (request.host < 0 || !chooses_collectors(plan)) return false;
-  int64_t some_may_not = !plan.may_collect;
-  file.all_max(std::span(&some_may_not, 1));
-  return some_may_not == 0;
+  return !any_task(file, !plan.may_collect);
 }
 
 // Returns the place of the group of this task in a file with several groups. Collective over `file`.
@@ -166,7 +165,7 @@ layout::GroupPlace place_in_several(Comm& file, const GroupRequest& request, con
 int64_t chunk_of_member(int64_t member, int64_t request, const layout::GroupPlace& place, bool merge,
                         int64_t fsblksize) {
   int64_t size = INT64_MAX;
-  (void)attempt([&] {
+  attempt([&] {
     size = merge ? layout::merged_chunk(request, place.sum, member == 0, fsblksize)
                  : layout::packed_chunk(request, place.sum, member == place.size - 1, fsblksize);
   });

@@ -135,7 +135,7 @@ std::optional<Error> CollectiveWriter::write_large_ones() {
   return attempt([&] { collected_->write_held(); });
 }
 
-// Returns the error because of which this task cannot take part in a round, if any.
+// Returns the error that prevents this task from taking part in the round, if any.
 std::optional<Error> CollectiveWriter::prepare_round() {
   std::optional<Error> problem;
   if (is_collector() && journal())
@@ -154,7 +154,7 @@ void CollectiveWriter::round(RoundKind kind, std::optional<Error> mine) {
   plan_next(facts.request);
   if (facts.failed) {
     collected_->take_back();
-    if (journal()) journal()->return_underway();
+    if (journal()) journal()->return_in_flight();
     refuse_round(file_, mine, collected_->path(), "write");
   }
   if (journal()) journal()->arrived();

@@ -96,14 +96,15 @@ void JournalWriter::require_unfinished(File& data) {
   throw *problem;
 }
 
-void JournalWriter::report(File& data, int64_t task, int64_t block, int64_t bytes, bool finished) {
-  SHEAF_ASSERT(task >= 0 && block >= 0 && bytes >= 0);
-  if (!held_.empty() && held_.back().task == task && held_.back().block == block) held_.pop_back();
-  held_.push_back({task, block, bytes, finished});
+void JournalWriter::report(File& data, const ChunkReport& report) {
+  SHEAF_ASSERT(report.task >= 0 && report.block >= 0 && report.bytes >= 0);
+  if (!held_.empty() && held_.back().task == report.task && held_.back().block == report.block)
+    held_.pop_back();
+  held_.push_back(report);
   if (kept_until_synced() || (deferred() && (how_ == Journaling::durable || !holder_()))) return;
   const auto failed = attempt([&] { confirm(data); });
   // The record of a finished chunk waits for a later call.
-  const bool waits = finished && how_ == Journaling::best_effort && !finished_;
+  const bool waits = report.finished && how_ == Journaling::best_effort && !finished_;
   if (failed && (!waits || is_full(*failed))) throw *failed;
 }
 
@@ -138,6 +139,13 @@ void JournalWriter::report_all(File& data, int64_t first, std::span<const int64_
 void JournalWriter::withdraw(int64_t task, int64_t first, int64_t last, int64_t bytes) {
   std::erase_if(held_, [&](const ChunkReport& r) { return r.task == task && r.block >= first; });
   if (!slots_.is_open() || last <= first) return;
+  if (withdrawn_ && withdrawn_->task == task) {  // an earlier withdrawal has failed; repeat both
+    last = std::max(last, withdrawn_->last);
+    if (withdrawn_->first < first) {
+      first = withdrawn_->first;
+      bytes = withdrawn_->bytes;
+    }
+  }
   withdrawn_ = {task, first, last, bytes};
   attempt([&] { take_back_withdrawn(); });
 }
@@ -151,7 +159,7 @@ void JournalWriter::take_back_withdrawn() {
 }
 
 void JournalWriter::confirm(File& data) {
-  return_underway();
+  return_in_flight();
   if (held_.empty()) return;
   record_in_journal(data, [&] {
     for (const ChunkReport& r : held_) slots_.write(r);
@@ -164,11 +172,11 @@ void JournalWriter::confirm(File& data) {
 std::vector<ChunkReport> JournalWriter::send(int64_t most) {
   SHEAF_ASSERT(most >= 0);
   std::erase_if(held_, [&](const ChunkReport& r) {
-    const bool goes = r.finished && std::ssize(underway_) < most;
-    if (goes) underway_.push_back(r);
+    const bool goes = r.finished && std::ssize(in_flight_) < most;
+    if (goes) in_flight_.push_back(r);
     return goes;
   });
-  return underway_;
+  return in_flight_;
 }
 
 void JournalWriter::require_unfinished_file(File& data) {

@@ -43,7 +43,7 @@ class JournalWriter {
   // the chunk. Throws as Journaling says; the previous record then stays valid. Throws `foreign`, now and in
   // all later calls, if a different program has completed the file or removed its journal. Does nothing if
   // the file has no identity and thus no journal.
-  void report(File& data, int64_t task, int64_t block, int64_t bytes, bool finished);
+  void report(File& data, const ChunkReport& report);
 
   // Records all blocks of the local tasks from `first` on before an append. Task first + t has counts[t]
   // blocks, with size_of(t, block) bytes each. Requires a journal that no other process has written to, and a
@@ -72,17 +72,17 @@ class JournalWriter {
   void confirm(File& data);
   int64_t waiting() const { return std::ssize(held_); }
   // to_send() returns the number of finished chunks that the collector may record. send() returns at most
-  // `most` of their reports; these are in flight until arrived() or return_underway() is called. Only final
+  // `most` of their reports; these are in flight until arrived() or return_in_flight() is called. Only final
   // values are sent, because the collector may write them later than this task writes its own records.
   int64_t to_send() const {
     if (how_ == Journaling::durable || kept_until_synced()) return 0;
     return std::ranges::count_if(held_, &ChunkReport::finished);
   }
   std::vector<ChunkReport> send(int64_t most);
-  void arrived() { underway_.clear(); }
-  void return_underway() {
-    held_.insert(held_.begin(), underway_.begin(), underway_.end());
-    underway_.clear();
+  void arrived() { in_flight_.clear(); }
+  void return_in_flight() {
+    held_.insert(held_.begin(), in_flight_.begin(), in_flight_.end());
+    in_flight_.clear();
   }
   // Called by the collector before it writes for other tasks. Throws `foreign` as report() does.
   void require_unfinished_file(File& data);
@@ -119,7 +119,7 @@ class JournalWriter {
   std::optional<Withdrawal> withdrawn_;  // pending withdrawal
   std::function<File*()> holder_;        // none: reports are not kept
   std::vector<ChunkReport> held_;
-  std::vector<ChunkReport> underway_;
+  std::vector<ChunkReport> in_flight_;
   std::optional<Error> finished_;  // the error if the file now belongs to a different program
   const Journaling how_;
   bool marked_ = false;    // the file is marked as having a journal, or needs no mark

@@ -14,8 +14,7 @@ JournalWriter* JournaledFile::make_journal() {
 }
 
 void JournaledFile::report(const ChunkReport& report) {
-  if (JournalWriter* const to = make_journal(); to && !rare_->lost)
-    to->report(*file_, report.task, report.block, report.bytes, report.finished);
+  if (JournalWriter* const to = make_journal(); to && !rare_->lost) to->report(*file_, report);
 }
 
 void JournaledFile::sync_before_report() {

@@ -48,7 +48,7 @@ class JournaledFile {
   // Passes a report to the journal. Does nothing after a loss of data, because the contents of the disk are
   // then unknown.
   void report(const ChunkReport& report);
-  // Must be called before report(), unless commit() has just synced the file or follows. If the file is
+  // Must be called before a report() that is not part of a commit. If the file is
   // durable, makes its data durable; not in collective writing, where reports wait until the data are
   // durable.
   void sync_before_report();

@@ -296,7 +296,7 @@ layout::ChunkGeometry read_geometry(MetadataReader& reader, const format::Pointe
   g.skip = reader.visit_chunk_sizes(recovered_at_once, [&](int64_t first, std::span<const int64_t> sizes) {
     const auto before =
         sizes.first(static_cast<size_t>(std::clamp<int64_t>(local_rank - first, 0, std::ssize(sizes))));
-    for (const int64_t size : before) g.start = checked_add(g.start, size).value_or(INT64_MAX);
+    for (const int64_t size : before) g.start = saturated_add(g.start, size);
     if (before.size() < sizes.size() && first <= local_rank) g.size = sizes[before.size()];
   });
   reader.check_pointer(p, g.skip);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "base/non_copyable.hpp"
 #include "format/extension.hpp"
 #include "format/header.hpp"
 #include "layout/chunk_layout.hpp"
@@ -51,7 +52,7 @@ class MetadataReader;
 // journal instead (multifile/journal/journal_reader), and derives the mapping from the global ranks of all
 // files. A Pointer from the journal is marked as such and may be sent to other readers. All calls may throw
 // damaged and unclosed, naming the file.
-class UnclosedMetadata {
+class UnclosedMetadata : private NonCopyable {
  public:
   // `reader` reads the file. `reader` and `store` must outlive the object. If `store` is null, the journal
   // and other files of the set are not used.
@@ -61,10 +62,9 @@ class UnclosedMetadata {
         name_of_(std::move(name_of)),
         checking_(checking),
         lost_records_(checking == Checking::on ? LostRecords::refused : LostRecords::accepted) {}
-  UnclosedMetadata(const UnclosedMetadata&) = delete;
 
-  // Accepts tasks with damaged journal records; their valid records count. Call this
-  // before MetadataReader::read_pointer(), and the following three functions after it.
+  // Accepts tasks with damaged journal records; their valid records count. Must be
+  // called before MetadataReader::read_pointer(). The next three functions must be called after it.
   void accept_lost_records() { lost_records_ = LostRecords::accepted; }
   // Returns true if the pointer could not be recovered because the journal of the file is lost.
   bool journal_lost() const { return journal_lost_; }

@@ -87,7 +87,7 @@ std::vector<std::byte> MetadataPartition::answer(Gathered pieces) {
 FileSums MetadataPartition::add_up_slices(SegmentSums mine, WantedSums totals) {
   if (totals == WantedSums::all) all_.all_max(std::span(&mine.largest, 1));
   PrefixedSum sum{INT64_MAX, INT64_MAX};
-  (void)attempt([&] { sum = prefixed_sum(all_, mine.sum); });
+  attempt([&] { sum = prefixed_sum(all_, mine.sum); });
   return {sum.before, sum.total, mine.largest};
 }
 

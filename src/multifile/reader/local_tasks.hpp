@@ -25,7 +25,8 @@ struct OwnTask {
 };
 
 // One physical file that this process has open. While the stream of a writer is bound to another file,
-// `handle` and `journal` of this file are parked here. During a close, the journal of every file is.
+// `handle` and `journal` of this file are parked here. During a close, the journals of all files
+// are parked.
 struct OwnFile {
   int32_t number = 0;
   int64_t local_tasks = 0;

@@ -128,7 +128,12 @@ SetLead SetTables::read_lead(Comm& comm, std::shared_ptr<File>& file) const {
     const format::Header& h = reader.header();
     const auto identity = read_identity(*file);
     const int64_t tasks = h.leads_set() ? reader.read_mapping_size(pointer) : h.ntasks;
-    lead = {h, pointer, tasks, {}, identity, {}, true, !pointer.complete()};
+    lead = {.header = h,
+            .pointer = pointer,
+            .ntasks = tasks,
+            .identity = identity,
+            .is_read = true,
+            .unclosed = !pointer.complete()};
     if (checking_ == Checking::on) lead.extension = reader.extension();
     attempt([&] { lead.watched = FileIdentity::of(h, pointer, reader.extension()); });
   });
@@ -212,8 +217,9 @@ std::vector<Readable> SetTables::read_rows(Comm& comm, SetLead& lead, PartitionR
                                            std::optional<Error> problem) const {
   auto& [rows, segments, old, appends] = tables;
   MetadataPartition& slices = *rows;
-  old = std::make_unique<TableSlice>();
-  TableSlice& table = *old;
+  TableSlice read_only;
+  old = appends ? std::make_unique<TableSlice>() : nullptr;
+  TableSlice& table = old ? *old : read_only;
   std::vector<SegmentSums> sums(segments.size());
   if (!problem)
     problem = attempt([&] {

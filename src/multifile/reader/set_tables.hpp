@@ -26,9 +26,9 @@ struct SetLead {
   format::HeaderFields header;
   format::Pointer pointer;
   int64_t ntasks = 0;                          // tasks of the whole multifile
-  std::optional<format::Extension> extension;  // verified; none if checking is off
+  std::optional<format::Extension> extension = {};  // verified; none if checking is off
   std::optional<format::Identity> identity;    // as stored in the file
-  FileIdentity watched;                        // identity of file 0; its `identity` is common to all files
+  FileIdentity watched = {};                        // identity of file 0; its `identity` is common to all files
   bool is_read = false;                        // false: process 0 has failed
   bool unclosed = false;                       // file 0 or, after read_rows(), any file was never closed
 
@@ -59,7 +59,7 @@ struct TaskRequest {
 struct PartitionRows {
   std::unique_ptr<MetadataPartition> rows;  // by (file, local rank)
   std::vector<Segment> segments;            // segments in the slice of this process
-  std::unique_ptr<TableSlice> old;          // slice as it was read, if `appends`
+  std::unique_ptr<TableSlice> old;          // slice as it was read; null unless `appends`
   bool appends = false;                     // the slice is the base of appending
 };
 

@@ -33,7 +33,7 @@ format::Identity identity_of(Store& store, const std::string& path, int32_t nfil
   return new_identity();
 }
 
-// Completes the file in place. Removes what was needed beside it until then.
+// Completes the file in place. Then removes its journals and boundary files.
 void repair_in_place(Store& store, UnclosedFile& file, WorkProgress& progress) {
   const std::string& name = file.report().path;
   if (!file.is_complete() || file.report().guessed) {

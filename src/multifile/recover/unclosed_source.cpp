@@ -43,7 +43,8 @@ bool has_overruns(BlockSlice& slice, MetadataReader& reader) {
   std::vector<int64_t> chunks(slice.counts.size());
   reader.read_chunk_sizes(slice.first, chunks);
   for (int64_t k = 0; k < slice.rounds; ++k)
-    if (!std::ranges::equal(slice.round(k), chunks, std::ranges::less_equal())) return true;
+    for (size_t t = 0; t < chunks.size(); ++t)
+      if (slice.bytes(t, k) > chunks[t]) return true;
   return false;
 }
 
@@ -55,6 +56,7 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
       reader_(store, *file_),
       identity_(request.identity) {
   file_->revalidate();  // this host may have cached an old size, if the writer died without a close
+  reader_.file_size();  // stores the size, so that a copy of a complete file ends where the file ends now
   if (request.accept_loss) reader_.unclosed().accept_lost_records();
   report_.path = path;
   report_.ntasks = header().ntasks;
@@ -80,10 +82,7 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
 void UnclosedFile::find_source(const RepairRequest& request) {
   const auto unclosed = attempt([&] { pointer_ = reader_.read_pointer(); });
   if (unclosed && unclosed->code() != Code::unclosed) throw *unclosed;
-  if (!unclosed && pointer_.complete()) {
-    reader_.file_size();  // a copy ends where the file ended at the open
-    return;
-  }
+  if (!unclosed && pointer_.complete()) return;
   if (unclosed || request.holes || reader_.unclosed().has_journal_gap() ||
       (pointer_.source == TableSource::none &&
        holds_data(*file_, layout::data_start(report_.ntasks, header().fsblksize))))
@@ -140,7 +139,6 @@ void UnclosedFile::use_stored_table(const Pointer& found, const std::optional<Po
   if (table_->counts == before.counts && table_->rounds == before.rounds) {
     report_.source = RepairSource::table;
     pointer_ = {found.maxblocks, found.varheader, TableSource::unmarked};
-    reader_.file_size();  // a copy ends where the file ended at the open
     table_.reset();
     return;
   }

@@ -59,7 +59,7 @@ struct SHEAF_EXPORT BlockSizes {
     Iterator first;
     int64_t last;
   };
-  // Returns those of blocks [first, last), in order. The sizes must outlive the result.
+  // Returns the non-empty blocks among [first, last), in ascending order. The sizes must outlive the result.
   UsedBlocks used(int64_t first = 0, int64_t last = INT64_MAX) const {
     return {{this, next_used(first)}, std::min<int64_t>(last, count)};
   }

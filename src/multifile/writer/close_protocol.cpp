@@ -26,7 +26,7 @@ void record_row(const OpenedSet& set, std::span<const std::byte> row) {
   JournalWriter journal(set.store(), key, set.facts.durable ? Journaling::durable : Journaling::required);
   const RowView view(row.empty() ? nullptr : row.data());
   for (int64_t b = 0; !view.empty() && b < view.blocks(); ++b)
-    journal.report(*data, set.local().rank(), b, view.size_of(b), b + 1 < view.blocks());
+    journal.report(*data, {set.local().rank(), b, view.size_of(b), b + 1 < view.blocks()});
   if (syncs) journal.sync(*data);
   journal.close();
   data->close();

@@ -76,7 +76,7 @@ void TaskStreams::report_parked(size_t f) {
     if (!file.journal)
       file.journal = std::make_unique<JournalWriter>(
           set_.store(), file.key, set_.facts.durable ? Journaling::durable : Journaling::best_effort);
-    file.journal->report(*file.file, rank, set_.blocks[i].count() - 1, set_.blocks[i].high, false);
+    file.journal->report(*file.file, {rank, set_.blocks[i].count() - 1, set_.blocks[i].high, false});
   }
   JournalWriter* const journal = is_bound ? set_.stream->target().journal() : file.journal.get();
   if (!journal) return;
