@@ -64,7 +64,7 @@ void tell(std::vector<std::string>& lines, std::initializer_list<Remark> remarks
 // Adds to `d.behaviour` how Sheaf applies the traits of the file system (storage/filesystem/traits).
 void tell_behaviour(Diagnosis& d) {
   const FileSystemTraits& t = d.traits;
-  const bool local = t.coherence == Coherence::local;
+  const bool local = t.is_local();
   const bool global_locks = t.locks == LockScope::global;
   tell(d.behaviour,
        {{local, "all tasks that use a file run on this host and share its page cache"},

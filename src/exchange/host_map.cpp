@@ -18,12 +18,6 @@ struct ChannelMember : layout::AggregatorHost {
   int64_t rank = 0;  // of the task
 };
 
-// The smallest number of tasks on a host, at most max_channels.
-struct FewestTasks {
-  int64_t tasks = 0;
-  constexpr void combine(auto& by) { by.min(tasks); }
-};
-
 std::span<std::byte> bytes_of(std::span<int64_t> numbers) { return std::as_writable_bytes(numbers); }
 
 }  // namespace
@@ -38,9 +32,9 @@ std::unique_ptr<HostMap> HostMap::find(Comm& all, const Rules& rules) {
 void HostMap::find_hosts() {
   const int64_t io_node = find_io_node(all_).value_or(-1);
   host_ = rules_.shared ? all_.split_by_node() : self_comm();
-  FewestTasks fewest{std::min<int64_t>(host_->size(), max_channels)};
-  reduce(all_, fewest);
-  channels_ = fewest.tasks;
+  MinMax tasks(std::min<int64_t>(host_->size(), max_channels));
+  reduce(all_, tasks);
+  channels_ = tasks.min;
   const int64_t number = host_->rank();
   // The members of a channel are ordered by the first tasks of their hosts. A host gets the I/O node of its
   // first task.

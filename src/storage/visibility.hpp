@@ -14,10 +14,8 @@ namespace sheaf {
 struct VisibilityPolicy : FileSystemTraits {
   int hosts = 1;  // always 1 if one page cache serves all tasks that can open the file
 
-  // Returns true if other hosts must revalidate before they see published bytes.
-  bool needs_revalidation() const { return coherence == Coherence::close_to_open; }
-  // Returns true if two tasks of the file may have different page caches. Tasks then publish what others are
-  // to read, and others revalidate before they read it.
+  // Returns true if the page cache of a task may lack writes of other hosts. Tasks then publish what others
+  // are to read, and others revalidate before they read it.
   bool has_own_caches() const { return needs_revalidation() && hosts > 1; }
   // Returns the shared granularity in bytes: each unit of this size must have a single host that writes it.
   // 0: hosts may share every block.
@@ -28,8 +26,7 @@ struct VisibilityPolicy : FileSystemTraits {
   bool keeps_own_writes() const { return finds_own_writes(kind); }
   // Returns true if a lock excludes all other tasks of the file.
   bool excludes() const {
-    return coherence == Coherence::local || locks == LockScope::global ||
-           (hosts == 1 && locks == LockScope::host);
+    return is_local() || locks == LockScope::global || (hosts == 1 && locks == LockScope::host);
   }
   // Returns true if a lock also excludes tasks of other opens on other hosts, which may have other caches.
   bool excludes_other_opens() const { return needs_revalidation() && locks == LockScope::global; }

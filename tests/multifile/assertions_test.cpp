@@ -50,8 +50,8 @@ TEST(Assertions, OfJournals) {
   MetadataReader metadata(*data);
   JournalWriter journal(store, JournalKey::of(metadata.header(), metadata.extension()),
                         Journaling::best_effort);
-  EXPECT_ASSERTION(journal.report(*data, {0, 0, -1, false), "bytes >= 0"});
-  EXPECT_ASSERTION(journal.report(*data, {2, 0, 1, false), "report.task < ntasks_"});
+  EXPECT_ASSERTION(journal.report(*data, {0, 0, -1, false}), "bytes >= 0");
+  EXPECT_ASSERTION(journal.report(*data, {2, 0, 1, false}), "report.task < ntasks_");
   EXPECT_ASSERTION(journal.record(*data, {{0, 0, 1, false}}), "finished");
   EXPECT_ASSERTION(journal.defer(nullptr), "holder");
   EXPECT_ASSERTION(journal.send(-1), "most >= 0");

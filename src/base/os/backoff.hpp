@@ -53,8 +53,11 @@ class Backoff {
     SHEAF_ASSERT(how_.yielding.count() == 0);
     std::this_thread::sleep_for(std::min(next(), deadline.remaining()));
   }
-  // Lets the sleeps grow from the first one again, after progress.
-  void restart() { slept_ = {}; }
+  // Lets the sleeps grow from the first one again, after progress. Requires share == 1.
+  void restart() {
+    SHEAF_ASSERT(how_.share == 1);
+    slept_ = {};
+  }
 
  private:
   const BackoffTerms how_;

@@ -187,21 +187,20 @@ class CallbackRelay final : public RootRelay {
     std::memcpy(own.first.data(), mine.data(), static_cast<size_t>(std::min(std::ssize(mine), ahead)));
     std::vector<int64_t> envelopes(places() * words);
     gather_all(&own, envelopes.data(), static_cast<int64_t>(words));
-    const auto envelope_of = [&](size_t task) {
-      Envelope envelope;
-      std::memcpy(static_cast<void*>(&envelope), &envelopes[task * words], words * sizeof(int64_t));
-      return envelope;
-    };
-    if (call_.allgather) per_node_of_task_0_ = static_cast<int>(envelope_of(0).per_node);
+    std::vector<Envelope> received(places());
     std::vector<Note> notes;
-    for (size_t task = 0; task < places(); ++task) notes.push_back(envelope_of(task).note);
+    for (size_t task = 0; task < places(); ++task) {
+      std::memcpy(static_cast<void*>(&received[task]), &envelopes[task * words], words * sizeof(int64_t));
+      notes.push_back(received[task].note);
+    }
+    if (call_.allgather) per_node_of_task_0_ = static_cast<int>(received[0].per_node);
     const std::optional<int64_t> largest = agree_on_largest(notes);
     Gathered calls;
     for (const Note& n : notes) calls.sizes.push_back(largest ? n.length : 0);
     calls.bytes.resize(static_cast<size_t>(calls.offsets().back()));
     const auto receive_buffers = calls.receive_buffers();
     for (size_t r = 0; r < receive_buffers.size(); ++r)
-      std::memcpy(receive_buffers[r].data(), envelope_of(r).first.data(),
+      std::memcpy(receive_buffers[r].data(), received[r].first.data(),
                   static_cast<size_t>(std::min(std::ssize(receive_buffers[r]), ahead)));
     const Rounds rounds = rounds_for(std::max<int64_t>(largest.value_or(0) - ahead, 0));
     std::vector<std::byte> part(static_cast<size_t>(rounds.window));

@@ -239,6 +239,7 @@ void independent_write(File& file, const FileAccess& access, const IndependentOp
                        IoCounters& counters) {
   if (access.bytes() <= 0) return;
   SHEAF_DEBUG_ASSERT(access.filetype->is_ordered());
+  SHEAF_DEBUG_ASSERT(!how.publishes || file.traits().own_caches);
   RangeLock lock;
   if (how.locked) lock = file.lock(access.low(), access.high() - access.low(), true);
   if (file.traits().written_as_pieces()) {

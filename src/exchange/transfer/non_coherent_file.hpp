@@ -144,9 +144,9 @@ class NonCoherentFile final : public ForwardingFile {
   AggregatorFile windows_;
 };
 
-// The file of a collective transfer. Converts from any File whose tasks share a page cache.
+// Target of a collective transfer. Any File converts, except one of hosts with caches of their own.
 struct CollectiveFile {
-  CollectiveFile(File& same) : file(same) { SHEAF_DEBUG_ASSERT(!same.traits().own_caches); }
+  CollectiveFile(File& same) : file(same) { SHEAF_ASSERT(!same.traits().own_caches); }
   CollectiveFile(NonCoherentFile& own) : file(own), across(&own) {}
 
   File& file;

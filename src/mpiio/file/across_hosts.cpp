@@ -7,7 +7,7 @@
 namespace sheaf::mpiio {
 
 VisibilityPolicy across_hosts(const FileSystemTraits& traits, Comm& comm) {
-  return {traits, traits.coherence == Coherence::local ? 1 : comm.node_count()};
+  return {traits, traits.is_local() ? 1 : comm.node_count()};
 }
 
 void require_locks(const VisibilityPolicy& policy, const std::string& path) {
@@ -42,7 +42,7 @@ std::shared_ptr<File> open_first(Store& store, const std::string& path, const Sh
   // The file must be created before its traits are queried, because the traits report its stripes.
   const bool made = mode.create && wanted.is_wished() && store.make_in_stripes(path, wanted);
   attempt([&] { traits = store.traits(path); });
-  const bool needs_revalidation = VisibilityPolicy{traits}.needs_revalidation();
+  const bool needs_revalidation = traits.needs_revalidation();
   const Access how = made          ? Access::write
                      : mode.create ? (mode.exclusive ? Access::fresh : Access::create)
                      : mode.write  ? Access::write

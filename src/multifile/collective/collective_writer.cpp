@@ -203,7 +203,7 @@ std::optional<Error> CollectiveWriter::write_collected(const PendingExtents& hel
     if (stream_.target().durable())
       problem = attempt([&] { file.sync(); });
     else if (stream_.target().journal_key().own_caches)
-      problem = attempt([&] { publish_by_close(file); });
+      problem = attempt([&] { file.publish(); });
   }
   return problem;
 }

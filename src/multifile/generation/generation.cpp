@@ -162,7 +162,7 @@ bool GenerationStore::is_changed() {
 bool GenerationStore::look_again() {
   if (is_changed()) return true;
   // If this host may have cached names of two generations, waits a moment for it to revalidate them.
-  if (!mismatch_ || inner().traits(path_).coherence == Coherence::local) return false;
+  if (!mismatch_ || inner().traits(path_).is_local()) return false;
   mismatch_ = false;
   if (!names_known_) names_known_.emplace(name_timeout);
   if (names_known_->expired()) return false;

@@ -65,7 +65,7 @@ struct Ownership::OwnershipState {
     }
     const auto problem = attempt([&] {
       made->write_at(format::encode(lease), 0);
-      own.is_local = store->traits_of(*made).coherence == Coherence::local;
+      own.is_local = store->traits_of(*made).is_local();
       if (!own.is_local) publish_by_close(*made);
     });
     if (problem) {

@@ -14,7 +14,8 @@ namespace sheaf::multifile {
 namespace {
 
 // Records the progress of the only task of this process after a close has failed on some task, so that
-// readers of the unclosed file find all bytes that this task has written. `row` is its row, or empty. Throws.
+// readers of the unclosed file find all bytes that this task has written. `row` is its encoded row; empty if
+// this task has failed, and then nothing is recorded. Throws.
 void record_row(const OpenedSet& set, std::span<const std::byte> row) {
   const JournalKey& key = set.stream->target().journal_key();
   const auto data = set.store().open(set.stream->target().file().path(), Access::write);
@@ -135,8 +136,7 @@ class CloseProtocol {
         f.file->close();
       } else if (!set_.facts.durable) {
         bool is_local = false;  // true if the file is known to be on a file system that only this host uses
-        if (!set_.hosts.own_caches)
-          attempt([&] { is_local = set_.store().traits_of(*f.file).coherence == Coherence::local; });
+        if (!set_.hosts.own_caches) attempt([&] { is_local = set_.store().traits_of(*f.file).is_local(); });
         if (!is_local) publish_by_close(*f.file);
       }
     }
@@ -205,8 +205,13 @@ class CloseProtocol {
     ClosingLead lead;
     for (const EndedSegment& s : segments_)
       if (s.first == 0 && s.file == 0)
-        lead = {s.pointer.varheader, s.pointer.maxblocks, s.file_tasks, s.fsblksize, s.sums, s.piece,
-                set_.comm->rank()};
+        lead = {.varheader = s.pointer.varheader,
+                .maxblocks = s.pointer.maxblocks,
+                .of_file = s.file_tasks,
+                .fsblksize = s.fsblksize,
+                .sums = s.sums,
+                .piece = s.piece,
+                .process = set_.comm->rank()};
     lead.incomplete = std::ranges::any_of(
         segments_, [](const EndedSegment& s) { return s.first == 0 && s.file > 0 && !s.complete; });
     lead.overran =

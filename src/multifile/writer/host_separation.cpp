@@ -41,20 +41,14 @@ void find_runs(std::span<const HostedRow> rows, const Segment& file, int64_t uni
 
 }  // namespace
 
-HostSeparation HostSeparation::by(const FileSystemTraits& traits) {
-  if (traits.coherence == Coherence::local) return {};
-  return {traits.unit > 1 ? traits.unit : 0, 1, static_cast<int64_t>(traits.kind),
-          !lays_out_files(traits.kind)};
-}
-
 HostSeparation find_separation(Store& store, Comm& comm, const std::string& path) {
   HostSeparation found;
   if (comm.rank() == 0)
     attempt([&] {
       found = HostSeparation::by(store.traits(path));
       if (store.target_of(path) != path)
-        found.everywhere = 0;  // the other files are not in the directory of the link's target
-    });                        // a missing directory is reported when the files are created
+        found.everywhere = false;  // the other files are not in the directory of the link's target
+    });                            // a missing directory is reported when the files are created
   comm.broadcast(std::as_writable_bytes(std::span(&found, 1)), 0);
   return found;
 }
@@ -63,8 +57,8 @@ void find_hosts_of_set(OpenedSet& set) {
   static_cast<JournalHosts&>(set.hosts) = find_hosts(*set.comm, *set.comm);
   if (set.hosts.count == 1) return;
   const HostSeparation found = find_separation(set.store(), *set.comm, set.path);
-  set.hosts.unit = found.unit;
-  set.hosts.own_caches = found.own_caches != 0;
+  set.hosts.unit = found.unit();
+  set.hosts.own_caches = found.own_caches();
 }
 
 std::shared_ptr<BoundaryBlocks> boundary_blocks_of(const OpenedSet& set, int32_t file) {

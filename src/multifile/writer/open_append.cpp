@@ -140,8 +140,7 @@ int32_t read_lead(const OpenedSet& set, std::vector<MoreSection>& names) {
 // Collective.
 void read_mapping(OpenedSet& set) {
   PlacedTables& tables = *set.placed;
-  tables.numbers = std::make_unique<MetadataPartition>(*set.comm, set.ntasks,
-                                                       set.hosts.unit > 0 ? Slicing::whole : Slicing::groups);
+  tables.numbers = partition_mapping(set);
   int32_t& entries = set.terms.mapping_entries;
   auto problem = attempt([&] {
     if (set.comm->rank() == 0) entries = read_lead(set, tables.names);

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "comm/agree.hpp"
+#include "comm/reduce.hpp"
 #include "exchange/transfer/throttle.hpp"
 #include "layout/regions.hpp"
 #include "multifile/create/commit.hpp"
@@ -24,9 +25,9 @@ int64_t files_per_node() { return 4 * int64_t{std::max(1u, std::thread::hardware
 
 // Returns true if the tasks are in the groups of the callers, and false if these gave none. Collective.
 bool take_local_groups(OpenedSet& set, std::unique_ptr<Comm> local) {
-  int64_t given[2] = {local != nullptr, local == nullptr};
-  agree(*set.comm, std::nullopt, given);
-  if (given[0] && given[1])
+  MinMax given(local != nullptr);
+  reduce(*set.comm, given);
+  if (!given.is_same())
     throw Error(Code::mismatch, "'" + set.path + "': some tasks named a local communicator and some did not");
   set.files_comm = std::move(local);
   return set.files_comm != nullptr;
@@ -41,7 +42,7 @@ bool form_file_groups(OpenedSet& set, ParallelWriteRequest& request, const OpenM
     in_directory = find_separation(set.store(), *set.comm, set.path);
     // The layout of one file cannot separate the hosts at such a large shared granularity, so every host
     // gets its own file.
-    if (in_directory.unit > layout::largest_unit) policy = FilePolicy::per_node;
+    if (in_directory.unit() > layout::largest_unit) policy = FilePolicy::per_node;
   }
   switch (policy) {
     case FilePolicy::fixed:
@@ -68,16 +69,14 @@ bool form_file_groups(OpenedSet& set, ParallelWriteRequest& request, const OpenM
 
 // Numbers the groups of local() in the order of the global ranks of their first tasks. Collective.
 void number_local_groups(OpenedSet& set) {
-  int64_t number = set.local().rank() == 0;
-  int64_t groups = number;
-  set.comm->prefix_sum(std::span(&number, 1));
-  set.comm->all_sum(std::span(&groups, 1));
+  const PrefixedSum groups = prefixed_sum(*set.comm, set.local().rank() == 0);
+  int64_t number = groups.before;
   set.local().broadcast(std::as_writable_bytes(std::span(&number, 1)), 0);
   set.facts.filenumber = static_cast<int32_t>(number);
-  set.facts.nfiles = static_cast<int32_t>(groups);
+  set.facts.nfiles = static_cast<int32_t>(groups.total);
   // A single file has no mapping, so readers take the global rank as local rank. The writers must do the
   // same, even if the tasks of the group have another order.
-  if (groups == 1) set.files_comm.reset();
+  if (groups.total == 1) set.files_comm.reset();
 }
 
 // Chooses the number of files and the file of this task. Stores the properties of the directory in
@@ -149,16 +148,16 @@ void create_group_file(OpenedSet& set, const ParallelWriteRequest& request, cons
     // this file is in the directory.
     apart = in_directory.everywhere && !set.names ? in_directory
                                                   : HostSeparation::by(set.store().traits_of(*made.file));
-    made.file->know(static_cast<FileSystem>(apart.kind));
+    made.file->know(apart.traits.kind);
   }
-  if (set.collecting && apart.own_caches == 0) made.start.number = made.file->status().number;
+  if (set.collecting && !apart.own_caches()) made.start.number = made.file->status().number;
   made.start.fsblksize = choose_block_size(*made.file, request.fsblksize);
 }
 
 // Stores what the first task has found. Local.
 void know_start(OpenedSet& set, const FileStart& start) {
-  set.hosts.own_caches = start.apart.own_caches != 0;
-  set.hosts.unit = set.hosts.count > 1 ? start.apart.unit : 0;
+  set.hosts.own_caches = start.apart.own_caches();
+  set.hosts.unit = set.hosts.count > 1 ? start.apart.unit() : 0;
   set.files[0].boundary_blocks = boundary_blocks_of(set, set.facts.filenumber);
   set.facts.fsblksize = static_cast<int32_t>(start.fsblksize);
   if (set.collecting) set.collecting->fsblksize = set.facts.fsblksize;

@@ -54,10 +54,14 @@ OpenedSet open_serial(Store& store, const SerialWriteRequest& request, const Ope
   const std::vector<layout::Placement> places = place_alone(set, request.nfiles, mode);
   std::vector<MappedWriteTask> tasks;
   for (size_t t = 0; t < places.size(); ++t) tasks.push_back({ranks[t], request.chunk_sizes[t], places[t]});
-  open_placed(
-      set,
-      {request.path, set.facts.nfiles, request.fsblksize, tasks, {}, request.stored_name, request.keep_sizes},
-      mode);
+  open_placed(set,
+              {.path = request.path,
+               .nfiles = set.facts.nfiles,
+               .fsblksize = request.fsblksize,
+               .tasks = tasks,
+               .stored_name = request.stored_name,
+               .keep_sizes = request.keep_sizes},
+              mode);
   return set;
 }
 

@@ -4,6 +4,7 @@
 #include "base/warnings.hpp"
 #include "comm/agree.hpp"
 #include "comm/collective_call.hpp"
+#include "comm/reduce.hpp"
 #include "layout/regions.hpp"
 
 namespace sheaf::multifile {
@@ -36,9 +37,9 @@ RegionPlan plan_regions(const OpenedSet& set, int64_t chunk_size, const NewGroup
 
   int64_t unit = set.hosts.unit;
   if (unit > layout::largest_unit) {
-    int64_t smallest = -plan.run.sum;
-    local.all_max(std::span(&smallest, 1));
-    if (-smallest < unit) {
+    MinMax run(plan.run.sum);
+    reduce(local, run);
+    if (run.min < unit) {
       if (set.tasks[0].task == 0)
         add_warning("'" + set.stream->target().file().path() + "': the file system stores " +
                     std::to_string(unit >> 20) + " MiB of a file together, and " +

@@ -209,8 +209,7 @@ CollectedRows collect_rows(OpenedSet& set, const MappedWriteRequest& request) {
 // global rank is given twice.
 void collect_mapping(OpenedSet& set) {
   PlacedTables& tables = *set.placed;
-  tables.numbers = std::make_unique<MetadataPartition>(*set.comm, set.ntasks,
-                                                       set.hosts.unit > 0 ? Slicing::whole : Slicing::groups);
+  tables.numbers = partition_mapping(set);
   set.terms.mapping_entries = static_cast<int32_t>(set.ntasks);
   std::vector<MappingRow> rows;
   for (const size_t i : set.by_number) rows.push_back({set.tasks[i].task, set.tasks[i].place});

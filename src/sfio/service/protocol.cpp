@@ -34,7 +34,8 @@ class MessageWriter {
   // Appends the code of a list of extents or runs.
   template <class List>
   bool extents(const List& list) {
-    return this->list(layout::encode_extents(list));
+    layout::append_list(bytes_, layout::encode_extents(list));
+    return true;
   }
   std::vector<std::byte> take() { return std::move(bytes_); }
 
@@ -87,12 +88,10 @@ class MessageReader {
  private:
   template <class Decode>
   bool decoded(Decode decode) {
-    std::vector<std::byte> code;
-    if (!list(code)) return false;
     try {
-      decode(code);
+      decode(layout::take_list(rest_));
       return true;
-    } catch (const Error&) {  // std::bad_alloc leaves decode_request()
+    } catch (const Error&) {  // std::bad_alloc leaves sfio::decode()
       return false;
     }
   }

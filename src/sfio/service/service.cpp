@@ -129,7 +129,7 @@ Answer Service::dispatch(const Request& request, std::span<const MemoryRun> memo
       const auto subfile = files_.release(request.handle);
       std::erase_if(held_, [&](const ClientLock& held) { return held.handle == request.handle; });
       if (files_.empty()) borrowed_.clear();
-      files_.close(subfile, request.values);
+      files_.close(subfile, request.values[0], request.values[1] == 0);
       return {.values = {files_.take_left()}};
     }
     case RequestKind::write:

@@ -7,7 +7,7 @@
 #include "base/assert.hpp"
 #include "comm/agree.hpp"
 #include "storage/beside.hpp"
-#include "storage/visibility.hpp"
+#include "storage/filesystem/traits.hpp"
 
 namespace sheaf::sfio {
 
@@ -267,10 +267,9 @@ std::shared_ptr<Subfile> Subfiles::release(int64_t handle) {
   return handles_.extract(handle).mapped();
 }
 
-void Subfiles::close(const std::shared_ptr<Subfile>& subfile, const std::array<int64_t, 2>& values) {
-  subfile->size_at_close = std::max(subfile->size_at_close, values[0]);
-  const bool was_opened = values[1] == 0;  // false: the open of the striped file had failed
-  if (was_opened && values[0] < 0) subfile->size_unknown = true;
+void Subfiles::close(const std::shared_ptr<Subfile>& subfile, int64_t size, bool was_opened) {
+  subfile->size_at_close = std::max(subfile->size_at_close, size);
+  if (was_opened && size < 0) subfile->size_unknown = true;
   if (was_opened) subfile->kept = true;
   if (subfile.use_count() > 1) return;
   const auto known = in_use_.find({subfile->path, subfile->writable});
@@ -289,7 +288,7 @@ void Subfiles::finish(Subfile& subfile) {
     const int64_t full =
         layout::Stripes{identity.unit, identity.count}.subfile_size(identity.index, subfile.size_at_close);
     // If every task is its own listener, tasks of other hosts may have written to the subfile.
-    if (VisibilityPolicy{store_.traits_of(*subfile.file)}.needs_revalidation()) subfile.file->revalidate();
+    if (store_.traits_of(*subfile.file).needs_revalidation()) subfile.file->revalidate();
     if (subfile.file->status().size < full) counted(Counted::ftruncate, [&] { subfile.file->resize(full); });
     set_identity(subfile, &StripeIdentity::size, subfile.size_at_close);
   }

@@ -82,8 +82,9 @@ class Subfiles : private NonCopyable {
 
   // Removes a handle and returns its subfile for close().
   std::shared_ptr<Subfile> release(int64_t handle);
-  // Carries out a `close` with these values. The last user of the subfile closes its file.
-  void close(const std::shared_ptr<Subfile>& subfile, const std::array<int64_t, 2>& values);
+  // Carries out a `close`. The last user of the subfile closes its file. `size`: logical size, negative if
+  // unknown. `was_opened`: false if the open of the striped file has failed.
+  void close(const std::shared_ptr<Subfile>& subfile, int64_t size, bool was_opened);
 
   // Runs a call of the system and returns its result. Counts its error under `kind`.
   template <class Call>

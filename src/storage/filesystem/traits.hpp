@@ -79,6 +79,11 @@ struct FileSystemTraits {
   int64_t stripe_size = 0;  // bytes per server before the next one follows; 0: not striped
   bool fallocate = false;   // space can be allocated ahead
   bool mmap = false;        // shared mappings are writable and agree with read and write
+
+  // Returns true if one page cache serves all processes that can open the file.
+  bool is_local() const { return coherence == Coherence::local; }
+  // Returns true if other hosts must revalidate before they see published bytes.
+  bool needs_revalidation() const { return coherence == Coherence::close_to_open; }
   bool operator==(const FileSystemTraits&) const = default;
 };
 

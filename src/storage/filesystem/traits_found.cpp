@@ -139,7 +139,7 @@ bool may_be_shared_by_hosts(const char* path) noexcept {
   struct statfs found;
   if (uninterrupted([&] { return ::statfs(path, &found); }) != 0) return true;
   const FileSystem kind = kind_of_magic(static_cast<int64_t>(found.f_type));
-  return traits_of_kind(kind, std::nullopt, 0).coherence != Coherence::local;
+  return !traits_of_kind(kind, std::nullopt, 0).is_local();
 }
 
 FileSystemTraits traits_of_descriptor(int fd) {

@@ -108,8 +108,9 @@ void publish_by_close(File& file) {
   const FileDescriptor own = file.descriptor(DescriptorKind::file);
   const int fd = own.number < 0 ? -1 : ::fcntl(own.number, F_DUPFD_CLOEXEC, 0);
   if (fd < 0) return file.sync();
-  if (::close(fd) != 0 && errno != EINTR)
-    throw os_error("cannot hand over what was written to", file.path(), errno);
+  if (::close(fd) == 0) return;
+  if (errno == EINTR) return file.sync();
+  throw os_error("cannot hand over what was written to", file.path(), errno);
 }
 
 }  // namespace sheaf

@@ -109,7 +109,7 @@ class HostSet final : public ContainerSet, public std::enable_shared_from_this<H
       : store_(store),
         host_(host),
         reader_(std::make_shared<SetReader>(store, path, container_name(path, host.name), checking)),
-        local_(store.traits(path).coherence == Coherence::local) {}
+        local_(store.traits(path).is_local()) {}
 
   const std::string& path() const override { return reader_->path(); }
 

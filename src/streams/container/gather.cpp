@@ -78,7 +78,7 @@ class HeldContainers {
   // Acquires an exclusive lock of the container. Returns an empty lock if the container is in use. Retries
   // for some time, because a file server may still report locks of ended processes.
   static RangeLock lock_of(Store& store, const std::string& path, File& file) {
-    const bool served = store.traits(path).coherence != Coherence::local;
+    const bool served = !store.traits(path).is_local();
     const Deadline of_server(served ? container_lock_timeout : std::chrono::seconds(0)),
         of_job(gathering_timeout);
     try {

@@ -49,7 +49,7 @@ std::string memory_key(const FileStatus& status, const std::string& container) {
 // Returns whether a container can be written through a mapping. Written bytes must keep their disk space,
 // because a store to a mapping without disk space raises SIGBUS.
 bool can_be_mapped(const FileSystemTraits& traits) {
-  return traits.mmap && traits.coherence == Coherence::local &&
+  return traits.mmap && traits.is_local() &&
          (traits.kind == FileSystem::ext4 || traits.kind == FileSystem::xfs ||
           traits.kind == FileSystem::tmpfs);
 }
@@ -228,7 +228,7 @@ bool HostContainer::join_once(Joining& joining) {
   }
   const FileStatus status = file_->status();
   const FileSystemTraits traits = store.traits(container);
-  local_ = traits.coherence == Coherence::local;
+  local_ = traits.is_local();
   is_mapped = can_be_mapped(traits);
   try {
     memory_ = HostMemory::join(host.memory_directory, memory_key(status, container), ContainerIndex::layout,

@@ -170,7 +170,7 @@ std::optional<ContainerContents> read_if_there(Store& store, const std::string& 
 }
 
 ReadsOfBlocks reads_in(Store& store, const std::string& path, multifile::Checking checking) {
-  return {checking, store.traits(path).coherence != Coherence::local};
+  return {checking, !store.traits(path).is_local()};
 }
 
 // Collects the records of all containers and applies them in the order of their times.

@@ -127,15 +127,21 @@ void atom_from_file(const Atom& atom, const std::byte* from, std::byte* to) {
   convert_integer(atom.kind == NumberKind::signed_integer, changed.data(), atom.external, to, atom.native);
 }
 
+// Direction of a conversion: a function that converts a number, and the sizes of the number before and after.
+struct Conversion {
+  void (*convert)(const Atom& atom, const std::byte* from, std::byte* to);
+  int64_t Atom::*size_before;
+  int64_t Atom::*size_after;
+};
+constexpr Conversion to_external{atom_to_file, &Atom::native, &Atom::external};
+constexpr Conversion from_external{atom_from_file, &Atom::external, &Atom::native};
+
 // Converts instances of a datatype from `from` to `to`, one predefined type after the other.
 struct External32Converter {
   const std::byte* from;
   std::byte* to;
   int64_t left;  // remaining bytes in file representation; an incomplete type at the end is ignored
-  // The direction: a function that converts a number, and the sizes of the number before and after.
-  void (*convert)(const Atom& atom, const std::byte* from, std::byte* to);
-  int64_t Atom::*size_before;
-  int64_t Atom::*size_after;
+  const Conversion& how;
 
   void leaf(MPI_Datatype type, int64_t count) {
     const Atoms atoms = atoms_of(type);
@@ -154,9 +160,9 @@ struct External32Converter {
   }
 
   void one(const Atom& atom) {
-    convert(atom, from, to);
-    from += atom.*size_before;
-    to += atom.*size_after;
+    how.convert(atom, from, to);
+    from += atom.*how.size_before;
+    to += atom.*how.size_after;
   }
 
   void instances(MPI_Datatype type, int64_t count) {
@@ -186,8 +192,7 @@ class External32 final : public Datarep {
     std::vector<std::byte> native(static_cast<size_t>(count * memory.size()));
     pack(user, memory, native);
     std::vector<std::byte> result(static_cast<size_t>(count * in_file(type).size()));
-    External32Converter walk{native.data(), result.data(), std::ssize(result),
-                             atom_to_file,  &Atom::native, &Atom::external};
+    External32Converter walk{native.data(), result.data(), std::ssize(result), to_external};
     walk.instances(type, count);
     return result;
   }
@@ -196,8 +201,7 @@ class External32 final : public Datarep {
                     int64_t count) const override {
     const layout::TypeMap memory = type_map(type);
     std::vector<std::byte> native(static_cast<size_t>(count * memory.size()));
-    External32Converter walk{bytes.data(),   native.data(),   std::ssize(bytes),
-                             atom_from_file, &Atom::external, &Atom::native};
+    External32Converter walk{bytes.data(), native.data(), std::ssize(bytes), from_external};
     walk.instances(type, count);
     const int64_t filled = walk.to - native.data();
     unpack(std::span(native).first(static_cast<size_t>(filled)), user, memory);
