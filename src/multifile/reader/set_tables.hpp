@@ -25,12 +25,12 @@ namespace sheaf::multifile {
 struct SetLead {
   format::HeaderFields header;
   format::Pointer pointer;
-  int64_t ntasks = 0;                          // tasks of the whole multifile
+  int64_t ntasks = 0;                               // tasks of the whole multifile
   std::optional<format::Extension> extension = {};  // verified; none if checking is off
-  std::optional<format::Identity> identity;    // as stored in the file
-  FileIdentity watched = {};                        // identity of file 0; its `identity` is common to all files
-  bool is_read = false;                        // false: process 0 has failed
-  bool unclosed = false;                       // file 0 or, after read_rows(), any file was never closed
+  std::optional<format::Identity> identity;         // as stored in the file
+  FileIdentity watched = {};  // identity of file 0; its `identity` is common to all files
+  bool is_read = false;       // false: process 0 has failed
+  bool unclosed = false;      // file 0 or, after read_rows(), any file was never closed
 
   FileFacts facts() const { return facts_of(header, unclosed); }
   FileIdentity identity_of(int32_t number) const {
