@@ -307,8 +307,8 @@ def check(kind: str, cases: pathlib.Path, ledgers: pathlib.Path, first: int, cou
     for seed in range(first, first + count):
         before = check_states(kind, cases / str(seed) / "undisturbed/multifile", ledgers / f"{seed}.undisturbed.0")
         after = check_states(kind, cases / str(seed) / "disturbed/multifile", ledgers / f"{seed}.0")
-        if before == "absent" and after != "absent":
-            before = "the undisturbed program did not begin"
+        if (before == "absent") != (after == "absent"):
+            before = f"only the {'disturbed' if before == 'absent' else 'undisturbed'} program wrote a ledger"
         print(seed, before if before not in ("right", "absent") else after)
 
 
