@@ -4,6 +4,7 @@
 
 #include "layout/slices.hpp"
 #include "multifile/create/copy_stream.hpp"
+#include "multifile/frames/constants.hpp"
 #include "multifile/frames/plain_file.hpp"
 #include "multifile/metadata/boundary_blocks_reader.hpp"
 #include "multifile/recover/constants.hpp"
@@ -78,7 +79,7 @@ void UnclosedFile::for_each_found(const VisitSlice& visit) {
 // complete file.
 void UnclosedFile::leave_out_cut_frames(BlockSlice& slice) {
   ReadStream stored;
-  stored.buffer().set_max(4 << 10);
+  stored.buffer().set_max(frame_constants::stored_buffer);
   for (size_t t = 0; t < slice.counts.size(); ++t) {
     std::vector<int64_t> sizes;
     for (int64_t b = 0; b < slice.counts[t]; ++b) sizes.push_back(slice.bytes(t, b));

@@ -6,6 +6,7 @@
 #include "base/crc32c.hpp"
 #include "comm/agree.hpp"
 #include "multifile/create/work_threads.hpp"
+#include "multifile/frames/constants.hpp"
 #include "multifile/frames/stored_frames.hpp"
 #include "multifile/metadata/task_rows.hpp"
 #include "multifile/stream/file_checks.hpp"
@@ -120,7 +121,7 @@ void check_frames(const Multifile& m, int64_t task, const TaskRow& row) {
   const PhysicalFile& f = m.file_of(row);
   if (!f.header.compressed) return;
   ReadStream stored;
-  stored.buffer().set_max(4 << 10);  // whole frames bypass the buffer
+  stored.buffer().set_max(frame_constants::stored_buffer);
   stored.load(f.file, row.geometry, row.sizes, {});
   const StreamPlaces places(row.sizes);
   const StoredTask what{task, row.geometry, !f.pointer.complete()};
