@@ -364,6 +364,34 @@ TEST(ContainerFailures, AWriteOverTheBytesOfAFailedOneTakesItsPlace) {
   EXPECT_NO_THROW(stream->flush());
 }
 
+// A flush or sync that succeeds after one that failed has recorded everything, whichever operation failed.
+TEST(ContainerFailures, ARepeatedFlushRecordsWhatTheFailedOneDidNot) {
+  for (const bool sync : {false, true})
+    for (int64_t k = 0;; ++k) {
+      SCOPED_TRACE(k);
+      MemoryStore memory;
+      RecordingStore tape(memory);
+      FaultyStore store(tape);
+      const auto set = ContainerSet::open(store, "set", {"again" + std::to_string(k), "/dev/shm"});
+      const auto stream = set->open_stream("a", {.create = true});
+      const auto keep = [&] { sync ? stream->sync() : stream->flush(); };
+      stream->append(content(1, 1000));
+      keep();
+      stream->append(content(2, 500));
+      store.set_plan(plan_of(k, false));
+      const auto problem = attempt(keep);
+      if (store.failed() == 0) break;
+      store.set_plan({});
+      if (!problem) continue;
+      keep();
+      Bytes all = content(1, 1000);
+      for (const std::byte byte : content(2, 500)) all.push_back(byte);
+      MemoryStore left;
+      sync ? tape.replay_losing_unsynced(tape.length(), 1, left) : tape.replay(tape.length(), left);
+      ASSERT_TRUE(holds(*NamedStreams::open(left, "set"), "a", ModelStream{.bytes = all}));
+    }
+}
+
 TEST(ContainerFailures, EveryStateOfTheFilesHoldsWhatWasDone) {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     MemoryStore memory;
