@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union, overload
+from typing import TYPE_CHECKING, Any, Optional, Sequence, Union, overload
 
 from .errors import (
     DamagedError,
@@ -37,7 +37,7 @@ from .multifile import MultifileReader
 from .streams import InputStream, OutputStream
 from .tools import defrag, repair, split, verify
 from .words import words_of
-from .writer import MultifileWriter, serial_writer
+from .writer import MultifileWriter, chunk_sizes_of, serial_writer
 
 if TYPE_CHECKING:
     from typing_extensions import Literal
@@ -271,13 +271,7 @@ def _open_together(
         raise InvalidArgumentError(
             f"'{name}': mapped=[...] names the tasks that this process writes", path=name
         )
-    sizes: List[int] = (
-        [1 << 20 if chunk_size is None else chunk_size] * len(mapped)
-        if chunk_size is None or isinstance(chunk_size, int)
-        else list(chunk_size)
-    )
-    if len(sizes) != len(mapped):
-        raise InvalidArgumentError(f"'{name}': {len(sizes)} chunk sizes for {len(mapped)} tasks", path=name)
+    sizes = chunk_sizes_of(name, len(mapped), chunk_size)
     return MappedWriter(opener, name, list(mapped), sizes, block_size, words)
 
 

@@ -9,8 +9,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from ctypes import c_int, c_longlong
-from types import TracebackType
-from typing import Iterator, List, Optional, Type, Union, cast, overload
+from typing import Iterator, List, Optional, Union, cast, overload
 
 from ._library import available, library
 from .errors import Error, NoStreamError
@@ -187,12 +186,7 @@ class MultifileReader(Sequence[InputStream]):
     def __enter__(self) -> "MultifileReader":
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        value: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -10,15 +10,14 @@ import ctypes
 import os
 import threading
 from ctypes import c_int, c_longlong
-from types import TracebackType
-from typing import Any, Callable, List, Optional, Sequence, Type
+from typing import Any, Callable, List, Sequence, TypeVar
 
 from ._buffers import Pinned
 from ._library import Library, library
 from .errors import InvalidArgumentError
 from .group import Group, placement, registry
 from .info import Info, Metadata
-from .streams import InputStream, OutputStream
+from .streams import InputStream, OutputStream, _Stream
 from .words import as_mode
 
 
@@ -118,7 +117,42 @@ class Opener:
         self.done()
 
 
-class ParallelWriter(OutputStream):
+_Self = TypeVar("_Self")
+
+
+class _CollectiveStream(_Stream):
+    """The stream of this process in a multifile that all processes of a group open and close together."""
+
+    _sid: int
+    _handed_back = True  # the handle was closed or given up; also before the open succeeds
+
+    def _opened_by(self, opener: Opener) -> None:
+        self._opener = opener
+        self._handed_back = False
+        self.rank, self.group_size = opener.rank, opener.size
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        super().close()
+        if not self._handed_back:
+            self._handed_back = True
+            self._opener.close(self._sid, self.path)
+
+    def _forget(self) -> None:
+        """Releases the group only, since a process cannot close alone."""
+        if not self._handed_back:
+            self._handed_back = True
+            self._opener.done()
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __del__(self) -> None:
+        self._forget()
+
+
+class ParallelWriter(_CollectiveStream, OutputStream):
     """The stream of this process in a multifile that all processes write. ``close`` is collective and
     completes the multifile. A ``with`` block that ends with an exception abandons the multifile on this
     process only. The ``close`` of the other processes then fails or waits, so the exception must reach
@@ -131,10 +165,8 @@ class ParallelWriter(OutputStream):
         size, block = c_longlong(max(-1, min(chunk_size, (1 << 63) - 1))), c_int(block_size)
         sid = opener.open(path, as_mode("wb", words), files, size, block)
         super().__init__(path, opener.rank, sid, None, threading.RLock())
-        self._opener = opener
-        self._handed_back = False
+        self._opened_by(opener)
         self.block_size = block.value
-        self.rank, self.group_size = opener.rank, opener.size
 
     def write_all(self, data: Any) -> int:
         """Like ``write``, as a collective call of all tasks of a physical file. Small pieces are sent to a
@@ -145,14 +177,6 @@ class ParallelWriter(OutputStream):
                 self._fail()
             return source.size
 
-    def close(self) -> None:
-        if self.closed:
-            return
-        super().close()
-        if not self._handed_back:
-            self._handed_back = True
-            self._opener.close(self._sid, self.path)
-
     def abandon(self) -> None:
         """Abandons the multifile on this process only. Nothing is completed, and an ``atomic`` multifile
         does not appear."""
@@ -161,35 +185,19 @@ class ParallelWriter(OutputStream):
             self._opener.abandon(self._sid)
         super().close()
 
-    def __enter__(self) -> "ParallelWriter":
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        value: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         self.close() if kind is None else self.abandon()
 
-    def __del__(self) -> None:
-        """Reports the missing close, since a process cannot close alone."""
-        if not getattr(self, "_handed_back", True):
-            self._handed_back = True
-            self._opener.done()
 
-
-class ParallelReader(InputStream):
+class ParallelReader(_CollectiveStream, InputStream):
     """The stream of this process in a multifile. As many processes must read it as have written it."""
 
     def __init__(self, opener: Opener, path: str, words: str) -> None:
         size, block = c_longlong(), c_int()
         sid = opener.open(path, as_mode("rb", words), 1, size, block)
         super().__init__(path, opener.rank, sid, _nothing, metadata_of(path))
-        self._opener = opener
-        self._handed_back = False
+        self._opened_by(opener)
         self.chunk_size, self.block_size = size.value, block.value
-        self.rank, self.group_size = opener.rank, opener.size
 
     @property
     def info(self) -> Info:
@@ -207,33 +215,11 @@ class ParallelReader(InputStream):
                 self._look_at_short_read(done)
             return done
 
-    def close(self) -> None:
-        if self.closed:
-            return
-        super().close()
-        if not self._handed_back:
-            self._handed_back = True
-            self._opener.close(self._sid, self.path)
-
-    def __enter__(self) -> "ParallelReader":
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        value: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if kind is None:
             self.close()
-        elif not self._handed_back:
-            self._handed_back = True
-            self._opener.done()
-
-    def __del__(self) -> None:
-        if not getattr(self, "_handed_back", True):
-            self._handed_back = True
-            self._opener.done()
+        else:
+            self._forget()
 
 
 def _nothing(_: int) -> None:

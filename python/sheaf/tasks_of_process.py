@@ -10,8 +10,7 @@ import threading
 import weakref
 from collections.abc import Mapping
 from ctypes import POINTER, c_int, c_longlong
-from types import TracebackType
-from typing import Any, Iterator, List, Optional, Sequence, Tuple, Type
+from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
 from .errors import OutOfRangeError
 from .info import Info
@@ -83,12 +82,7 @@ class MappedReader(Mapping[int, InputStream]):
     def __enter__(self) -> "MappedReader":
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        value: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if kind is None:
             self.close()
 
@@ -161,12 +155,7 @@ class MappedWriter(Mapping[int, OutputStream]):
     def __enter__(self) -> "MappedWriter":
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        value: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         self.close() if kind is None else self.abandon()
 
 

@@ -9,8 +9,7 @@ import warnings
 import weakref
 from collections.abc import Sequence
 from ctypes import POINTER, c_int, c_longlong
-from types import TracebackType
-from typing import List, Optional, Type, Union, overload
+from typing import List, Optional, Union, overload
 
 from ._library import Library, available, library
 from .errors import InvalidArgumentError, require_bits
@@ -135,16 +134,8 @@ class MultifileWriter(Sequence[OutputStream]):
     def __enter__(self) -> "MultifileWriter":
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        value: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.abandon()
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.close() if kind is None else self.abandon()
 
     def __del__(self) -> None:
         if getattr(self, "_sid", None) is not None:
@@ -183,7 +174,8 @@ class PureWriter(MultifileWriter):
         pure.check_words(path, "append" if append else words)
         self.path = path
         self._lock = threading.RLock()
-        self._facts = (list(chunk_sizes), list(global_ranks), "keyval" in words.split(","))
+        self._chunk_sizes, self._global_ranks = list(chunk_sizes), list(global_ranks)
+        self._keyval = "keyval" in words.split(",")
         self.block_size = pure.block_size_of(path, block_size)
         self._sid = 0
         self._made = [
@@ -207,7 +199,14 @@ class PureWriter(MultifileWriter):
         with self._lock:
             sid, self._sid = self._sid, None
             if sid is not None:
-                pure.write_multifile(self.path, self._made, *self._facts[:2], self.block_size, self._facts[2])
+                pure.write_multifile(
+                    self.path,
+                    self._made,
+                    self._chunk_sizes,
+                    self._global_ranks,
+                    self.block_size,
+                    self._keyval,
+                )
 
     def abandon(self) -> None:
         self._sid = None
@@ -230,7 +229,7 @@ def serial_writer(
             said = "tasks, chunk sizes and global ranks of a multifile that is appended to are those it has"
             raise InvalidArgumentError(f"'{path}': {said}", path=path)
         return kind(path, 0, [], [], block_size, words=words, append=True)
-    sizes = _chunk_sizes(path, tasks, chunk_size)
+    sizes = chunk_sizes_of(path, tasks, chunk_size)
     ranks = list(range(len(sizes))) if global_ranks is None else list(global_ranks)
     _require_one_each(path, "global ranks", len(ranks), len(sizes))
     for task, size in enumerate(sizes):
@@ -240,7 +239,7 @@ def serial_writer(
     return kind(path, len(sizes), sizes, ranks, block_size, words=words)
 
 
-def _chunk_sizes(
+def chunk_sizes_of(
     path: str, tasks: Optional[int], chunk_size: Union[int, Sequence[int], None]
 ) -> List[int]:
     """Returns the chunk size of each task, in bytes."""
