@@ -7,6 +7,7 @@
 
 #include "base/printable.hpp"
 #include "sfio/striped_store.hpp"
+#include "storage/decorators/nearby_reads.hpp"
 #include "storage/store.hpp"
 #include "streams/container/container_names.hpp"
 #include "streams/mount/sources.hpp"
@@ -59,10 +60,12 @@ MountWords mount_words(const std::string& text) {
 
 MountedFileSystem open_multifiles(const std::vector<std::string>& paths, const MountWords& words) {
   if (words.write) return open_to_write(paths.front(), words);
+  const auto reads = std::make_shared<NearbyReads>();
   std::vector<mount::StreamSource> all;
   std::vector<MountAttributes> looks;
   for (const std::string& path : paths) {
     const auto sources = mount::sources_of(any_store(), path, words.checking, true, tell);
+    for (const mount::StreamSource& source : sources) source.streams->read_ahead(*reads);
     all.insert(all.end(), sources.begin(), sources.end());
     looks.resize(all.size(), look_of(mount::file_behind(any_store(), path)));
   }

@@ -12,13 +12,13 @@ namespace sheaf::streams {
 
 using multifile::Checking;
 
-std::shared_ptr<const NamedStreams> NamedStreams::open(Store& store, const std::string& path, bool checked,
-                                                       Checking checking) {
+std::shared_ptr<NamedStreams> NamedStreams::open(Store& store, const std::string& path, bool checked,
+                                                 Checking checking) {
   const bool alone = set_of_container(path) && store.status(path).exists;
   const std::vector<std::string> containers = alone ? std::vector{path} : containers_of(store, path);
-  auto set = std::make_shared<const NamedStreams>(
-      read_set(store, containers, alone ? std::string() : path,
-               {.lenient = true, .checked = checked, .checking = checking}));
+  auto set =
+      std::make_shared<NamedStreams>(read_set(store, containers, alone ? std::string() : path,
+                                              {.lenient = true, .checked = checked, .checking = checking}));
   if (set->sources.empty() && containers.empty()) {
     if (!store.status(path).exists)
       throw file_error(Code::not_found, path, "there is neither a multifile nor a container of this name");

@@ -103,8 +103,8 @@ struct SHEAF_EXPORT NamedStreams {
   // also report findings that need a scan of all bytes after the records of the containers. Throws
   // `not_found` if there is neither a multifile nor a container, `damaged` for unreadable content, and
   // `unsupported` for a multifile without names and without containers.
-  static std::shared_ptr<const NamedStreams> open(Store& store, const std::string& path, bool checked = false,
-                                                  multifile::Checking checking = multifile::Checking::on);
+  static std::shared_ptr<NamedStreams> open(Store& store, const std::string& path, bool checked = false,
+                                            multifile::Checking checking = multifile::Checking::on);
 
   // Returns the streams with names, sorted by name.
   auto streams() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "storage/decorators/nearby_reads.hpp"
 #include "streams/mount/stream_checksum.hpp"
 
 namespace sheaf::mount {
@@ -96,6 +97,10 @@ StreamFacts MultifileStreams::facts(int64_t task) {
 
 std::unique_ptr<ReadableStream> MultifileStreams::open(int64_t task) {
   return std::make_unique<TaskStreamReader>(multifile_, task, row(task));
+}
+
+void MultifileStreams::read_ahead(NearbyReads& reads) {
+  for (PhysicalFile& file : multifile_.files) file.file = reads.over(file.file);
 }
 
 Attributes MultifileStreams::attributes(int64_t task) {

@@ -25,6 +25,7 @@ class MultifileStreams final : public Streams {
   StreamFacts facts(int64_t task) override;
   bool knows_sizes() const override { return !compressed_; }
   std::unique_ptr<ReadableStream> open(int64_t task) override;
+  void read_ahead(NearbyReads& reads) override;
   Attributes attributes(int64_t task) override;
   Attributes attributes() override;
 

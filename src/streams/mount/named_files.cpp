@@ -1,6 +1,7 @@
 #include "streams/mount/named_files.hpp"
 
 #include "base/checked.hpp"
+#include "storage/decorators/nearby_reads.hpp"
 
 namespace sheaf::mount {
 
@@ -24,7 +25,7 @@ class NamedReader final : public ReadableStream {
 
 }  // namespace
 
-NamedFiles::NamedFiles(std::string path, std::shared_ptr<const NamedStreams> streams)
+NamedFiles::NamedFiles(std::string path, std::shared_ptr<NamedStreams> streams)
     : path_(std::move(path)), streams_(std::move(streams)) {}
 
 int64_t NamedFiles::bytes() const {
@@ -39,6 +40,11 @@ StreamFacts NamedFiles::facts(int64_t stream) {
 
 std::unique_ptr<ReadableStream> NamedFiles::open(int64_t stream) {
   return std::make_unique<NamedReader>(streams_, of(stream));
+}
+
+void NamedFiles::read_ahead(NearbyReads& reads) {
+  for (streams::SetSource& source : streams_->sources)
+    if (source.file) source.file = reads.over(source.file);
 }
 
 Attributes NamedFiles::attributes() {

@@ -9,7 +9,7 @@ namespace sheaf::mount {
 
 class NamedFiles final : public Streams {
  public:
-  NamedFiles(std::string path, std::shared_ptr<const streams::NamedStreams> streams);
+  NamedFiles(std::string path, std::shared_ptr<streams::NamedStreams> streams);
 
   int64_t count() const override { return std::ssize(streams_->sorted); }
   int64_t bytes() const override;
@@ -17,6 +17,7 @@ class NamedFiles final : public Streams {
   StreamFacts facts(int64_t stream) override;
   bool knows_sizes() const override { return true; }
   std::unique_ptr<ReadableStream> open(int64_t stream) override;
+  void read_ahead(NearbyReads& reads) override;
   Attributes attributes(int64_t) override { return {}; }
   Attributes attributes() override;
 
@@ -26,7 +27,7 @@ class NamedFiles final : public Streams {
   }
 
   std::string path_;
-  std::shared_ptr<const streams::NamedStreams> streams_;
+  std::shared_ptr<streams::NamedStreams> streams_;
 };
 
 }  // namespace sheaf::mount

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "storage/decorators/nearby_reads.hpp"
+
 namespace sheaf::mount {
 
 // An open stream. Thread-safe.
@@ -56,6 +58,10 @@ class Streams {
   // Returns whether all sizes are known without reading the streams. If not, listings omit the sizes.
   virtual bool knows_sizes() const = 0;
   virtual std::unique_ptr<ReadableStream> open(int64_t stream) = 0;
+
+  // Makes reads of consecutive small streams read ahead in their files. Must be called before the first
+  // open(). No effect by default.
+  virtual void read_ahead(NearbyReads& /*reads*/) {}
 
   virtual Attributes attributes(int64_t stream) = 0;
   virtual Attributes attributes() = 0;  // of the multifile
