@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The cost of `sheaf mount`: sequential reads of a stream against `cat` of a file with the same bytes, and mounts of 294,912 tasks.
+"""The cost of `sheaf mount`: sequential reads of a stream against `cat` of a file with the same bytes, `tar` of 20,000 small
+streams against `tar` of as many files, and mounts of 294,912 tasks.
 
 The listing of 294,912 tasks and their mount are compared with fixed times; all three are compared with ratarmount on a tar file of the same
 streams.
@@ -8,6 +9,10 @@ Why this is fair: all data are in the page cache of the underlying file system b
 is a separate process (`cat`, `ls -f`, the mount command). "again" reads a file that was read through the mount before, as programs do that
 read a file twice. "first" reads it through a new mount, so every byte passes through the program that implements the mount. ratarmount uses
 an existing index, which it stores beside the tar file. All kinds alternate; medians; a missed target makes the exit code 1.
+
+`tar` archives the tasks of a multifile, and named streams of a container, through a new mount each time. The plain files are in the page
+cache, and free memory is touched before each run. Archives of the files and of the mounts alternate. They go to a pipe, because GNU tar
+reads no data if it writes to /dev/null.
 
 On a virtual machine that returns free memory to its host (module page_reporting), the first read measures how fast the host provides it
 again, and misses its target. Our mount stores a stream in large folios, which are allocated from such memory. ratarmount's uses single
@@ -37,6 +42,9 @@ parser.add_argument("--bin", default="build/bin", help="directory of sheaf")
 parser.add_argument("--dir", default=".")
 parser.add_argument("--mib", type=int, default=512, help="of the stream that is read")
 parser.add_argument("--tasks", type=int, default=294_912, help="of the multifile that is listed")
+parser.add_argument("--files", type=int, default=20_000, help="small files that tar reads")
+parser.add_argument("--sizes", type=int, nargs="+", default=[4096, 32_768], help="bytes of each small file")
+parser.add_argument("--only", choices=["reading", "archiving", "listing"], help="one of the three parts")
 parser.add_argument("--repeats", type=int, default=5)
 parser.add_argument("--ratarmount", help="the program, of a virtual environment in which it is installed; none: no comparison")
 options = parser.parse_args()
@@ -146,6 +154,48 @@ def reading(scratch: Path) -> None:
             tell(f"sequential read {kind} / ratarmount, bandwidth", theirs[kind] / ours[kind], 1, "x", True)
 
 
+def touch_memory(size: int) -> None:
+    """Writes to free memory, so that a virtual machine has it from its host."""
+    subprocess.run([sys.executable, "-c", f"b = bytearray({size})\nfor i in range(0, len(b), 4096): b[i] = 1"], check=True)
+
+
+def archived(directory: Path) -> float:
+    touch_memory(2 * options.files * max(options.sizes))
+    begin = time.perf_counter()
+    with subprocess.Popen(["tar", "cf", "-", "-C", directory, "."], stdout=subprocess.PIPE) as tar:
+        subprocess.run(["cat"], stdin=tar.stdout, stdout=subprocess.DEVNULL, check=True)
+    if tar.returncode != 0:
+        sys.exit(f"tar of {directory} has failed")
+    return time.perf_counter() - begin
+
+
+def archiving(scratch: Path, size: int) -> None:
+    plain, multifile, named = scratch / f"files.{size}", scratch / f"tasks.{size}.sion", scratch / f"named.{size}.sion"
+    plain.mkdir()
+    with sheaf.open(multifile, "w", tasks=options.files, chunk_size=size, block_size=512) as f:
+        for task in range(options.files):
+            content = b"%015d\n" % task * (size // 16)
+            f[task].write(content)
+            (plain / f"f{task:06}").write_bytes(content)
+    subprocess.run([BIN / "sheaf", "mount", "--write", named, scratch / "ours"], check=True)
+    subprocess.run(["cp", "-r", "-T", plain, scratch / "ours"], check=True)
+    subprocess.run([BIN / "sheaf", "umount", scratch / "ours"], check=True)
+    os.sync()
+    mounts = {"tasks": Ours(multifile, scratch / "ours"), "named streams": Ours(named, scratch / "ours")}
+    times: dict[str, list[float]] = {"files": [], **{kind: [] for kind in mounts}}
+    for _ in range(options.repeats):
+        for kind, ours in mounts.items():
+            times["files"].append(archived(plain))
+            ours.mount()
+            times[kind].append(archived(ours.view))
+            ours.unmount()
+    of_files = statistics.median(times["files"])
+    for kind in mounts:
+        value = statistics.median(times[kind])
+        print(f"tar of {options.files:,} files of {size} bytes: plain {of_files:.3f} s, {kind} {value:.3f} s")
+        tell(f"tar of {options.files:,} {kind} of {size} bytes / files, time", value / of_files, 1.5, "x", False)
+
+
 def listing(scratch: Path) -> None:
     multifile, tar = scratch / "many.sion", scratch / "many.tar"
     with sheaf.open(multifile, "w", tasks=options.tasks, chunk_size=64, block_size=64) as f:
@@ -172,8 +222,13 @@ def main() -> int:
         scratch = Path(name).resolve()
         for view in ("ours", "theirs"):
             (scratch / view).mkdir()
-        reading(scratch)
-        listing(scratch)
+        if options.only in (None, "reading"):
+            reading(scratch)
+        if options.only in (None, "archiving"):
+            for size in options.sizes:
+                archiving(scratch, size)
+        if options.only in (None, "listing"):
+            listing(scratch)
     return 1 if missed else 0
 
 
