@@ -54,7 +54,8 @@ inline mount::LiveSet& writable(mount::LiveSet* set) {
   throw Error(Code::permission, "the tasks of a multifile can only be read", EROFS);
 }
 
-// State of an open file or folder; stored in the fh field.
+// State of an open file or folder; stored in the fh field, which is 0 if the kernel has opened the file or
+// folder without a request.
 struct FuseHandle {
   std::unique_ptr<mount::ReadableStream> reader;          // a file of the tree
   std::shared_ptr<streams::ContainerStream> stream;       // a file of the live set
@@ -68,6 +69,10 @@ inline void reply_opened(fuse_req_t request, std::unique_ptr<FuseHandle> what, f
   info->fh = reinterpret_cast<uint64_t>(what.get());
   if (fuse_reply_open(request, info) == 0) static_cast<void>(what.release());
 }
+
+// Replies to an open request such that the kernel sends neither further opens of files, or folders, nor
+// releases. It keeps cached bytes and listings.
+inline void refuse_opens(fuse_req_t request) { fuse_reply_err(request, ENOSYS); }
 
 // Returns the extended attributes of a file or folder. Their names lack the prefix "user.sheaf.".
 mount::Attributes extended_attributes(const MountedFileSystem& system, fuse_ino_t number);

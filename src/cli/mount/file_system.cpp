@@ -9,6 +9,7 @@
 #include "base/thread_value.hpp"
 #include "cli/mount/answer.hpp"
 #include "cli/mount/image.hpp"
+#include "cli/mount/stream_prefetcher.hpp"
 #include "storage/times.hpp"
 
 namespace sheaf::cli {
@@ -18,15 +19,25 @@ namespace {
 // Maximum size of a request, in bytes. Reported as the block size of files, so that cat and cp read this many
 // bytes at once.
 constexpr blksize_t preferred_request = 1 << 20;
+// Maximum number of files of a mount in which every listing has attributes, which save programs such as tar a
+// lookup per file. The kernel allocates about 1 KiB per entry with attributes until the unmount.
+constexpr int64_t max_with_attributes = 1 << 17;
 constexpr unsigned max_in_background = 64;  // read-ahead requests of the kernel in flight
 
-void begin(void*, fuse_conn_info* connection) {
+void begin(void* user_data, fuse_conn_info* connection) {
   // With this flag, a changed modification time would invalidate cached data.
   connection->want &= ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA);
   connection->max_background = max_in_background;
   // The kernel uses the minimum of this value and of the read-ahead of the mount, which read_ahead_far()
   // raises.
   connection->max_readahead = preferred_request;
+  auto& system = *static_cast<MountedFileSystem*>(user_data);
+  if (!system.prefetcher) return;
+  // With this flag, only the first part of a listing has attributes if the program looks at the files later.
+  if (system.tree.files() <= max_with_attributes)
+    connection->want &= ~static_cast<unsigned>(FUSE_CAP_READDIRPLUS_AUTO);
+  system.opens_files = (connection->capable & FUSE_CAP_NO_OPEN_SUPPORT) == 0;
+  system.opens_folders = (connection->capable & FUSE_CAP_NO_OPENDIR_SUPPORT) == 0;
 }
 
 // Returns the attributes of the image file. They lack the size, which is unknown until the image is opened,
@@ -82,6 +93,7 @@ void forget(fuse_req_t request, fuse_ino_t number, uint64_t times) {
 
 void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   answer(request, [&](const MountedFileSystem& system) {
+    if (!system.opens_files) return refuse_opens(request);
     // An open with O_TRUNC must truncate the file itself, because the kernel sends no separate request for
     // that.
     const bool truncate = info->flags & O_TRUNC;
@@ -102,8 +114,16 @@ void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   });
 }
 
+size_t read_from(const MountedFileSystem& system, fuse_ino_t number, std::span<std::byte> out, off_t offset,
+                 const fuse_file_info* info) {
+  if (info->fh == 0) return system.readers->of(node_at(system, number))->read_at(out, offset);
+  const FuseHandle& what = opened(info);
+  return what.stream ? what.stream->read(out, offset) : what.reader->read_at(out, offset);
+}
+
 void read_file(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, fuse_file_info* info) {
   const MountedFileSystem& system = file_system_of(request);  // the request is invalid after the reply
+  StreamPrefetcher* const prefetcher = offset == 0 ? system.prefetcher : nullptr;
   bool is_read = false;
   answer(request, [&](const MountedFileSystem&) {
     static constinit ThreadValue<LineBytes> buffers;
@@ -111,11 +131,12 @@ void read_file(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset,
     if (!buffer) throw std::bad_alloc();
     if (buffer->size() < size) buffer->resize(size);
     const auto out = std::span(*buffer).first(size);
-    const FuseHandle& what = opened(info);
-    const size_t bytes = what.stream ? what.stream->read(out, offset) : what.reader->read_at(out, offset);
+    const size_t bytes = read_from(system, number, out, offset, info);
     is_read = true;
+    if (prefetcher) prefetcher->before_reply(number);
     fuse_reply_buf(request, reinterpret_cast<const char*>(buffer->data()), bytes);
   });
+  if (prefetcher) prefetcher->after_reply(number);
   if (number == Front::image_number && !is_read) system.front->drop();
 }
 

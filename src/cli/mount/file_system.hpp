@@ -14,10 +14,13 @@
 #include <vector>
 
 #include "cli/mount/front.hpp"
+#include "cli/mount/stream_readers.hpp"
 #include "streams/mount/live_set.hpp"
 #include "streams/mount/tree.hpp"
 
 namespace sheaf::cli {
+
+class StreamPrefetcher;
 
 // Attributes of the files of a multifile in the mount.
 struct MountAttributes {
@@ -41,6 +44,13 @@ struct MountedFileSystem {
   bool foreground = false;               // report problems on stderr
   bool for_all = false;                  // accessible to all users
   std::unique_ptr<Front> front;          // null: not used
+  // Set if all requests are for streams of the tree with known sizes; null otherwise. Listings then include
+  // all attributes.
+  StreamPrefetcher* prefetcher = nullptr;
+  // False if the kernel opens files, or folders, without a request. Their requests have no handle.
+  bool opens_files = true;
+  bool opens_folders = true;
+  std::unique_ptr<StreamReaders> readers = std::make_unique<StreamReaders>();  // for files without a handle
 };
 
 // Returns the request handlers for a session with a MountedFileSystem as its userdata. With `writable`,

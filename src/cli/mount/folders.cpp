@@ -24,9 +24,9 @@ std::optional<FolderItem> dot_at(const MountedFileSystem& system, fuse_ino_t fol
 }
 
 // Returns the entry of a folder at `position`; nullopt after the last one. The entries are ".", "..", those
-// of the tree, and then those of the live set in `what`.
-std::optional<FolderItem> item_at(const MountedFileSystem& system, fuse_ino_t folder, const FuseHandle& what,
-                                  off_t position) {
+// of the tree, and then those of the live set in the handle.
+std::optional<FolderItem> item_at(const MountedFileSystem& system, fuse_ino_t folder,
+                                  const fuse_file_info* info, off_t position) {
   if (position < dots) return dot_at(system, folder, position);
   position -= dots;
   const off_t in_tree = live_at(system, folder) ? 0 : system.tree.entries(folder);
@@ -35,8 +35,8 @@ std::optional<FolderItem> item_at(const MountedFileSystem& system, fuse_ino_t fo
     return FolderItem{entry->name, entry->node.is_folder(), entry->node.number, entry->node};
   }
   position -= in_tree;
-  if (position >= std::ssize(what.of_live_set)) return {};
-  const auto& listed = what.of_live_set[static_cast<size_t>(position)];
+  if (info->fh == 0 || position >= std::ssize(opened(info).of_live_set)) return {};
+  const auto& listed = opened(info).of_live_set[static_cast<size_t>(position)];
   return FolderItem{listed.name, listed.is_folder, any_number, {}};
 }
 
@@ -67,8 +67,7 @@ void fill(fuse_req_t request, fuse_ino_t folder, size_t size, off_t offset, cons
   answer(request, [&](const MountedFileSystem& system) {
     std::vector<char> buffer(size);
     size_t used = 0;
-    for (off_t position = offset; const auto item = item_at(system, folder, opened(info), position);
-         ++position) {
+    for (off_t position = offset; const auto item = item_at(system, folder, info, position); ++position) {
       const size_t needed = add(system, buffer.data() + used, size - used, *item, position);
       if (needed > size - used) break;
       used += needed;
@@ -81,6 +80,7 @@ void fill(fuse_req_t request, fuse_ino_t folder, size_t size, off_t offset, cons
 
 void open_folder(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   answer(request, [&](const MountedFileSystem& system) {
+    if (!system.opens_folders) return refuse_opens(request);
     auto what = std::make_unique<FuseHandle>();
     if (mount::LiveSet* const live = live_in(system, number))
       what->of_live_set = live->list(number);

@@ -10,14 +10,8 @@
 
 namespace sheaf::cli {
 
-namespace {
-
 using erofs::block_size;
 using erofs::inode_blocks;
-
-constexpr size_t max_readers = 64;  // maximum number of open streams; each keeps its table of sizes in memory
-
-}  // namespace
 
 Image::Image(const MountedFileSystem& system) : system_(system) {
   items_.push_back({node_at(system, mount::Tree::root), 0, 0});
@@ -109,19 +103,12 @@ size_t Image::read_data(std::span<std::byte> out, int64_t offset) {
   const int64_t within = offset - items_[file].at * block_size;
   const int64_t left = items_[file].size - within;
   if (left > 0)
-    return reader(file)->read_at(out.first(std::min(out.size(), static_cast<size_t>(left))), within);
+    return readers_.of(items_[file].node)
+        ->read_at(out.first(std::min(out.size(), static_cast<size_t>(left))), within);
   const int64_t next = (behind == files_.end() ? blocks_ : items_[*behind].at) * block_size;
   const auto zeros = out.first(std::min(out.size(), static_cast<size_t>(next - offset)));
   std::ranges::fill(zeros, std::byte{});
   return zeros.size();
-}
-
-std::shared_ptr<mount::ReadableStream> Image::reader(size_t file) {
-  const std::lock_guard lock(mutex_);
-  if (const auto found = readers_.find(file); found != readers_.end()) return found->second;
-  if (readers_.size() == max_readers) readers_.clear();
-  const mount::TreeNode& node = items_[file].node;
-  return readers_[file] = node.streams->open(node.stream);
 }
 
 }  // namespace sheaf::cli

@@ -6,8 +6,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <unordered_map>
 #include <vector>
 
 #include "cli/mount/erofs.hpp"
@@ -34,7 +32,6 @@ class Image final : public mount::ReadableStream {
   size_t read_metadata(std::span<std::byte> out, int64_t offset) const;
   size_t read_data(std::span<std::byte> out, int64_t offset);
   void put_inode(std::span<std::byte> block, const ImageItem& item) const;
-  std::shared_ptr<mount::ReadableStream> reader(size_t file);
 
   const MountedFileSystem& system_;
   std::vector<ImageItem> items_;
@@ -44,8 +41,7 @@ class Image final : public mount::ReadableStream {
   int64_t inodes_at_ = 0;           // block number
   int64_t data_at_ = 0;
   int64_t blocks_ = 0;
-  std::mutex mutex_;  // guards the following member
-  std::unordered_map<size_t, std::shared_ptr<mount::ReadableStream>> readers_;
+  StreamReaders readers_;
 };
 
 }  // namespace sheaf::cli

@@ -7,6 +7,8 @@
 #include "base/printable.hpp"
 #include "cli/mount/file_system.hpp"
 #include "cli/mount/opening.hpp"
+#include "cli/mount/session_signals.hpp"
+#include "cli/mount/stream_prefetcher.hpp"
 #include "cli/terminal.hpp"
 #include "storage/filesystem/mounts.hpp"
 
@@ -49,9 +51,11 @@ int serve(MountedFileSystem& system, const MountWords& words, const std::string&
   const std::unique_ptr<fuse_session, void (*)(fuse_session*)> session(
       fuse_session_new(arguments.get(), &answers, sizeof answers, &system), fuse_session_destroy);
   if (!session) throw failed("prepare a mount on");
+  StreamPrefetcher prefetcher(system.tree, *session);
+  if (!system.live && !system.front && system.tree.knows_sizes()) system.prefetcher = &prefetcher;
   if (fuse_session_mount(session.get(), directory.c_str()) != 0) throw failed("mount on");
   if (const auto mounted = mounted_on(directory)) read_ahead_far(mounted->device);
-  fuse_set_signal_handlers(session.get());
+  const SessionSignals signals(*session, prefetcher);
   try {
     if (system.front) system.front->divide(session.get(), words.foreground);
   } catch (...) {
@@ -66,7 +70,6 @@ int serve(MountedFileSystem& system, const MountWords& words, const std::string&
     status = fuse_session_loop_mt(session.get(), loop.get());
   }
   system.front ? system.front->unmount() : fuse_session_unmount(session.get());
-  fuse_remove_signal_handlers(session.get());
   return status < 0 ? 1 : 0;
 }
 
