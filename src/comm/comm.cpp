@@ -60,6 +60,16 @@ void Comm::prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> to
   all_sum(totals);
 }
 
+void Comm::reduce_by(ReductionMethod method, Reduction how, std::span<int64_t> values) {
+  SHEAF_ASSERT(how != Reduction::exclusive_scan);
+  if (method != ReductionMethod::allgather) return reduce(how, values);
+  const Gathered gathered = gather(std::as_bytes(values), 0);
+  std::vector<int64_t> all = records_of<int64_t>(gathered);
+  all.resize(values.size() * static_cast<size_t>(size()));
+  broadcast(std::as_writable_bytes(std::span(all)), 0);
+  combine_rows(how, all, values);
+}
+
 void Comm::scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) {
   Gathered given;
   if (rank() == root) {
@@ -104,6 +114,15 @@ int tasks_per_node(std::string_view topology) {
     return static_cast<int>(*value);
   }
   return 0;
+}
+
+void combine_rows(Reduction how, std::span<const int64_t> rows, std::span<int64_t> values) {
+  SHEAF_ASSERT(values.empty() || rows.size() % values.size() == 0);
+  std::ranges::fill(values, how == Reduction::max ? INT64_MIN : 0);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    int64_t& value = values[i % values.size()];
+    value = how == Reduction::max ? std::max(value, rows[i]) : value + rows[i];
+  }
 }
 
 void check_root(int root, int size) {

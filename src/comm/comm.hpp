@@ -68,6 +68,25 @@ class SHEAF_EXPORT Exchange {
   virtual std::vector<int64_t> finish() = 0;
 };
 
+// How the messages of an Exchanger travel: one by one; by one MPI_Ialltoallv over all tasks; or by one
+// MPI_Ineighbor_alltoallw over a graph of the tasks that exchange messages (Blue Gene/L paper,
+// section 3.5.1).
+enum class ExchangeMethod : uint8_t { messages, alltoallv, neighbours };
+
+// Starts exchanges between the same tasks. Its group must outlive it.
+class SHEAF_EXPORT Exchanger {
+ public:
+  virtual ~Exchanger() = default;  // collective
+
+  // Collective. Like Comm::exchange(), with these restrictions: all peers are among those of the Exchanger,
+  // and the room for a message has exactly the length of the message.
+  virtual std::unique_ptr<Exchange> start(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) = 0;
+};
+
+// How reduce_by() combines numbers: as reduce() does; by one MPI_Allreduce over all tasks; or by one
+// MPI_Allgather, after which each task combines the numbers of all tasks (Blue Gene/L paper, section 3.5.2).
+enum class ReductionMethod : uint8_t { hosts, allreduce, allgather };
+
 // How the numbers of all tasks are combined: maximum, sum, or exclusive scan (the sum over lower ranks; 0 at
 // rank 0).
 enum class Reduction : uint8_t { max, sum, exclusive_scan };
@@ -108,6 +127,10 @@ class SHEAF_EXPORT Comm {
   // Computes prefix_sum(values) and stores the sums over all tasks in `totals`, which has as many elements.
   virtual void prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals);
 
+  // Computes reduce(how, values) by `method`, which is the same on all tasks. `how` is max or sum. The
+  // default implementation calls reduce(), or gather() and broadcast().
+  virtual void reduce_by(ReductionMethod method, Reduction how, std::span<int64_t> values);
+
   // Collects contributions of any length (0 included) at `root`. Returns an empty result on all other tasks.
   virtual Gathered gather(std::span<const std::byte> mine, int root) = 0;
 
@@ -125,6 +148,13 @@ class SHEAF_EXPORT Comm {
   // need not make progress before finish(); MPI groups transfer them in the background. The default
   // implementation gathers them at task 0 and scatters them in finish().
   virtual std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming);
+
+  // Collective. Creates an Exchanger. `peers` are the tasks, in ascending order, that send messages to this
+  // task or receive messages from it. If a task names a peer, that peer names the task. `largest`: maximum
+  // bytes that a task sends, or receives, in one exchange. `method` and `largest` are the same on all tasks.
+  // The default implementation uses exchange(), whatever the method.
+  virtual std::unique_ptr<Exchanger> exchanger(ExchangeMethod method, std::span<const int> peers,
+                                               int64_t largest);
 
   // Creates one group per distinct color (>= 0), ordered by (key, rank). Returns null for a negative color.
   virtual std::unique_ptr<Comm> split(int color, int key) = 0;

@@ -108,6 +108,18 @@ class ThroughTask0 final : public Exchange {
   std::vector<Incoming> incoming_;
 };
 
+// Exchanges message by message.
+class MessageExchanger final : public Exchanger {
+ public:
+  explicit MessageExchanger(Comm& comm) : comm_(comm) {}
+  std::unique_ptr<Exchange> start(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
+    return comm_.exchange(std::move(outgoing), std::move(incoming));
+  }
+
+ private:
+  Comm& comm_;
+};
+
 }  // namespace
 
 int64_t shift(Comm& comm, int64_t mine, Neighbour of, int64_t nobodys) {
@@ -156,6 +168,10 @@ void deliver(std::span<ExchangeLists* const> tasks) {
 std::unique_ptr<Exchange> Comm::exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) {
   check_exchange(outgoing, incoming, size());
   return std::make_unique<ThroughTask0>(*this, std::move(outgoing), std::move(incoming));
+}
+
+std::unique_ptr<Exchanger> Comm::exchanger(ExchangeMethod, std::span<const int>, int64_t) {
+  return std::make_unique<MessageExchanger>(*this);
 }
 
 }  // namespace sheaf

@@ -19,6 +19,9 @@ SHEAF_EXPORT int tasks_per_node(std::string_view topology);
 // Returns tasks_per_node() of SHEAF_TOPOLOGY in the environment of this task.
 SHEAF_EXPORT int topology_by_hand();
 
+// Combines rows of values.size() numbers, one row per task, column by column. `how` is max or sum.
+SHEAF_EXPORT void combine_rows(Reduction how, std::span<const int64_t> rows, std::span<int64_t> values);
+
 // Throws Error invalid_argument unless 0 <= root < size.
 SHEAF_EXPORT void check_root(int root, int size);
 

@@ -215,6 +215,89 @@ inline void check_exchanges(Comm& comm) {
       *part, 2, [](int from, int to) { return (2 * from + to) % 3; }, 0);
 }
 
+inline void check_reductions_by_method(Comm& comm) {
+  const int64_t me = comm.rank(), size = comm.size();
+  for (const ReductionMethod method :
+       {ReductionMethod::hosts, ReductionMethod::allreduce, ReductionMethod::allgather}) {
+    std::array<int64_t, 3> values{me, -me, INT64_MIN};
+    comm.reduce_by(method, Reduction::max, values);
+    require(values == std::array<int64_t, 3>{size - 1, 0, INT64_MIN}, "maxima by a method");
+    values = {me, 1, -me};
+    comm.reduce_by(method, Reduction::sum, values);
+    require(values == std::array<int64_t, 3>{size * (size - 1) / 2, size, -size * (size - 1) / 2},
+            "sums by a method");
+    comm.reduce_by(method, Reduction::sum, {});
+    if (size > 20) continue;  // an allgather has the numbers of all tasks on each
+    std::vector<int64_t> many(200, me);
+    comm.reduce_by(method, Reduction::max, many);
+    require(std::ranges::count(many, size - 1) == 200, "maxima of many numbers by a method");
+  }
+}
+
+// Checks exchanges by `method`, two of them in flight. Task a exchanges with task b if linked(a, b), which is
+// symmetric; task `from` sends count(from, to) messages to task `to`. No task sends more than `largest`
+// bytes.
+inline void check_exchanger_of(Comm& comm, ExchangeMethod method, int64_t largest, bool (*linked)(int, int),
+                               int (*count)(int from, int to)) {
+  const int me = comm.rank();
+  const auto key = [](int from, int to, int number) { return from * 1009 + to * 31 + number; };
+  const auto length = [](int from, int to, int number) {
+    return int64_t{(from + to * 3 + number * 5) % 7} * 9;
+  };
+  std::vector<int> peers;
+  for (int other = 0; other < comm.size(); ++other)
+    if (linked(me, other)) peers.push_back(other);
+  const std::unique_ptr<Exchanger> exchanger = comm.exchanger(method, peers, largest);
+  struct StartedExchange {
+    std::vector<std::vector<std::byte>> sent, rooms;
+    std::vector<std::pair<int, int>> from;
+    std::unique_ptr<Exchange> exchange;
+  };
+  std::array<StartedExchange, 2> started;
+  for (StartedExchange& one : started) {
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    for (const int peer : peers) {
+      for (int number = 0; number < count(me, peer); ++number) {
+        one.sent.push_back(pattern(key(me, peer, number), length(me, peer, number)));
+        outgoing.push_back({peer, one.sent.back()});
+      }
+      for (int number = 0; number < count(peer, me); ++number) {
+        one.rooms.emplace_back(static_cast<size_t>(length(peer, me, number)));
+        incoming.push_back({peer, one.rooms.back()});
+        one.from.emplace_back(peer, number);
+      }
+    }
+    one.exchange = exchanger->start(std::move(outgoing), std::move(incoming));
+  }
+  for (StartedExchange& one : started) {
+    const std::vector<int64_t> received = one.exchange->finish();
+    require(received.size() == one.from.size(), "exchanger: a size for every message");
+    for (size_t i = 0; i < received.size(); ++i) {
+      const auto [from, number] = one.from[i];
+      require(received[i] == length(from, me, number) && is_pattern(key(from, me, number), one.rooms[i]),
+              "exchanger: bytes of a message");
+    }
+  }
+}
+
+// `largest` is beyond what one call of the transport can count, and not.
+inline void check_exchangers(Comm& comm) {
+  if (comm.size() > 20) return;
+  const auto all = [](int, int) { return true; };
+  const auto ring = [](int a, int b) { return a - b == 1 || b - a == 1; };
+  const auto none = [](int, int) { return false; };
+  for (const ExchangeMethod method :
+       {ExchangeMethod::messages, ExchangeMethod::alltoallv, ExchangeMethod::neighbours})
+    for (const int64_t largest : {int64_t{4000}, int64_t{1} << 40}) {
+      check_exchanger_of(comm, method, largest, all, [](int from, int to) { return (from + 2 * to) % 3; });
+      check_exchanger_of(comm, method, largest, ring, [](int from, int to) { return int{from < to}; });
+      check_exchanger_of(comm, method, largest, all, [](int from, int) { return 2 * int{from == 0}; });
+      check_exchanger_of(comm, method, largest, all, [](int, int) { return 0; });
+      check_exchanger_of(comm, method, largest, none, [](int, int) { return 1; });
+    }
+}
+
 // Checks the whole contract. Then makes `steps` random calls on random groups for each seed.
 inline void check_comm_contract(Comm& comm, int steps = 40, std::initializer_list<uint64_t> seeds = {1, 2}) {
   require(comm.rank() >= 0 && comm.rank() < comm.size(), "rank is in the group");
@@ -226,6 +309,8 @@ inline void check_comm_contract(Comm& comm, int steps = 40, std::initializer_lis
   check_gather_and_scatter(comm);
   check_splits(comm);
   check_exchanges(comm);
+  check_reductions_by_method(comm);
+  check_exchangers(comm);
   for (const uint64_t seed : seeds) check_random_calls(comm, seed, steps);
   comm.barrier();
 }

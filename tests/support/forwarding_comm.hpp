@@ -19,6 +19,9 @@ class ForwardingComm : public Comm {
   void barrier() override { comm_->barrier(); }
   void broadcast(std::span<std::byte> data, int root) override { comm_->broadcast(data, root); }
   void reduce(Reduction how, std::span<int64_t> values) override { comm_->reduce(how, values); }
+  void reduce_by(ReductionMethod method, Reduction how, std::span<int64_t> values) override {
+    method == ReductionMethod::hosts ? reduce(how, values) : comm_->reduce_by(method, how, values);
+  }
   Gathered gather(std::span<const std::byte> mine, int root) override { return comm_->gather(mine, root); }
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
     return comm_->scatter(pieces, root);
@@ -29,6 +32,10 @@ class ForwardingComm : public Comm {
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
                                      std::vector<Incoming> incoming) override {
     return comm_->exchange(std::move(outgoing), std::move(incoming));
+  }
+  std::unique_ptr<Exchanger> exchanger(ExchangeMethod method, std::span<const int> peers,
+                                       int64_t largest) override {
+    return comm_->exchanger(method, peers, largest);
   }
   std::unique_ptr<Comm> split(int color, int key) override { return wrap(comm_->split(color, key)); }
   std::unique_ptr<Comm> duplicate() override { return wrap(comm_->duplicate()); }

@@ -135,6 +135,11 @@ class MpiComm final : public Comm, private NonCopyable {
     Comm::prefix_sum_and_total(values, totals);
   }
 
+  void reduce_by(ReductionMethod method, Reduction how, std::span<int64_t> values) override {
+    if (method == ReductionMethod::hosts) return reduce(how, values);
+    mpi::reduce_by_collective(comm(), method, how, values, largest());
+  }
+
   Gathered gather(std::span<const std::byte> mine, int root) override {
     check_root(root, size_);
     return collective_call(job_end(), "gather", [&] {
@@ -185,6 +190,14 @@ class MpiComm final : public Comm, private NonCopyable {
     check_exchange(outgoing, incoming, size_);
     return collective_call(job_end(), "exchange", [&] {
       return mpi::start_exchange(comm(), mpi::exchange_tag, outgoing, incoming);
+    });
+  }
+
+  std::unique_ptr<Exchanger> exchanger(ExchangeMethod method, std::span<const int> peers,
+                                       int64_t largest_exchange) override {
+    if (method == ExchangeMethod::messages) return Comm::exchanger(method, peers, largest_exchange);
+    return collective_call(job_end(), "exchanger", [&] {
+      return mpi::make_exchanger(comm(), method, peers, largest_exchange, largest());
     });
   }
 

@@ -1,5 +1,5 @@
-// comm/mpi/mpi_exchange: messages between single ranks, in flight while the caller does other work, and the
-// collective calls that consist of such messages.
+// comm/mpi/mpi_exchange: messages between single ranks, in flight while the caller does other work; the same
+// by collective calls of MPI; and the collective calls that consist of such messages.
 #pragma once
 
 #include <mpi.h>
@@ -18,6 +18,12 @@ namespace sheaf::mpi {
 // only messages of the same `tag`.
 std::unique_ptr<Exchange> start_exchange(MPI_Comm comm, int tag, const std::vector<Outgoing>& outgoing,
                                          const std::vector<Incoming>& incoming);
+
+// Implements Comm::exchanger() for `method` alltoallv or neighbours. An alltoallv of more than `limit` bytes
+// (`largest` > `limit`) uses MPI_Ialltoallw with datatypes instead of counts. Datatypes consist of blocks of
+// at most `limit` bytes, so no count exceeds it. Messages of MPI_Ineighbor_alltoallw always use datatypes.
+std::unique_ptr<Exchanger> make_exchanger(MPI_Comm comm, ExchangeMethod method, std::span<const int> peers,
+                                          int64_t largest, size_t limit);
 
 // Implement Comm::gather() and Comm::scatter() with messages of at most `largest` bytes. gather_pieces()
 // stores the contributions in `all` at the root. scatter_pieces() stores the piece of this task in `mine` and

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <vector>
 
+#include "base/assert.hpp"
 #include "comm/agree.hpp"
+#include "comm/helpers.hpp"
 #include "comm/mpi/constants.hpp"
 #include "comm/mpi/mpi_calls.hpp"
 #include "comm/mpi/mpi_split_cache.hpp"
@@ -32,6 +35,23 @@ void reduce_by_messages(MPI_Comm comm, Reduction how, std::span<int64_t> values,
     });
   });
   if (before && rank_in(comm) == 0) std::ranges::fill(values, 0);  // undefined after MPI_Exscan
+}
+
+void reduce_by_collective(MPI_Comm comm, ReductionMethod method, Reduction how, std::span<int64_t> values,
+                          size_t largest) {
+  SHEAF_ASSERT(method != ReductionMethod::hosts && how != Reduction::exclusive_scan);
+  const auto tasks = static_cast<size_t>(size_of(comm));
+  in_parts(values, std::max<size_t>(1, largest / sizeof(int64_t)), [&](std::span<int64_t> part) {
+    const auto count = static_cast<int>(part.size());
+    if (method == ReductionMethod::allreduce)
+      return check(MPI_Allreduce(MPI_IN_PLACE, part.data(), count, MPI_INT64_T,
+                                 how == Reduction::max ? MPI_MAX : MPI_SUM, comm),
+                   "MPI_Allreduce");
+    std::vector<int64_t> all(part.size() * tasks);
+    check(MPI_Allgather(part.data(), count, MPI_INT64_T, all.data(), count, MPI_INT64_T, comm),
+          "MPI_Allgather");
+    combine_rows(how, all, part);
+  });
 }
 
 void HostsReduction::free() { free_own(firsts_); }

@@ -20,6 +20,11 @@ namespace sheaf::mpi {
 // Collective over `comm`. Implements Comm::reduce() with messages of at most `largest` bytes.
 void reduce_by_messages(MPI_Comm comm, Reduction how, std::span<int64_t> values, size_t largest = INT_MAX);
 
+// Collective over `comm`. Implements Comm::reduce_by() for `method` allreduce or allgather, by blocking calls
+// of MPI, which networks accelerate. Each call has at most `largest` bytes, but at least one number.
+void reduce_by_collective(MPI_Comm comm, ReductionMethod method, Reduction how, std::span<int64_t> values,
+                          size_t largest = INT_MAX);
+
 class HostsReduction : private NonCopyable {
  public:
   // Local. Reduces over the tasks of `comm`, which must outlive the object. `host` is the number of this

@@ -1,11 +1,13 @@
 #include "support/fibers/fiber_comm.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "comm/helpers.hpp"
 #include "comm/shared_memory.hpp"
+#include "support/fibers/fiber_exchange.hpp"
 #include "support/fibers/fiber_group.hpp"
 #include "support/fibers/fiber_report.hpp"
 #include "support/fibers/fiber_scheduler.hpp"
@@ -53,6 +55,17 @@ class FiberComm final : public Comm {
     std::ranges::copy(slot.values, values.begin());
   }
 
+  void reduce_by(ReductionMethod method, Reduction how, std::span<int64_t> values) override {
+    if (method == ReductionMethod::hosts) return reduce(how, values);
+    const bool gathers = method == ReductionMethod::allgather;
+    FiberSlot& slot = come({gathers ? "allgather" : "allreduce", how == Reduction::max, length_of(values)},
+                           values.size_bytes());
+    resize(slot.values, values.size() * static_cast<size_t>(size()));
+    std::ranges::copy(values, slot.values.begin() + rank_ * std::ssize(values));
+    group_->complete_barrier([] {});
+    combine_rows(how, slot.values, values);
+  }
+
   Gathered gather(std::span<const std::byte> mine, int root) override {
     check_root(root, size());
     FiberSlot& slot = come({"gather", root}, mine.size());
@@ -92,7 +105,14 @@ class FiberComm final : public Comm {
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
                                      std::vector<Incoming> incoming) override {
     check_exchange(outgoing, incoming, size());
-    return std::make_unique<FiberExchange>(*this, std::move(outgoing), std::move(incoming));
+    return std::make_unique<FiberExchange>(*this, "exchange", std::move(outgoing), std::move(incoming));
+  }
+
+  std::unique_ptr<Exchanger> exchanger(ExchangeMethod method, std::span<const int> peers,
+                                       int64_t largest) override {
+    if (method == ExchangeMethod::messages) return Comm::exchanger(method, peers, largest);
+    check_peers(method, peers, largest);
+    return std::make_unique<FiberExchanger>(*this, method, peers, largest);
   }
 
   std::unique_ptr<Comm> split(int color, int key) override {
@@ -117,14 +137,16 @@ class FiberComm final : public Comm {
   }
 
  private:
-  // Performs the exchange as one rendezvous in finish(): the last task to arrive copies all messages.
+  // Performs the exchange as one rendezvous in finish(): the last task to arrive copies all messages. `call`
+  // is the name of the collective call; all except "exchange" require exact lengths.
   class FiberExchange final : public Exchange {
    public:
-    FiberExchange(FiberComm& comm, std::vector<Outgoing> outgoing, std::vector<Incoming> incoming)
-        : comm_(comm), lists_{std::move(outgoing), std::move(incoming), {}} {}
+    FiberExchange(FiberComm& comm, const char* call, std::vector<Outgoing> outgoing,
+                  std::vector<Incoming> incoming)
+        : comm_(comm), call_(call), lists_{std::move(outgoing), std::move(incoming), {}} {}
 
     std::vector<int64_t> finish() override {
-      FiberSlot& slot = comm_.come({"exchange"}, static_cast<size_t>(bytes_of(lists_.outgoing)));
+      FiberSlot& slot = comm_.come({call_}, static_cast<size_t>(bytes_of(lists_.outgoing)));
       {
         const Billing network(nobody);
         slot.lists.resize(static_cast<size_t>(comm_.size()));
@@ -132,7 +154,10 @@ class FiberComm final : public Comm {
       slot.lists[static_cast<size_t>(comm_.rank_)] = &lists_;
       comm_.group_->complete_barrier([&] {
         const Billing network(nobody);
-        slot.outcome = attempt([&] { deliver(slot.lists); });
+        slot.outcome = attempt([&] {
+          deliver(slot.lists);
+          if (call_ != std::string_view("exchange")) check_exact(slot.lists);
+        });
       });
       if (slot.outcome) throw *slot.outcome;
       return std::move(lists_.received);
@@ -140,8 +165,48 @@ class FiberComm final : public Comm {
 
    private:
     FiberComm& comm_;
+    const char* const call_;
     ExchangeLists lists_;
   };
+
+  // A collective exchange over all tasks or over a graph of peers. It rejects what MPI would reject.
+  class FiberExchanger final : public Exchanger {
+   public:
+    FiberExchanger(FiberComm& comm, ExchangeMethod method, std::span<const int> peers, int64_t largest)
+        : comm_(comm),
+          call_(method == ExchangeMethod::alltoallv ? "alltoallv" : "neighbour_alltoallw"),
+          peers_(peers.begin(), peers.end()),
+          largest_(largest) {}
+
+    std::unique_ptr<Exchange> start(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
+      check_exchange(outgoing, incoming, comm_.size());
+      check_announced(outgoing, &Outgoing::bytes, peers_, largest_);
+      check_announced(incoming, &Incoming::room, peers_, largest_);
+      return std::make_unique<FiberExchange>(comm_, call_, std::move(outgoing), std::move(incoming));
+    }
+
+   private:
+    FiberComm& comm_;
+    const char* const call_;
+    const std::vector<int> peers_;
+    const int64_t largest_;
+  };
+
+  // Collective. Throws on all tasks unless all agree on the arguments, and each peer of a task names the
+  // task.
+  void check_peers(ExchangeMethod method, std::span<const int> peers, int64_t largest) {
+    FiberSlot& slot = come({"exchanger", static_cast<int>(method), largest}, peers.size_bytes());
+    const auto tasks = static_cast<size_t>(size());
+    if (group_->arrived == 1) slot.values.clear();
+    resize(slot.values, tasks * tasks);
+    for (const int peer : peers) {
+      check_root(peer, size());
+      slot.values[static_cast<size_t>(rank_) * tasks + static_cast<size_t>(peer)] = 1;
+    }
+    group_->complete_barrier([&] { slot.outcome = attempt([&] { check_symmetric(slot.values, tasks); }); });
+    if (!std::ranges::is_sorted(peers)) throw Error(Code::invalid_argument, "peers must ascend");
+    if (slot.outcome) throw *slot.outcome;
+  }
 
   FiberWorld& world() const { return *group_->world; }
   Scheduler& scheduler() const { return *world().scheduler; }
