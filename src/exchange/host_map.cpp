@@ -53,15 +53,15 @@ void HostMap::find_aggregators() {
   if (channel_number_ >= 0) {
     const auto count = static_cast<size_t>(channel_->size());
     const int64_t allowed = rules_.max_here < 0 ? channels_ : std::min(rules_.max_here, channels_);
-    const ChannelMember mine{{io_node_ < 0 ? channel_->rank() : io_node_, host_->size(), allowed},
-                             all_.rank()};
+    const ChannelMember mine{{io_node_, host_->size(), allowed}, all_.rank()};
     const Gathered gathered = channel_->gather(value_bytes(mine), 0);
     std::vector<ChannelMember> all(count);
     if (channel_->rank() == 0)
       std::ranges::copy(gathered.bytes, std::as_writable_bytes(std::span(all)).begin());
     channel_->broadcast(std::as_writable_bytes(std::span(all)), 0);
     const std::vector<layout::AggregatorHost> hosts(all.begin(), all.end());
-    const auto counts = layout::spread_aggregators(hosts, std::min(rules_.aggregators, max_aggregators));
+    const auto spread = layout::spread_aggregators(hosts, std::min(rules_.aggregators, max_aggregators));
+    const auto counts = rules_.psets ? spread : layout::on_first_hosts(hosts, spread);
     int64_t next = 0;
     for (int64_t channel = 0; channel < max_channels; ++channel) {
       for (size_t host = 0; host < count && next < max_aggregators; ++host) {

@@ -24,6 +24,7 @@ class HostMap {
     int64_t aggregators = 0;  // total; 0: chosen to suit the hosts
     int64_t max_here = -1;    // maximum on the host of this task; negative: unlimited
     bool shared = true;       // tasks of a host share memory; false: each task counts as a host
+    bool psets = true;        // aggregators are spread over I/O nodes and hosts; false: on the first hosts
     bool operator==(const Rules&) const = default;
   };
 

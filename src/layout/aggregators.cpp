@@ -11,6 +11,7 @@ namespace sheaf::layout {
 namespace {
 
 constexpr int64_t tasks_per_aggregator = 8;
+constexpr int64_t aggregators_per_io_node = 8;
 
 }  // namespace
 
@@ -30,8 +31,12 @@ std::vector<int64_t> deal_out(std::span<const int64_t> most, int64_t count) {
 
 std::vector<int64_t> spread_aggregators(std::span<const AggregatorHost> hosts, int64_t wanted) {
   SHEAF_ASSERT(!hosts.empty() && wanted >= 0);
+  const bool are_known = hosts.front().io_node >= 0;
   std::map<int64_t, std::vector<size_t>> io_nodes;
-  for (size_t i = 0; i < hosts.size(); ++i) io_nodes[hosts[i].io_node].push_back(i);
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    SHEAF_ASSERT(are_known == (hosts[i].io_node >= 0));
+    io_nodes[are_known ? hosts[i].io_node : static_cast<int64_t>(i)].push_back(i);
+  }
   std::vector<int64_t> most;
   for (const auto& [name, members] : io_nodes) {
     int64_t allowed = 0, tasks = 0;
@@ -39,7 +44,8 @@ std::vector<int64_t> spread_aggregators(std::span<const AggregatorHost> hosts, i
       allowed += hosts[i].most;
       tasks += hosts[i].tasks;
     }
-    const int64_t usual = (tasks + tasks_per_aggregator - 1) / tasks_per_aggregator;
+    const int64_t usual =
+        are_known ? aggregators_per_io_node : (tasks + tasks_per_aggregator - 1) / tasks_per_aggregator;
     most.push_back(wanted > 0 ? allowed : std::min(allowed, usual));
   }
   const auto of_io_nodes =
@@ -53,6 +59,23 @@ std::vector<int64_t> spread_aggregators(std::span<const AggregatorHost> hosts, i
     for (size_t i = 0; i < members.size(); ++i) result[members[i]] = dealt[i];
   }
   // If no host may have an aggregator, the first host still gets one.
+  if (std::ranges::max(result) == 0) result[0] = 1;
+  return result;
+}
+
+std::vector<int64_t> on_first_hosts(std::span<const AggregatorHost> hosts, std::span<const int64_t> spread) {
+  SHEAF_ASSERT(hosts.size() == spread.size());
+  int64_t left = std::accumulate(spread.begin(), spread.end(), int64_t{0});
+  std::vector<int64_t> result(hosts.size(), 0);
+  for (bool placed = true; placed && left > 0;) {
+    placed = false;
+    for (size_t i = 0; i < hosts.size() && left > 0; ++i) {
+      if (result[i] >= hosts[i].most) continue;
+      ++result[i];
+      --left;
+      placed = true;
+    }
+  }
   if (std::ranges::max(result) == 0) result[0] = 1;
   return result;
 }
