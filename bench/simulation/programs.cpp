@@ -42,6 +42,7 @@ bool ProgramOptions::set(std::string_view word) {
   const std::string_view key = word.substr(0, equals);
   const std::string value(word.substr(equals + 1));
   if (key == "off") return off = value, true;
+  if (key == "exchange") return exchange = value, true;
   if (key == "words") return words = value, true;
   const auto number = parse_bytes(value);
   if (!number) return false;

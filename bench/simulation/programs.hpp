@@ -28,8 +28,8 @@ struct ProgramOptions {
   int aggregators = 0;       // 0: chosen by the library
   int64_t buffer = 4 << 20;  // bytes per aggregator
   int64_t skip = 1;          // stride in loops of single calls: only every skip-th is made
-  std::string off;           // words: "reuse", "overlap" as in SHEAF_MPIIO_OFF; others select calls and
-                             // file domains (shared_programs.cpp)
+  std::string off;           // words as in SHEAF_MPIIO_OFF; others select calls (shared_programs.cpp)
+  std::string exchange;      // words as in SHEAF_EXCHANGE
   std::string words;         // further words of the open mode of a multifile
 
   bool set(std::string_view word);  // like Machine::set()

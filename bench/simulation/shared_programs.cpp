@@ -7,9 +7,11 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/parse.hpp"
 #include "mpiio/file/shared_file.hpp"
 #include "simulation/program_parts.hpp"
 #include "simulation/taping_comm.hpp"
@@ -34,8 +36,9 @@ Hints hints_of(const ProgramPart& part) {
   hints.block_size = part.machine.block;
   hints.collective_write = hints.collective_read =
       has_word(off, "automatic") ? Choice::automatic : Choice::enabled;
-  hints.reuse = !has_word(off, "reuse");
-  hints.overlap = !has_word(off, "overlap");
+  for (std::string_view words = off; !words.empty();) hints.switch_off(take_word(words));
+  if (!part.options.exchange.empty() && !hints.set("sheaf_exchange", part.options.exchange))
+    throw Error(Code::invalid_argument, "exchange=" + part.options.exchange + ": unknown words");
   hints.shared = false;  // tasks of a modelled node share an I/O node, but no memory
   return hints;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -69,6 +70,9 @@ int main(int argc, char** argv) {
   }
   const auto names = program_names();
   if (std::find(names.begin(), names.end(), argv[1]) == names.end()) return usage();
+  // The library spreads its aggregators over the clients, as over the I/O nodes of a real machine.
+  if (machine.tasks_per_client > 1 && !machine.in_turn)
+    setenv("SHEAF_TOPOLOGY", ("ion=" + std::to_string(machine.tasks_per_client)).c_str(), 0);
   try {
     const RecordedProgram noted = run_program(argv[1], options, machine);
     print(noted, replay(noted.tape, machine));

@@ -77,6 +77,12 @@ class TapingComm final : public Comm {
     note_barrier(std::ssize(values) * 16);
     comm_->prefix_sum_and_total(values, totals);
   }
+  void reduce_by(ReductionMethod method, Reduction how, std::span<int64_t> values) override {
+    const int64_t bytes = std::ssize(values) * 8;
+    method == ReductionMethod::allgather ? exchanged(bytes * size(), SimulationStepKind::gather)
+                                         : note_barrier(bytes);
+    comm_->reduce_by(method, how, values);
+  }
   // Data sent to the root pass its port.
   Gathered gather(std::span<const std::byte> mine, int root) override {
     Gathered all = comm_->gather(mine, root);
@@ -94,15 +100,17 @@ class TapingComm final : public Comm {
   }
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
                                      std::vector<Incoming> incoming) override {
-    const int32_t number = exchanges_++;
     const int64_t in = std::ssize(incoming);
-    tape_.note(task_, {.offset = std::ssize(outgoing),
-                       .length = bytes_of(outgoing),
-                       .file = group_,
-                       .place = number,
-                       .kind = SimulationStepKind::begin});
+    const int32_t number = note_begin(std::ssize(outgoing), bytes_of(outgoing));
     return std::make_unique<TapingExchange>(comm_->exchange(std::move(outgoing), std::move(incoming)), tape_,
                                             task_, group_, number, in);
+  }
+  // In a collective exchange no task sends or receives messages one by one.
+  std::unique_ptr<Exchanger> exchanger(ExchangeMethod method, std::span<const int> peers,
+                                       int64_t largest) override {
+    if (method == ExchangeMethod::messages) return Comm::exchanger(method, peers, largest);
+    note_barrier(8);
+    return std::make_unique<TapingExchanger>(comm_->exchanger(method, peers, largest), *this);
   }
   std::unique_ptr<Comm> split(int color, int key) override {
     note_barrier(8);
@@ -125,6 +133,31 @@ class TapingComm final : public Comm {
   }
   void exchanged(int64_t bytes, SimulationStepKind kind = SimulationStepKind::exchange) {
     tape_.note(task_, {.length = bytes, .file = group_, .kind = kind});
+  }
+
+  class TapingExchanger final : public Exchanger {
+   public:
+    TapingExchanger(std::unique_ptr<Exchanger> exchanger, TapingComm& comm)
+        : exchanger_(std::move(exchanger)), comm_(comm) {}
+    std::unique_ptr<Exchange> start(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
+      const int32_t number = comm_.note_begin(0, bytes_of(outgoing));
+      return std::make_unique<TapingExchange>(exchanger_->start(std::move(outgoing), std::move(incoming)),
+                                              comm_.tape_, comm_.task_, comm_.group_, number, 0);
+    }
+
+   private:
+    std::unique_ptr<Exchanger> exchanger_;
+    TapingComm& comm_;
+  };
+
+  // Records the start of an exchange. Returns its number.
+  int32_t note_begin(int64_t messages, int64_t bytes) {
+    tape_.note(task_, {.offset = messages,
+                       .length = bytes,
+                       .file = group_,
+                       .place = exchanges_,
+                       .kind = SimulationStepKind::begin});
+    return exchanges_++;
   }
 
   std::unique_ptr<Comm> comm_;

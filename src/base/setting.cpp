@@ -40,7 +40,10 @@ std::optional<int64_t> number_setting(const char* variable, int64_t least, int64
   return std::nullopt;
 }
 
-void tell_not_understood(std::string_view name, std::string_view value, std::string_view expected) {
+namespace {
+
+// Adds a warning that begins with `name='value'`, once per process for each pair.
+void tell_once(std::string_view name, std::string_view value, std::string_view words) {
   static std::mutex mutex;
   static auto* const told = new std::set<std::string>;  // never destroyed: used until the process ends
   std::string what(name);
@@ -49,7 +52,17 @@ void tell_not_understood(std::string_view name, std::string_view value, std::str
     const std::scoped_lock lock(mutex);
     if (!told->insert(what).second) return;
   }
-  add_warning(what.append(" is not understood, and ignored; expected ").append(expected));
+  add_warning(what.append(words));
+}
+
+}  // namespace
+
+void tell_not_understood(std::string_view name, std::string_view value, std::string_view expected) {
+  tell_once(name, value, std::string(" is not understood, and ignored; expected ").append(expected));
+}
+
+void tell_without_effect(std::string_view name, std::string_view value, std::string_view reason) {
+  tell_once(name, value, std::string(" has no effect: ").append(reason));
 }
 
 }  // namespace sheaf

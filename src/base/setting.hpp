@@ -34,5 +34,7 @@ SHEAF_EXPORT std::optional<int64_t> quiet_number_setting(const char* variable, i
 // `expected` describes the valid values.
 SHEAF_EXPORT void tell_not_understood(std::string_view name, std::string_view value,
                                       std::string_view expected);
+// Likewise for a value that is valid but has no effect. `reason` tells why.
+SHEAF_EXPORT void tell_without_effect(std::string_view name, std::string_view value, std::string_view reason);
 
 }  // namespace sheaf

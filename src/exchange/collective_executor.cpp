@@ -26,7 +26,18 @@ WindowPoolShape shape_for(const CollectiveOptions& how, const HostMap& hosts, in
 }
 
 HostMap::Rules rules_of(const CollectiveOptions& how, bool shared) {
-  return {how.aggregators > 0 ? how.aggregators : how.stripes, how.per_host, shared};
+  return {how.aggregators > 0 ? how.aggregators : how.stripes, how.per_host, shared, how.switches.psets};
+}
+
+// Collective. Combines the facts of all tasks. Gathers them in two calls if `method` is allgather: first the
+// start of the range, then its end with the other facts.
+void combine(Comm& comm, ReductionMethod method, CallFacts& facts) {
+  constexpr size_t begin_words = 2;  // CallFacts::failed and CallFacts::low
+  as_words(facts, [&](std::span<int64_t> all) {
+    if (method != ReductionMethod::allgather) return comm.reduce_by(method, Reduction::max, all);
+    comm.reduce_by(method, Reduction::max, all.first(begin_words));
+    comm.reduce_by(method, Reduction::max, all.subspan(begin_words));
+  });
 }
 
 ReadSource source_of(const CollectiveFile& file, const FileAccess& access) {
@@ -107,7 +118,7 @@ CallSummary CollectiveExecutor::summarize(const LocalCall& call, CallFacts facts
   facts.changed = call.target.across && call.target.across->changed();
   facts.alone = hosts_ && !pool_;
   if (pool_) post_contribution(call, coverage);
-  reduce(comm_, facts);
+  combine(comm_, call.how.ranges_method(), facts);
   CallSummary summary = planner_.summarize(facts);
   summary.call = call_;
   // Advances even if the call fails, because the next call must not use these sums.

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "comm/comm.hpp"
 #include "exchange/transfer/concurrent_openers.hpp"
 #include "exchange/transfer/independent.hpp"
 
@@ -13,6 +15,19 @@ struct TransferSwitches {
   bool shared = true;   // tasks of a host share memory; false: each task counts as a host
   bool overlap = true;  // rounds between hosts and read-ahead overlap with transfers in flight
   bool reuse = true;    // an exchange plan is reused while the access signatures stay the same
+  // The optimisations of the Blue Gene/L paper, between hosts (figure 4).
+  bool psets = true;      // 3.3: aggregators are spread over I/O nodes and hosts; false: on the first hosts
+  bool aligned = true;    // 3.4: windows are aligned; false: equal contiguous domains, unless units forbid it
+  bool alltoall = true;   // 3.5.1: data travel as ExchangeMethods select; false: one by one
+  bool allreduce = true;  // 3.5.2: ranges are reduced; false: gathered on each task, begins and ends in turn
+  bool operator==(const TransferSwitches&) const = default;
+};
+
+// How tasks exchange data and ranges.
+struct ExchangeMethods {
+  std::optional<ExchangeMethod> data;               // between hosts; nullopt: chosen for each exchange plan
+  ReductionMethod ranges = ReductionMethod::hosts;  // allgather only through TransferSwitches
+  bool operator==(const ExchangeMethods&) const = default;
 };
 
 // Options of a collective transfer. All tasks pass the same values, except for `per_host`.
@@ -37,6 +52,15 @@ struct CollectiveOptions {
   int64_t unit = 0;
   bool others_write = false;  // another sequence of transfers may be in flight on the file
   TransferSwitches switches;
+  ExchangeMethods methods;
+
+  // Return the methods in use.
+  std::optional<ExchangeMethod> data_method() const {
+    return switches.alltoall ? methods.data : ExchangeMethod::messages;
+  }
+  ReductionMethod ranges_method() const {
+    return switches.allreduce ? methods.ranges : ReductionMethod::allgather;
+  }
 };
 
 }  // namespace sheaf::exchange

@@ -100,7 +100,7 @@ std::optional<Error> CollectiveExecutor::plan_between_hosts(const LocalCall& cal
   const auto mark = [&](const WindowPart& window) { part.mark(window); };
   std::optional<Error> problem;
   PutPass pass(windows, call.rest);
-  if (channel_) problem = channel_->plan(windows, pass, mark);
+  if (channel_) problem = channel_->plan(windows, pass, mark, call.how.data_method());
   pass.go(windows.end(), mark, [](uint64_t) {});
   return problem;
 }

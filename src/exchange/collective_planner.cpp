@@ -95,7 +95,11 @@ IoPath CollectivePlanner::read_path(const FileAccess& access, const CollectiveOp
 
 CallFacts CollectivePlanner::begin(const FileAccess& access, const CollectiveOptions& how) {
   const bool works = access.bytes() > 0;
-  begun_ = {.buffer = how.buffer, .block = how.block, .unit = how.unit};
+  begun_ = {.buffer = how.buffer,
+            .block = how.block,
+            .unit = how.unit,
+            .switches = how.switches,
+            .methods = how.methods};
   if (works) {
     begun_.filetype = access.filetype->fingerprint();
     begun_.displacement = access.displacement;
@@ -156,6 +160,8 @@ Windows CollectivePlanner::windows(const CallSummary& summary, const CollectiveO
   // The pool may have been made for another unit: reads and writes may differ in it.
   if (how.unit > 0) size = window_of_units(how.unit, size);
   const int64_t window = window_of_range(how, summary.range(), size, aggregators);
+  if (!how.switches.aligned && how.unit <= 0 && aggregators > 1)
+    return Windows::contiguous(summary.facts.low, summary.facts.high, window, aggregators);
   return Windows::over(summary.facts.low, summary.facts.high, window, how.unit, aggregators);
 }
 

@@ -104,7 +104,8 @@ class CollectivePlanner {
   static Merging merge_writes(const CallSummary& summary, const CollectiveOptions& how,
                               const PoolFacts& pool);
   static Merging merge_reads(const CallSummary& summary, const CollectiveOptions& how, const PoolFacts& pool);
-  // Cuts the range of the call into windows. `size`: bytes of a slot.
+  // Cuts the range of the call into windows. `size`: bytes of a slot. Several aggregators get contiguous
+  // domains if how.switches.aligned is false and no unit needs a single writer.
   static Windows windows(const CallSummary& summary, const CollectiveOptions& how, int64_t size,
                          int64_t aggregators);
   // Returns the number of I/O tokens of a transfer within one host: how.aggregators, or by default the number
@@ -131,6 +132,8 @@ class CollectivePlanner {
     uint64_t filetype = 0;
     int64_t displacement = 0, from = 0, to = 0;
     int64_t buffer = 0, block = 0, unit = 0;
+    TransferSwitches switches;
+    ExchangeMethods methods;
     bool operator==(const AccessSignature&) const = default;
   };
 

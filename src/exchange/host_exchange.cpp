@@ -171,6 +171,45 @@ void HostExchange::learn(const WindowCall& call, std::span<const std::byte> code
   }
 }
 
+PlannedMessages HostExchange::planned_messages() const {
+  PlannedMessages found;
+  std::vector<char> is_peer(static_cast<size_t>(channel_.size()), 0);
+  int64_t sent = 0, received = 0;  // bytes of a round
+  const auto add = [&](int64_t& to, int host, const Runs& runs) {
+    is_peer[static_cast<size_t>(host)] = 1;
+    to += runs.bytes + static_cast<int64_t>(read_head);
+    found.bytes += runs.bytes;
+    ++found.messages;
+  };
+  for (size_t i = 0; i < windows_.size(); ++i) {
+    const size_t aggregator = i % aggregators();
+    if (aggregator == 0) sent = received = 0;
+    if (!is_mine(aggregator) && windows_[i].ours.bytes > 0)
+      add(sent, hosts_.aggregator_hosts()[aggregator], windows_[i].ours);
+    for (const auto& their : windows_[i].theirs) add(received, their.host, their.runs);
+    found.largest = std::max({found.largest, sent, received});
+  }
+  for (size_t host = 0; host < is_peer.size(); ++host)
+    if (is_peer[host] != 0) found.peers.push_back(static_cast<int>(host));
+  return found;
+}
+
+// Collective over the channel. Sets problem_ on all aggregators of the channel if one fails.
+void HostExchange::make_exchanger(std::optional<ExchangeMethod> method) {
+  if (!method && channel_.size() < hosts_worth_alltoallv) method = ExchangeMethod::messages;
+  if (method == ExchangeMethod::messages) return;
+  PlannedMessages found;
+  attempt(problem_, [&] { found = planned_messages(); });
+  attempt(problem_, [&] { agree(channel_, problem_, std::span(&found.largest, 1)); });
+  if (problem_) return;
+  attempt(problem_, [&] {
+    if (!method) method = exchange_method(channel_, found);
+    exchanger_ = channel_.exchanger(*method, found.peers, found.largest);
+  });
+  attempt(problem_, [&] { agree(channel_, problem_); });
+  if (problem_) exchanger_.reset();
+}
+
 // Packs the windows of the round that other aggregators own, releases their slots, and starts the messages of
 // the round.
 void HostExchange::start_write(const WindowCall& call, int64_t round, Round& r, IoCounters& counters) {
@@ -189,7 +228,7 @@ void HostExchange::start_write(const WindowCall& call, int64_t round, Round& r, 
     }
     empty(call, number);
   });
-  attempt(problem_, [&] { r.exchange = channel_.exchange(std::move(outgoing), std::move(incoming)); });
+  attempt(problem_, [&] { r.exchange = start(std::move(outgoing), std::move(incoming)); });
 }
 
 void HostExchange::finish_write(const WindowCall& call, Round& r) {
@@ -239,24 +278,27 @@ void HostExchange::read_in(const WindowCall& call, int64_t round, const FileIo& 
   });
 }
 
-// Starts the messages of the round. Messages omit bytes beyond the end of the file.
+// Starts the messages of the round.
 void HostExchange::start_read(const WindowCall& call, int64_t round, Round& r, IoCounters& counters) {
   const ScopedTimer clock(counters.exchange_ns);
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
   for_each_window(call, round, false, [&](int aggregator, uint64_t number, const PlannedWindow& window) {
-    if (window.ours.bytes > 0) incoming.push_back({aggregator, r.add(r.came, number, window.ours)});
+    if (window.ours.bytes > 0)
+      incoming.push_back({aggregator, r.add(r.came, number, window.ours, read_head)});
   });
   for_each_window(call, round, true, [&](int, uint64_t number, const PlannedWindow& window) {
     const int64_t there = call.pool().slot(number).got.load();
     for (const auto& [host, runs] : window.theirs) {
       const int64_t bytes = bytes_below(runs, there);
-      const auto message = r.add(r.sent, number, runs);
-      pack_runs(runs, call.memory(number), message.data(), bytes);
-      outgoing.push_back({host, message.first(static_cast<size_t>(bytes))});
+      const auto message = r.add(r.sent, number, runs, read_head);
+      std::memcpy(message.data(), &bytes, read_head);
+      pack_runs(runs, call.memory(number), message.data() + read_head, bytes);
+      std::ranges::fill(message.subspan(read_head + static_cast<size_t>(bytes)), std::byte{});
+      outgoing.push_back({host, message});
     }
   });
-  attempt(problem_, [&] { r.exchange = channel_.exchange(std::move(outgoing), std::move(incoming)); });
+  attempt(problem_, [&] { r.exchange = start(std::move(outgoing), std::move(incoming)); });
 }
 
 void HostExchange::finish_read(const WindowCall& call, int64_t round, Round& r) {
@@ -270,7 +312,10 @@ void HostExchange::finish_read(const WindowCall& call, int64_t round, Round& r) 
     int64_t there = call.length(number);
     if (next < r.came.size() && r.came[next].number == number) {
       const WindowMessage& message = r.came[next];
-      there = unpack_runs(*message.runs, call.memory(number), message.memory.get(), received[next++], there);
+      int64_t bytes = 0;
+      if (received[next++] > 0) std::memcpy(&bytes, message.memory.get(), read_head);
+      SHEAF_ASSERT(bytes >= 0 && bytes <= message.runs->bytes);
+      there = unpack_runs(*message.runs, call.memory(number), message.memory.get() + read_head, bytes, there);
     }
     call.pool().slot(number).got.store(there);
     offer(call, number);

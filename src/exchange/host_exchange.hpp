@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "comm/comm.hpp"
+#include "exchange/exchange_method.hpp"
 #include "exchange/host_map.hpp"
 #include "exchange/run_code.hpp"
 #include "exchange/transfer/independent.hpp"
@@ -31,9 +32,11 @@ class HostExchange {
   // Collective over the aggregators. Builds the exchange plan from the bytes that the tasks of the host mark
   // in the maps of `call`; later transfers must use the same windows. `marks` is this task's own pass. Never
   // throws. If an aggregator of this channel fails, returns an error on all aggregators of the channel, which
-  // must then transfer no data.
+  // must then transfer no data. The messages of the plan travel by `method`, the same on all aggregators;
+  // nullopt: chosen for the plan (exchange/exchange_method).
   template <class Mark>
-  std::optional<Error> plan(const WindowCall& call, PutPass& marks, Mark mark);
+  std::optional<Error> plan(const WindowCall& call, PutPass& marks, Mark mark,
+                            std::optional<ExchangeMethod> method);
 
   // Returns true if a window owned by this aggregator has at least `least` gaps between planned runs, each of
   // at most `max_length` bytes.
@@ -73,9 +76,10 @@ class HostExchange {
     std::vector<WindowMessage> came, sent;
     std::unique_ptr<Exchange> exchange;
 
-    // Appends a message with memory for its runs. Returns the memory.
-    static std::span<std::byte> add(std::vector<WindowMessage>& to, uint64_t number, const Runs& runs) {
-      const auto bytes = static_cast<size_t>(runs.bytes);
+    // Appends a message with memory for `head` bytes and for its runs. Returns the memory.
+    static std::span<std::byte> add(std::vector<WindowMessage>& to, uint64_t number, const Runs& runs,
+                                    size_t head = 0) {
+      const auto bytes = head + static_cast<size_t>(runs.bytes);
       return {
           to.emplace_back(WindowMessage{number, &runs, std::make_unique_for_overwrite<std::byte[]>(bytes)})
               .memory.get(),
@@ -108,6 +112,15 @@ class HostExchange {
   bool send_to_aggregators(const WindowCall& call, ReceivedCodes& received);
   void tell_rest(const WindowCall& call, ReceivedCodes& received);
   void learn(const WindowCall& call, std::span<const std::byte> code, int host);
+  PlannedMessages planned_messages() const;
+  void make_exchanger(std::optional<ExchangeMethod> method);
+  std::unique_ptr<Exchange> start(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) {
+    return exchanger_ ? exchanger_->start(std::move(outgoing), std::move(incoming))
+                      : channel_.exchange(std::move(outgoing), std::move(incoming));
+  }
+  // Bytes at the front of a message of a read: the number of bytes of runs that follow. The rest of the
+  // message is beyond the end of the file.
+  static constexpr size_t read_head = sizeof(int64_t);
   void start_write(const WindowCall& call, int64_t round, Round& r, IoCounters& counters);
   void finish_write(const WindowCall& call, Round& r);
   void write_out(const WindowCall& call, int64_t round, const FileIo& io);
@@ -128,14 +141,17 @@ class HostExchange {
   Comm& channel_;
   std::vector<PlannedWindow> windows_;  // ordered by round, then by aggregator
   std::vector<std::vector<std::byte>>
-      plan_;                      // codes of the plan being built, one per aggregator of the channel
-  std::optional<Error> problem_;  // first error of the current transfer
+      plan_;                              // codes of the plan being built, one per aggregator of the channel
+  std::unique_ptr<Exchanger> exchanger_;  // null: the plan uses messages
+  std::optional<Error> problem_;          // first error of the current transfer
 };
 
 template <class Mark>
-std::optional<Error> HostExchange::plan(const WindowCall& call, PutPass& marks, Mark mark) {
+std::optional<Error> HostExchange::plan(const WindowCall& call, PutPass& marks, Mark mark,
+                                        std::optional<ExchangeMethod> method) {
   const int64_t rounds = call.windows().rounds();
   problem_.reset();
+  exchanger_.reset();
   windows_.clear();
   attempt(problem_, [&] { windows_.resize(static_cast<size_t>(rounds) * aggregators()); });
   plan_.assign(aggregators(), std::vector<std::byte>(code_head));
@@ -152,6 +168,7 @@ std::optional<Error> HostExchange::plan(const WindowCall& call, PutPass& marks, 
     attempt(problem_, [&] { agree(channel_, problem_); });
   }
   plan_.clear();
+  if (!problem_) make_exchanger(method);
   if (problem_) windows_.clear();
   return problem_;
 }

@@ -57,7 +57,11 @@ SharedProgram draw(uint64_t seed, bool nonblocking) {
   if (random.chance(2)) p.hints.aggregators = static_cast<int>(1 + random.below(4));
   if (random.chance(2)) p.hints.buffer_size = 1 + random.below(2000);
   if (random.chance(3)) p.hints.block_size = 1 + random.below(64);
-  for (bool* flag : {&p.hints.shared, &p.hints.overlap, &p.hints.reuse}) *flag = !random.chance(4);
+  for (bool* flag : {&p.hints.shared, &p.hints.overlap, &p.hints.reuse, &p.hints.psets, &p.hints.aligned,
+                     &p.hints.alltoall, &p.hints.allreduce})
+    *flag = !random.chance(4);
+  if (!random.chance(3)) p.hints.data = static_cast<ExchangeMethod>(random.below(3));
+  if (random.chance(2)) p.hints.ranges = ReductionMethod::allreduce;
   return p;
 }
 

@@ -64,8 +64,16 @@ TEST(HostMap, AllTasksKnowTheRanksOfAggregators) {
 
 TEST(HostMap, OfAnIoNodeShareOneSetOfAggregatorsAndMemoryEach) {
   const test::EnvironmentVariable topology("SHEAF_TOPOLOGY", "ion=4");
-  EXPECT_EQ(owners_of({}), (Owners{0, 2, 4}));
+  EXPECT_EQ(owners_of({.aggregators = 3}), (Owners{0, 2, 4}));
   EXPECT_EQ(owners_of({.aggregators = 1}), (Owners{0}));
+  EXPECT_EQ(owners_of({}), (Owners{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5})) << "all four tasks of an I/O node";
+}
+
+TEST(HostMap, AggregatorsAreOnTheFirstHostsWithoutPsets) {
+  EXPECT_EQ(owners_of({.aggregators = 2, .psets = false}), (Owners{0, 1}));
+  EXPECT_EQ(owners_of({.aggregators = 8, .psets = false}), (Owners{0, 1, 2, 3, 4, 5, 0, 1}));
+  const test::EnvironmentVariable topology("SHEAF_TOPOLOGY", "ion=4");
+  EXPECT_EQ(owners_of({.aggregators = 3, .psets = false}), (Owners{0, 1, 2}));
 }
 
 // A call must make an exchange plan if the previous call made none, even if both have the same access.

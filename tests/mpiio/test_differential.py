@@ -19,7 +19,13 @@ RUNS = [("openmpi", 3, 0.3, {}), ("openmpi", 1, 0.15, {}), ("openmpi", 2, 0.2, {
         ("openmpi", 4, 0.06, {"SHEAF_TOPOLOGY": "node=2"}),
         ("openmpi", 5, 0.06, {"SHEAF_TOPOLOGY": "node=2,ion=4", "SHEAF_CB_NODES": "3"}),
         ("openmpi", 3, 0.03, {"SHEAF_MPIIO_OFF": "shared,overlap"}),
-        ("mpich", 2, 0.02, {"SHEAF_TOPOLOGY": "node=1"})]
+        ("mpich", 2, 0.02, {"SHEAF_TOPOLOGY": "node=1"}),
+        # Methods of exchange, and the paper's optimisations switched off, between hosts.
+        ("openmpi", 4, 0.03, {"SHEAF_TOPOLOGY": "node=1", "SHEAF_EXCHANGE": "alltoallv,allreduce"}),
+        ("openmpi", 4, 0.03, {"SHEAF_TOPOLOGY": "node=1", "SHEAF_EXCHANGE": "neighbours", "SHEAF_CB_NODES": "2"}),
+        ("openmpi", 4, 0.03, {"SHEAF_TOPOLOGY": "node=2", "SHEAF_MPIIO_OFF": "psets,aligned,alltoall,allreduce"}),
+        ("mpich", 2, 0.02, {"SHEAF_TOPOLOGY": "node=1", "SHEAF_EXCHANGE": "alltoallv,allreduce", "SHEAF_MPIIO_OFF": "aligned"}),
+        ("mpich", 2, 0.02, {"SHEAF_TOPOLOGY": "node=1", "SHEAF_EXCHANGE": "neighbours", "SHEAF_MPIIO_OFF": "allreduce"})]
 
 # On striped files: accessed by every task itself, through listeners in threads, or through a running listener on each
 # host.

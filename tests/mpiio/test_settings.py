@@ -10,8 +10,10 @@ from programs import MPIS, Programs, yields
 
 class Settings(Programs):
     def test_what_is_not_understood_is_said_once(self):
-        wrong = {"SHEAF_CB_NODES": "foo", "SHEAF_BLOCK_SIZE": "xx", "SHEAF_TOPOLOGY": "pset=4", "SHEAF_MPIIO_OFF": "reuse,everything"}
-        right = {"SHEAF_CB_NODES": "2", "SHEAF_BLOCK_SIZE": "2M", "SHEAF_TOPOLOGY": "node=2", "SHEAF_MPIIO_OFF": "reuse"}
+        wrong = {"SHEAF_CB_NODES": "foo", "SHEAF_BLOCK_SIZE": "xx", "SHEAF_TOPOLOGY": "pset=4", "SHEAF_MPIIO_OFF": "reuse,everything",
+                 "SHEAF_EXCHANGE": "alltoallv,pigeons"}
+        right = {"SHEAF_CB_NODES": "2", "SHEAF_BLOCK_SIZE": "2M", "SHEAF_TOPOLOGY": "node=2", "SHEAF_MPIIO_OFF": "reuse,psets,alltoall,allreduce",
+                 "SHEAF_EXCHANGE": "allreduce, neighbours"}
         for mpi in MPIS:
             program = self.build(f"mpicc.{mpi}", "settings.c")
             for settings in (wrong, right):
@@ -22,6 +24,16 @@ class Settings(Programs):
                         self.assertEqual(len(said), 1 if settings is wrong else 0, self.said_beside)
                         for line in said:
                             self.assertIn("is not understood, and ignored; expected", line)
+
+    def test_unaligned_domains_are_refused_where_hosts_have_caches_of_their_own(self):
+        for mpi in MPIS:
+            program = self.build(f"mpicc.{mpi}", "settings.c")
+            for kind, told in (("close-to-open", 1), ("coherent", 0)):
+                with self.subTest(mpi=mpi, kind=kind):
+                    settings = {"SHEAF_FS": kind, "SHEAF_TOPOLOGY": "node=1", "SHEAF_MPIIO_OFF": "aligned"}
+                    self.run_under(mpi, 2, [program, os.path.join(self.where, "file")], environment=settings)
+                    said = [line for line in self.said_beside.splitlines() if "SHEAF_MPIIO_OFF='aligned' has no effect" in line]
+                    self.assertEqual(len(said), told, self.said_beside)
 
     def used(self, mpi, arguments=(), **environment):
         """Returns the values that all tasks see in both opens."""

@@ -77,6 +77,13 @@ inline constexpr int rounds_under_way = 3;  // one is filled, one is in flight, 
 static_assert(max_channels * memory_of_a_channel >= rounds_under_way * max_aggregators * min_hosts_window);
 static_assert(min_hosts_window <= short_window && short_window <= hosts_window);
 
+// --- The method of exchange (exchange/exchange_method), if no hint selects one. MPI's collective calls
+// schedule the messages of all hosts. That pays if each host sends many short messages; smaller channels have
+// too few.
+inline constexpr int hosts_worth_alltoallv = 32;
+inline constexpr int64_t sparse_links = 2;  // dense: at least half of all pairs of hosts exchange data
+inline constexpr int64_t short_message = 64 << 10;  // bytes, on average
+
 // --- Other handles of a file (transfer/concurrent_openers). If this many random marks in a row are locked,
 // another handle that fills gaps probably holds every mark. The task then waits for that handle, for at most
 // filler_timeout, before the open fails.

@@ -54,7 +54,8 @@ exchange::CollectiveOptions TransferSettings::collective(
           .block = block(),
           .unit = policy.unit_per_host(),
           .others_write = several_sequences,
-          .switches = hints};  // the base class TransferSwitches
+          .switches = hints,  // the base class TransferSwitches
+          .methods = hints};  // the base class ExchangeMethods
 }
 
 exchange::CollectiveOptions TransferSettings::collective_writes() const {

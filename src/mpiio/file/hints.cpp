@@ -18,7 +18,45 @@ constexpr ChoiceWord choices[] = {{"enable", Choice::enabled},     {"true", Choi
                                   {"false", Choice::disabled},     {"0", Choice::disabled},
                                   {"automatic", Choice::automatic}};
 
-enum class HintKind : uint8_t { count, bytes, choice, flag, text };
+// The words of sheaf_exchange. One of each kind may be given; "auto" selects both automatically.
+using DataWord = std::pair<std::string_view, ExchangeMethod>;
+constexpr DataWord data_words[] = {{"messages", ExchangeMethod::messages},
+                                   {"alltoallv", ExchangeMethod::alltoallv},
+                                   {"neighbours", ExchangeMethod::neighbours}};
+using RangesWord = std::pair<std::string_view, ReductionMethod>;
+constexpr RangesWord ranges_words[] = {{"hosts", ReductionMethod::hosts},
+                                       {"allreduce", ReductionMethod::allreduce}};
+constexpr std::string_view automatic_exchange = "auto";
+
+// Returns the methods that the words select; nullopt if a word is unknown.
+std::optional<exchange::ExchangeMethods> exchange_methods(std::string_view words) {
+  exchange::ExchangeMethods methods;
+  while (!words.empty()) {
+    const std::string_view word = trimmed(take_word(words));
+    const auto* const data = std::ranges::find(data_words, word, &DataWord::first);
+    const auto* const ranges = std::ranges::find(ranges_words, word, &RangesWord::first);
+    if (data != std::end(data_words)) {
+      methods.data = data->second;
+    } else if (ranges != std::end(ranges_words)) {
+      methods.ranges = ranges->second;
+    } else if (word == automatic_exchange) {
+      methods = {};
+    } else {
+      return std::nullopt;
+    }
+  }
+  return methods;
+}
+
+std::string exchange_words(const exchange::ExchangeMethods& methods) {
+  const std::string_view data = methods.data
+                                    ? std::ranges::find(data_words, *methods.data, &DataWord::second)->first
+                                    : automatic_exchange;
+  const std::string_view ranges = std::ranges::find(ranges_words, methods.ranges, &RangesWord::second)->first;
+  return std::string(data).append(",").append(ranges);
+}
+
+enum class HintKind : uint8_t { count, bytes, choice, flag, text, methods };
 
 struct KnownHint {
   std::string_view key;
@@ -42,7 +80,8 @@ constexpr KnownHint known[] = {
     {"cb_config_list", nullptr, HintKind::text},
     {"romio_no_indep_rw", nullptr, HintKind::flag},
     {"sheaf_block_size", "SHEAF_BLOCK_SIZE", HintKind::bytes, &Hints::block_size},
-    {"sheaf_iotasks", "SHEAF_IOTASKS", HintKind::count, &Hints::io_tasks}};
+    {"sheaf_iotasks", "SHEAF_IOTASKS", HintKind::count, &Hints::io_tasks},
+    {"sheaf_exchange", "SHEAF_EXCHANGE", HintKind::methods}};
 
 const KnownHint* find_known(std::string_view key) {
   const KnownHint* const found = std::ranges::find(known, key, &KnownHint::key);
@@ -60,8 +99,10 @@ struct Optimisation {
   std::string_view word;
   bool HintValues::*used;
 };
-constexpr Optimisation optimisations[] = {
-    {"shared", &Hints::shared}, {"overlap", &Hints::overlap}, {"reuse", &Hints::reuse}};
+constexpr Optimisation optimisations[] = {{"shared", &Hints::shared},      {"overlap", &Hints::overlap},
+                                          {"reuse", &Hints::reuse},        {"psets", &Hints::psets},
+                                          {"aligned", &Hints::aligned},    {"alltoall", &Hints::alltoall},
+                                          {"allreduce", &Hints::allreduce}};
 
 }  // namespace
 
@@ -89,13 +130,24 @@ bool Hints::set(std::string_view key, std::string_view value) {
       return no_independent || value == "false";
     case HintKind::text:
       config_list = value;
+      return true;
+    case HintKind::methods: {
+      const auto methods = exchange_methods(value);
+      if (methods) static_cast<exchange::ExchangeMethods&>(*this) = *methods;
+      return methods.has_value();
+    }
   }
   return true;
 }
 
 const char* Hints::expected(std::string_view key) {
-  static constexpr const char* by_kind[] = {"a number from 1 on", "bytes from 1 on, as 65536, 64k or 1M",
-                                            "enable, disable or automatic", "true or false", nullptr};
+  static constexpr const char* by_kind[] = {"a number from 1 on",
+                                            "bytes from 1 on, as 65536, 64k or 1M",
+                                            "enable, disable or automatic",
+                                            "true or false",
+                                            nullptr,
+                                            "auto, or words of messages, alltoallv, neighbours, hosts, "
+                                            "allreduce"};
   const KnownHint* const hint = find_known(key);
   return hint ? by_kind[static_cast<size_t>(hint->kind)] : nullptr;
 }
@@ -124,16 +176,20 @@ void Hints::apply_environment() {
   std::string_view words = off ? off : "";
   while (!words.empty()) {
     const std::string_view word = take_word(words);
-    const auto one = std::ranges::find(optimisations, word, &Optimisation::word);
-    if (one != std::end(optimisations)) {
-      this->*one->used = false;
-    } else if (!word.empty()) {
+    if (!word.empty() && !switch_off(word)) {
       std::string words_known;
       for (const Optimisation& other : optimisations)
         words_known.append(words_known.empty() ? "" : ", ").append(other.word);
       tell_not_understood("SHEAF_MPIIO_OFF", word, "words of " + words_known);
     }
   }
+}
+
+bool Hints::switch_off(std::string_view word) {
+  const auto* const one = std::ranges::find(optimisations, word, &Optimisation::word);
+  if (one == std::end(optimisations)) return false;
+  this->*one->used = false;
+  return true;
 }
 
 std::vector<std::pair<std::string, std::string>> Hints::words() const {
@@ -146,6 +202,8 @@ std::vector<std::pair<std::string, std::string>> Hints::words() const {
       value = no_independent ? "true" : "false";
     } else if (hint.kind == HintKind::text) {
       value = config_list.empty() ? "*:*" : config_list;
+    } else if (hint.kind == HintKind::methods) {
+      value = exchange_words(*this);
     } else if (this->*hint.number > 0) {
       value = std::to_string(this->*hint.number);
     }

@@ -10,8 +10,10 @@
 //   SHEAF_DS_READ: as the keys above
 // - SHEAF_BLOCK_SIZE=BYTES: file domains begin and end at multiples of BYTES (Blue Gene/L paper, section 3.4)
 // - SHEAF_IOTASKS=K: at most K tasks of a host read or write the file at once (hint sheaf_iotasks)
+// - SHEAF_EXCHANGE=WORD,...: how tasks exchange data and ranges (hint sheaf_exchange)
 // - SHEAF_MPIIO_OFF=WORD,...: switches optimisations off for measurements: shared (no shared memory: every
-//   task counts as a host), overlap (rounds one by one, no read-ahead), reuse (a new plan for every call)
+//   task counts as a host), overlap (rounds one by one, no read-ahead), reuse (a new plan for every call),
+//   and those of the Blue Gene/L paper: psets, aligned, alltoall, allreduce (exchange/collective_options.hpp)
 #pragma once
 
 #include <cstdint>
@@ -36,7 +38,7 @@ struct SievingHints {
 };
 
 // Hints with values of fixed size. Task 0 broadcasts this struct as bytes.
-struct HintValues : SievingHints, exchange::TransferSwitches {
+struct HintValues : SievingHints, exchange::TransferSwitches, exchange::ExchangeMethods {
   int64_t aggregators = 0;  // cb_nodes; 0: automatic
   int64_t buffer_size = 0;  // cb_buffer_size, bytes of an aggregator's buffer; 0: automatic
   Choice collective_write = Choice::automatic;  // romio_cb_write: exchange between tasks
@@ -65,6 +67,9 @@ struct SHEAF_EXPORT Hints : HintValues {
   // Local. Applies the hints in the environment of this process. Invalid values leave warnings
   // (base/setting).
   void apply_environment();
+  // Switches the optimisation off that a word of SHEAF_MPIIO_OFF names. Returns false if no optimisation has
+  // that name.
+  bool switch_off(std::string_view word);
   // Returns the number of aggregators that config_list allows on a host; a negative number means no limit.
   // Entries are "host", "host:n" and "host:*". An entry with * instead of a host name applies to all hosts
   // without an entry of their own. An entry without a number allows 1 aggregator. A host without any entry

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/os/random.hpp"
+#include "base/setting.hpp"
 #include "comm/host_name.hpp"
 #include "comm/reduce.hpp"
 #include "mpiio/file/across_hosts.hpp"
@@ -50,6 +51,9 @@ class OpenSharedFile final : public SharedFile {
     comm().broadcast(std::as_writable_bytes(std::span(&opening, 1)), 0);
     take_hints(opening);
     settings().policy = across_hosts(opening.traits, comm());
+    if (rank() == 0 && !settings().hints.aligned && policy().unit_per_host() > 0)
+      tell_without_effect("SHEAF_MPIIO_OFF", "aligned",
+                          "hosts have caches of their own, so two of them must not write one block");
     is_reported_ = opening.reports > 0;
     if (rank() != 0 && opening.opened != 0)
       problem = attempt([&] { file = open_next(store_, path(), mode_, policy().needs_revalidation()); });

@@ -66,7 +66,11 @@ HostsCase any_case(RandomSource& random) {
   if (random.once_in(3)) hints.block_size = random.in(1, 64);
   if (random.once_in(3)) hints.io_tasks = random.in(1, 3);
   hints.sieve_read_size = random.in(1, 300);
-  for (bool* flag : {&hints.shared, &hints.overlap, &hints.reuse}) *flag = !random.once_in(4);
+  for (bool* flag : {&hints.shared, &hints.overlap, &hints.reuse, &hints.psets, &hints.aligned,
+                     &hints.alltoall, &hints.allreduce})
+    *flag = !random.once_in(4);
+  if (!random.once_in(3)) hints.data = static_cast<ExchangeMethod>(random.in(0, 2));
+  if (random.once_in(2)) hints.ranges = ReductionMethod::allreduce;
   return one;
 }
 

@@ -42,7 +42,11 @@ SharedFileCase any_case(RandomSource& random) {
   if (random.once_in(2)) hints.aggregators = random.in(1, 5);
   if (!random.once_in(4)) hints.buffer_size = random.in(1, 700);
   hints.block_size = random.once_in(2) ? random.in(1, 64) : 0;
-  for (bool* flag : {&hints.shared, &hints.overlap, &hints.reuse}) *flag = !random.once_in(4);
+  for (bool* flag : {&hints.shared, &hints.overlap, &hints.reuse, &hints.psets, &hints.aligned,
+                     &hints.alltoall, &hints.allreduce})
+    *flag = !random.once_in(4);
+  if (!random.once_in(3)) hints.data = static_cast<ExchangeMethod>(random.in(0, 2));
+  if (random.once_in(2)) hints.ranges = ReductionMethod::allreduce;
   return result;
 }
 
