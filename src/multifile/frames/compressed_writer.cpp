@@ -192,7 +192,7 @@ CompressedWriter::CompressedWriter(WriteStream& stored, const codec::Compression
   codec::require(how.codec, path);
   SHEAF_ASSERT(how.threads >= 0);
   sink_ = std::make_shared<Sink>(stored, plain_, how);
-  plain_.bind(sink_, std::min<int64_t>(plain_buffer, how.frame));
+  plain_.bind(sink_, std::min<int64_t>(plain_buffer, how.frame), WriteStream::Rewriting::forbidden);
   plain_.target().know_file({.watch = sink_.get()});
 }
 

@@ -9,6 +9,18 @@
 
 namespace sheaf::multifile {
 
+namespace {
+
+// Returns the number of bytes of the next part of `left` bytes that are summed in parts. It begins at
+// `offset`. Its end leaves no part that is shorter than the distance of two borders.
+size_t summed_part(size_t left, int64_t offset) {
+  constexpr int64_t at_once = stream_constants::summed_at_once;
+  const auto part = static_cast<size_t>(at_once - offset % at_once);
+  return left < part + stream_constants::border ? left : part;
+}
+
+}  // namespace
+
 void ChunkWriter::load(const layout::ChunkGeometry& geometry, TaskBlocks blocks, int64_t local_rank) {
   SHEAF_ASSERT(geometry.size >= 0 && local_rank >= 0);
   geometry_ = geometry;
@@ -17,8 +29,9 @@ void ChunkWriter::load(const layout::ChunkGeometry& geometry, TaskBlocks blocks,
   move_handle();
 }
 
-void ChunkWriter::write(std::span<const std::byte> bytes) {
-  const int64_t at = offset();
+void ChunkWriter::write(std::span<const std::byte> bytes, int64_t again) {
+  SHEAF_ASSERT(again >= 0 && again <= blocks_.position && (again == 0 || !handle()));
+  const int64_t at = offset() - again;
   if (watches_length_) require_length();
   target_.take_back_records();
   if (handle() && handle()->second_stream()) {
@@ -29,33 +42,31 @@ void ChunkWriter::write(std::span<const std::byte> bytes) {
     target_.file().write_at(bytes, at);
     if (handle()) handle()->move_to(at + std::ssize(bytes));
   }
-  blocks_.advance(bytes);
+  blocks_.advance(bytes.subspan(static_cast<size_t>(again)));
 }
 
 // Bytes with checksums are written in parts, and each part is summed after its write: the kernel's copy has
 // loaded it into the cache.
-void ChunkWriter::write(std::span<const std::byte> head, std::span<const std::byte> body) {
+void ChunkWriter::write(std::span<const std::byte> head, std::span<const std::byte> body, int64_t again) {
+  SHEAF_ASSERT(again >= 0 && again <= blocks_.position && again <= std::ssize(head) && !handle());
   target_.take_back_records();
   const TaskBlocks::ChecksumState before = blocks_.sums();
-  int64_t done = 0;
+  int64_t done = 0;  // new bytes
   try {
     if (watches_length_) require_length();
     const int64_t begin = offset();
     do {
-      const int64_t at = begin + done + std::ssize(head);
-      const size_t n =
-          blocks_.piece == 0
-              ? body.size()
-              : std::min<size_t>(body.size(), static_cast<size_t>(stream_constants::summed_at_once -
-                                                                  at % stream_constants::summed_at_once));
-      const auto part = body.first(n);
-      const Piece<const std::byte> pieces[] = {{begin + done, head}, {at, part}};
+      const int64_t new_in_head = std::ssize(head) - again;
+      const int64_t at = begin + done + new_in_head;
+      const auto part = body.first(blocks_.piece == 0 ? body.size() : summed_part(body.size(), at));
+      const Piece<const std::byte> pieces[] = {{begin + done - again, head}, {at, part}};
       target_.file().write_pieces(pieces);
-      blocks_.sum(head, done);
-      blocks_.sum(part, done + std::ssize(head));
-      done += std::ssize(head) + static_cast<int64_t>(n);
+      blocks_.sum(head.last(static_cast<size_t>(new_in_head)), done);
+      blocks_.sum(part, done + new_in_head);
+      done += new_in_head + std::ssize(part);
       head = {};
-      body = body.subspan(n);
+      again = 0;
+      body = body.subspan(part.size());
     } while (!body.empty());
   } catch (...) {
     blocks_.return_to(before);

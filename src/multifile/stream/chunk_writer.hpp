@@ -37,10 +37,12 @@ class ChunkWriter {
   int64_t room() const { return geometry_.size - blocks_.position; }
 
   // Writes bytes that fit into the chunk, and advances the position. Uses the second stream of the program,
-  // if there is one.
-  void write(std::span<const std::byte> bytes);
-  // Does the same with `head` and `body` in one transfer. The program must not share the position.
-  void write(std::span<const std::byte> head, std::span<const std::byte> body);
+  // if there is one. The first `again` bytes are those before the position, unchanged: they are written again
+  // without being counted again. If it is not 0, the program must not share the position.
+  void write(std::span<const std::byte> bytes, int64_t again = 0);
+  // Does the same with `head`, of which `again` bytes are before the position, and `body` in one transfer.
+  // The program must not share the position.
+  void write(std::span<const std::byte> head, std::span<const std::byte> body, int64_t again);
   // Reports the current chunk as finished to the journal and begins the next one. All bytes of the chunk must
   // be in the file, none in a buffer. If it throws, the position is unchanged.
   void begin_next();

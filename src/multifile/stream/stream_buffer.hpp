@@ -45,11 +45,17 @@ class StreamBuffer {
   uint32_t max_ = 0;
 };
 
-// The bytes of a stream that are not in the file yet. The window is the free part. The buffer is initially
-// empty and grows with the amount written, so that a task that writes little holds little memory.
+// The bytes of a stream that are not in the file yet. They may follow written bytes: the last ones in the
+// file, which a transfer may write again so that it begins on a border. The window is the free part. The
+// buffer is initially empty and grows with the amount written, so that a task that writes little holds little
+// memory.
 class WriteBuffer : public StreamBuffer<std::unique_ptr<std::byte[]>> {
  public:
-  int64_t size() const { return window_.at - memory_.get(); }
+  // Returns the number of bytes that are not in the file yet.
+  int64_t size() const { return held() - written_; }
+  // Returns the number of bytes that are in the file already. They precede the others.
+  int64_t written() const { return written_; }
+  // Returns all bytes: first those of written(), then the others.
   std::span<const std::byte> bytes() const { return {memory_.get(), window_.at}; }
   bool is_full() const { return window_.at == window_.end; }
 
@@ -60,41 +66,57 @@ class WriteBuffer : public StreamBuffer<std::unique_ptr<std::byte[]>> {
     window_.at += n;
     return data.subspan(n);
   }
-  // Discards all bytes but the first `size`.
-  void return_to(int64_t size) { window_.at = memory_.get() + size; }
+  // Discards all bytes that are not in the file but the first `size`.
+  void return_to(int64_t size) { window_.at = memory_.get() + written_ + size; }
+  // Discards all bytes.
+  void clear() {
+    written_ = 0;
+    StreamBuffer::clear();
+  }
   void release() {
     memory_.reset();
     capacity_ = 0;
     clear();
+  }
+  // Replaces all bytes by `tail`, which is in the file. The buffer must have room for it and is full then.
+  void keep_written(std::span<const std::byte> tail) {
+    SHEAF_ASSERT(std::ssize(tail) <= capacity());
+    if (!tail.empty()) std::memcpy(memory_.get(), tail.data(), tail.size());
+    written_ = static_cast<uint32_t>(tail.size());
+    window_.at = window_.end = memory_.get() + written_;
   }
 
   // Enlarges the buffer to hold `wanted` more bytes if possible. Returns false and changes nothing if it has
   // its maximum size.
   bool grow(int64_t wanted) {
     if (capacity_ >= max_) return false;
-    const int64_t held = size();
+    const int64_t before = held();
     const auto grown =
-        static_cast<uint32_t>(std::min(max(), std::max({first_bytes, held + wanted, 4 * capacity()})));
+        static_cast<uint32_t>(std::min(max(), std::max({first_bytes, before + wanted, 4 * capacity()})));
     auto larger = std::make_unique_for_overwrite<std::byte[]>(grown);
-    if (held > 0) std::memcpy(larger.get(), memory_.get(), static_cast<size_t>(held));
+    if (before > 0) std::memcpy(larger.get(), memory_.get(), static_cast<size_t>(before));
     memory_ = std::move(larger);
     capacity_ = grown;
-    return_to(held);
+    window_.at = window_.end = memory_.get() + before;
     return true;
   }
-  // Opens the window after the bytes held, of which the first one will be at `offset` in the file. `room` is
-  // the number of bytes that the chunk has from there on. The window ends at the end of the buffer or of the
-  // chunk. A buffer of maximum size ends at a multiple of its size in the file. The page cache then stores
-  // each transfer as few large pages (docs/tuning.md).
+  // Opens the window after all bytes. The first byte that is not in the file will be at `offset` there.
+  // `room` is the number of bytes that the chunk has from there on. The window ends at the end of the buffer
+  // or of the chunk. A buffer of maximum size ends at a multiple of its size in the file. The page cache then
+  // stores each transfer as few large pages (docs/tuning.md).
   void open(int64_t offset, int64_t room) {
-    const int64_t to_border = capacity() - offset % capacity();
-    const bool ends_at_border = capacity_ == max_ && to_border > size();
-    window_.end = memory_.get() + std::min(ends_at_border ? to_border : capacity(), room);
+    const int64_t to_border = capacity() - (offset - written()) % capacity();
+    const bool ends_at_border = capacity_ == max_ && to_border > held();
+    window_.end = memory_.get() + std::min(ends_at_border ? to_border : capacity(), written() + room);
     SHEAF_DEBUG_ASSERT(window_.at < window_.end && window_.end <= memory_.get() + capacity());
   }
 
  private:
   static constexpr int64_t first_bytes = 32;  // small, because most tasks of very large jobs write little
+
+  int64_t held() const { return window_.at - memory_.get(); }
+
+  uint32_t written_ = 0;  // first bytes that are in the file
 };
 
 // Bytes of one block that were read ahead of the position of a stream.

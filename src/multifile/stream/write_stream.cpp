@@ -103,20 +103,34 @@ void WriteStream::put(std::span<const std::byte> piece) {
   }
 }
 
-// Writes the buffered bytes and `piece`, up to its last border, in one transfer. Returns the rest of `piece`,
-// which is shorter than the distance of two borders; the caller copies it into the buffer.
+// Writes the buffered bytes and `piece` in one transfer. Returns the rest of `piece` that the caller must
+// copy into the buffer; it is shorter than the distance of two borders.
+//
+// A piece as large as the buffer reaches the file whole, as does the first one after an empty buffer. Nothing
+// is left to be written alone at the end, for which some file systems would read a block. The buffer keeps
+// the bytes after the last border, so that the next transfer writes their block whole. A smaller piece is
+// written up to its last border: to write its rest twice would cost too much.
 std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> piece) {
   const int64_t end = file_position() + std::ssize(piece);
   const bool fills_chunk = std::ssize(piece) == room();
   const int64_t rest = fills_chunk ? 0 : end % std::min(stream_constants::border, buffer_.max());
-  chunks_.write(buffer_.bytes(), piece.first(piece.size() - static_cast<size_t>(rest)));
-  buffer_.clear();
-  return piece.last(static_cast<size_t>(rest));
+  const auto to_border = piece.first(piece.size() - static_cast<size_t>(rest));
+  const auto tail = piece.subspan(to_border.size());
+  const bool whole =
+      rewriting_ == Rewriting::allowed && (std::ssize(piece) >= buffer_.max() || buffer_.bytes().empty());
+  if (whole && buffer_.capacity() < rest) buffer_.grow(rest);
+  chunks_.write(buffer_.bytes(), whole ? piece : to_border, buffer_.written());
+  if (!whole) {
+    buffer_.clear();
+    return tail;
+  }
+  buffer_.keep_written(tail);
+  if (rest > 0 && buffer_.capacity() > rest) buffer_.open(chunks_.offset(), chunks_.room());
+  return {};
 }
 
 void WriteStream::flush_buffer() {
-  if (buffer_.size() == 0) return;
-  chunks_.write(buffer_.bytes());
+  if (buffer_.size() > 0) chunks_.write(buffer_.bytes(), buffer_.written());
   buffer_.clear();
 }
 

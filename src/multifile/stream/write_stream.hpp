@@ -1,7 +1,9 @@
 // multifile/stream/write_stream: writes the byte stream of one task into its chunks.
 //
 // Small requests are collected in a buffer and written to the File in transfers that end on multiples of
-// their size. Large requests bypass the buffer. Local to a task. Not thread-safe. All sizes in bytes.
+// their size. Large requests bypass the buffer. The buffer keeps the bytes after the last border of a large
+// request, and the next transfer writes them again. Bytes are never written again after a flush, so none that
+// a journal records. Local to a task. Not thread-safe. All sizes in bytes.
 #pragma once
 
 #include <algorithm>
@@ -29,9 +31,12 @@ class WriteStream {
   static constexpr int64_t direct_bytes = 64 << 10;
   static constexpr int64_t max_buffer_bytes = 256 << 20;  // larger buffers are not used
 
+  // `forbidden` writes no byte twice, for a File that cannot replace bytes.
+  enum class Rewriting : uint8_t { allowed, forbidden };
   // Sets the file to write to. `max_buffer` 0: no buffer.
-  void bind(std::shared_ptr<File> file, int64_t max_buffer) {
+  void bind(std::shared_ptr<File> file, int64_t max_buffer, Rewriting rewriting = Rewriting::allowed) {
     SHEAF_ASSERT(buffer_.size() == 0 && max_buffer >= 0);
+    rewriting_ = rewriting;
     target().bind(std::move(file));
     buffer_.set_max(std::min(max_buffer, max_buffer_bytes));
   }
@@ -129,8 +134,9 @@ class WriteStream {
   std::span<const std::byte> put_directly(std::span<const std::byte> piece);
   void flush_buffer();
 
-  WriteBuffer buffer_;
-  ChunkWriter chunks_;  // its position is that of the first byte in the buffer
+  [[no_unique_address]] WriteBuffer buffer_;  // the next member uses its padding
+  Rewriting rewriting_ = Rewriting::allowed;
+  ChunkWriter chunks_;  // its position is that of the first byte in the buffer that is not in the file
 };
 
 }  // namespace sheaf::multifile
