@@ -14,6 +14,7 @@
 #include "base/assert.hpp"
 #include "base/error.hpp"
 #include "comm/agree.hpp"
+#include "comm/collective_call.hpp"
 #include "comm/comm.hpp"
 #include "exchange/exchange_method.hpp"
 #include "exchange/host_map.hpp"
@@ -115,8 +116,9 @@ class HostExchange {
   PlannedMessages planned_messages() const;
   void make_exchanger(std::optional<ExchangeMethod> method);
   std::unique_ptr<Exchange> start(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) {
-    return exchanger_ ? exchanger_->start(std::move(outgoing), std::move(incoming))
-                      : channel_.exchange(std::move(outgoing), std::move(incoming));
+    if (!exchanger_) return channel_.exchange(std::move(outgoing), std::move(incoming));
+    return collective_call(channel_.job_end(), "exchange",
+                           [&] { return exchanger_->start(std::move(outgoing), std::move(incoming)); });
   }
   // Bytes at the front of a message of a read: the number of bytes of runs that follow. The rest of the
   // message is beyond the end of the file.

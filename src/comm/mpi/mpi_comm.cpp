@@ -137,7 +137,8 @@ class MpiComm final : public Comm, private NonCopyable {
 
   void reduce_by(ReductionMethod method, Reduction how, std::span<int64_t> values) override {
     if (method == ReductionMethod::hosts) return reduce(how, values);
-    mpi::reduce_by_collective(comm(), method, how, values, largest());
+    collective_call(job_end(), "reduction",
+                    [&] { mpi::reduce_by_collective(comm(), method, how, values, largest()); });
   }
 
   Gathered gather(std::span<const std::byte> mine, int root) override {
