@@ -24,6 +24,7 @@ from bench_pairs import file_system, result  # noqa: E402
 LISTENERS = 4  # for the patterns on a striped file
 TARGETS = {"coll_perf": 0.6, "bt-A": 0.6, "bt-B": 0.6, "strided-64": 0.6, "strided-4096": 0.6, "irregular-8": 0.6,
            "irregular-1024": 0.6, "view": 0.6, "e3sm": 0.6, "contiguous": 1.0, "contiguous-65536": 1.0,
+           "segments-8192": 0.9, "segments-65536": 0.9,
            "contiguous-independent": 1.0, "flash-hdf5": 0.8, "flash-pnetcdf": 0.8, "flash-pnetcdf-nonblocking": 0.8}
 STRIPED = {"sfio-strided-64": 1.0, "sfio-strided-4096": 1.0}
 WRITES = ("write", "plot")  # the phases that count for FLASH and striped files; others are for information

@@ -10,6 +10,8 @@
 // - view: a matrix of 2048 x 2048 doubles in blocks; the view of each task is one block, in 16 calls
 // - e3sm: lists like those of a climate model: 72 levels of 32 Ki cells of 8 bytes; runs of 1 to 32 cells are
 //   distributed at random, equally in all levels
+// - segments-BYTES: IOR with segments (-s), one block of BYTES per task and segment, in collective calls of a
+//   block at explicit offsets; 16 MiB per task
 // - strided-BYTES: IOR, records of BYTES, distributed round-robin
 // - coll_perf: a 3-D array of ints in blocks, 16 Mi ints per 4 tasks
 // - bt-A, bt-B, bt-C: BT-IO, diagonal multipartitioning of 64^3, 102^3 or 162^3 cells of 5 doubles (square
@@ -60,6 +62,14 @@ AccessPattern contiguous(bool collective, int64_t call = 1 << 20) {
   p.displacement = rank * p.bytes;
   p.call = call;
   p.collective = collective;
+  return p;
+}
+
+AccessPattern segments(int block) {
+  AccessPattern p;
+  p.call = block;
+  for (int64_t i = 0; i < (16 << 20) / block; ++i) p.places.push_back((i * tasks + rank) * block);
+  p.bytes = std::ssize(p.places) * block;
   return p;
 }
 
@@ -180,6 +190,7 @@ AccessPattern irregular(int element, bool loop) {
   if (loop) {
     for (const int place : mine) p.places.push_back(static_cast<MPI_Offset>(place) * element);
     MPI_Type_free(&one);
+    p.collective = false;
     p.bytes = static_cast<int64_t>(mine.size()) * element;
     p.call = element;
     return p;
@@ -196,6 +207,7 @@ AccessPattern pattern_of(const std::string& name) {
   if (name == "contiguous") return contiguous(true);
   if (name == "contiguous-independent") return contiguous(false);
   if (name.starts_with("contiguous-")) return contiguous(true, number_behind(name));
+  if (name.starts_with("segments-")) return segments(number_behind(name));
   if (name == "view") return view();
   if (name == "e3sm") return e3sm();
   if (name == "coll_perf") return coll_perf();
@@ -217,9 +229,11 @@ void transfer(MPI_File file, const AccessPattern& p, std::vector<unsigned char>&
     if (!p.places.empty()) {
       const MPI_Offset place = p.places[static_cast<size_t>(at / step)];
       if (writes)
-        MPI_File_write_at(file, place, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
+        (p.collective ? MPI_File_write_at_all : MPI_File_write_at)(file, place, b, n, MPI_BYTE,
+                                                                   MPI_STATUS_IGNORE);
       else
-        MPI_File_read_at(file, place, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
+        (p.collective ? MPI_File_read_at_all : MPI_File_read_at)(file, place, b, n, MPI_BYTE,
+                                                                 MPI_STATUS_IGNORE);
     } else if (writes && p.collective)
       MPI_File_write_all(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
     else if (writes)
