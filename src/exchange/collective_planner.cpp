@@ -5,7 +5,6 @@
 #include "base/checked.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "exchange/pieces/coverage.hpp"
-#include "layout/each_piece.hpp"
 
 namespace sheaf::exchange {
 
@@ -16,16 +15,6 @@ bool is_within(const FileAccess& access, const Extent& extent) {
 }
 
 int64_t saturated_product(int64_t a, int64_t b) { return checked_mul(a, b).value_or(unlimited); }
-
-// Returns true if every extent of the access consists of whole units.
-bool has_whole_units(const FileAccess& access, int64_t unit) {
-  if (access.bytes() / access.pieces() < unit) return false;
-  bool whole = true;
-  layout::for_each_piece(
-      *access.filetype, access.displacement, access.from, access.to,
-      [&](int64_t offset, int64_t length) { whole = whole && offset % unit == 0 && length % unit == 0; });
-  return whole;
-}
 
 // Returns true if a third or more of the access's range belongs to other tasks.
 bool has_gaps(const FileAccess& access) { return (access.high() - access.low()) / 3 > access.bytes() / 2; }
@@ -77,7 +66,7 @@ IoPath CollectivePlanner::write_path(const FileAccess& access, const CollectiveO
   if (access.bytes() <= 0) return IoPath::collective;
   if (how.independent.locked || cannot_exchange(access, how, tasks_)) return IoPath::independent;
   if (how.exchange == CollectiveOptions::Buffering::enabled) return IoPath::collective;
-  const bool large = how.unit > 0 ? keeps_exclusive(access) || has_whole_units(access, how.unit)
+  const bool large = how.unit > 0 ? keeps_exclusive(access) || access.has_whole_units(how.unit)
                                   : access.bytes() / access.pieces() >= piece_worth_a_write;
   return large ? IoPath::independent : IoPath::collective;
 }

@@ -43,6 +43,11 @@ class BarredFile final : public ForwardingFile {
       held.erase(at);
     });
   }
+  size_t read_at(std::span<std::byte> data, int64_t offset) override {
+    const size_t got = inner().read_at(data, offset);
+    if (after_read) after_read();
+    return got;
+  }
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     writes.push_back(held);
     inner().write_at(data, offset);
@@ -54,7 +59,7 @@ class BarredFile final : public ForwardingFile {
   std::vector<Range> held;
   std::vector<std::vector<Range>> writes;
   bool was_exclusive = false;
-  std::function<void()> after_write;
+  std::function<void()> after_write, after_read;
 };
 
 class SharedRangeTest : public ::testing::Test {
@@ -135,6 +140,64 @@ TEST_F(SharedRangeTest, NothingIsReadAndWrittenBackWithoutALock) {
     for (size_t at = 0; at < 200; ++at)
       EXPECT_EQ(contents()[at], std::byte{at % 4 < 2 ? uint8_t{9} : uint8_t{0}}) << at;
   }
+}
+
+TEST_F(SharedRangeTest, IsNotNeededForWholeBlocks) {
+  std::vector<std::byte> data(3 * sieve_block);
+  const layout::TypeMap every_other = layout::TypeMap::bytes(sieve_block).resized(0, 2 * sieve_block);
+  const auto locks_of_write = [&](const layout::TypeMap& type, int64_t offset, int64_t bytes) {
+    file.writes.clear();
+    independent_write(file, {offset, &type, 0, bytes, data.data(), &contiguous_bytes()}, {}, counters);
+    const size_t locks = file.writes.front().size();
+    if (&type == &contiguous_bytes()) {
+      put_shared(file, std::span(data).first(static_cast<size_t>(bytes)), offset, counters);
+      EXPECT_EQ(file.writes.back().size(), locks);
+    }
+    return locks;
+  };
+  EXPECT_EQ(locks_of_write(contiguous_bytes(), sieve_block, 2 * sieve_block), 0U);
+  EXPECT_EQ(locks_of_write(every_other, sieve_block, 3 * sieve_block), 0U);
+  EXPECT_EQ(locks_of_write(contiguous_bytes(), sieve_block, sieve_block + 1), 1U);
+  EXPECT_EQ(locks_of_write(contiguous_bytes(), sieve_block + 1, sieve_block), 1U);
+  EXPECT_EQ(locks_of_write(every_other, sieve_block / 2, 3 * sieve_block), 1U);
+}
+
+// One task sieves extents with gaps of whole blocks. After it has read the extents, and before it writes them
+// back, another task writes a whole block of a gap without a lock. Neither task may lose its bytes.
+TEST_F(SharedRangeTest, IsNotHeldByAWriteOfABlockThatAnotherTaskReads) {
+  constexpr int64_t stride = 2 * sieve_block, count = 5, theirs = 3 * sieve_block;
+  const std::vector<std::byte> zeros(static_cast<size_t>(stride * count)), block(sieve_block, std::byte{9});
+  const auto is_own = [](int64_t at) { return at % stride < 2 || (at % stride >= 100 && at % stride < 102); };
+  const auto expect_both_after = [&](auto write) {
+    store.set_contents("a", zeros);
+    int reads = 0;
+    file.after_read = [&] {
+      if (reads++ == 0) put_shared(file, block, theirs, counters);
+    };
+    write();
+    EXPECT_GT(reads, 0);
+    const auto bytes = contents();
+    for (int64_t at = 0; at < stride * count; ++at)
+      ASSERT_EQ(bytes[static_cast<size_t>(at)], is_own(at)                                  ? std::byte{7}
+                                                : at >= theirs && at < theirs + sieve_block ? std::byte{9}
+                                                                                            : std::byte{0})
+          << at;
+  };
+  expect_both_after([&] {
+    std::vector<std::byte> pieces(4 * count, std::byte{7});
+    const layout::TypeMap pair =
+        layout::TypeMap::vector(2, 1, 100, layout::TypeMap::bytes(2)).resized(0, stride);
+    independent_write(file, {0, &pair, 0, 4 * count, pieces.data(), &contiguous_bytes()},
+                      {.sieving = Sieving::enabled}, counters);
+  });
+  expect_both_after([&] {
+    std::vector<std::byte> window(zeros.size(), std::byte{7});
+    std::vector<std::atomic<uint64_t>> words(CoverageMap::words_for(std::ssize(window)));
+    const CoverageMap map(words);
+    for (int64_t at = 0; at < std::ssize(window); ++at)
+      if (is_own(at)) map.set(at, at + 1);
+    write_covered(file, window, map, 0, Sieving::enabled, counters);
+  });
 }
 
 TEST_F(SharedRangeTest, WhoMustHaveARangeGetsAnError) {

@@ -7,6 +7,7 @@
 
 #include "base/assert.hpp"
 #include "exchange/pieces/constants.hpp"
+#include "layout/each_piece.hpp"
 
 namespace sheaf::exchange {
 
@@ -96,6 +97,16 @@ int64_t FileAccess::pieces() const {
   if (filetype->is_contiguous()) return 1;
   const auto share = static_cast<double>(bytes()) / static_cast<double>(filetype->size());
   return std::max<int64_t>(1, static_cast<int64_t>(share * static_cast<double>(filetype->pieces())));
+}
+
+bool FileAccess::has_whole_units(int64_t unit) const {
+  SHEAF_DEBUG_ASSERT(bytes() > 0 && unit > 0);
+  if (bytes() / pieces() < unit) return false;
+  bool whole = true;
+  layout::for_each_piece(*filetype, displacement, from, to, [&](int64_t offset, int64_t length) {
+    whole = whole && offset % unit == 0 && length % unit == 0;
+  });
+  return whole;
 }
 
 std::byte* FileAccess::contiguous(int64_t position) const {

@@ -47,6 +47,9 @@ struct FileAccess {
   }
   // Returns the approximate number of extents; adjacent extents are merged where that is cheap.
   int64_t pieces() const;
+  // Returns true if every extent consists of whole units: aligned blocks of `unit` bytes. Requires bytes() >
+  // 0.
+  bool has_whole_units(int64_t unit) const;
   // Returns the address of stream position `position` if the whole stream is contiguous in memory, else null.
   std::byte* contiguous(int64_t position) const;
 };

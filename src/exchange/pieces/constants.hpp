@@ -21,6 +21,11 @@ inline constexpr int64_t gap_worth_reading = 16 << 10;  // reads into separate m
 static_assert(bytes_per_write * 2 == gap_worth_a_request && gap_worth_a_request <= gap_worth_reading);
 static_assert(gap_worth_reading <= gap_worth_a_message);
 
+// Bytes of an aligned block that a read-modify-write does not write back unless it contains bytes of the
+// access. So no task loses a write of whole blocks, and such writes need no lock. All processes that have the
+// file open must use the same value.
+inline constexpr int64_t sieve_block = 4 << 10;
+
 // --- Memory of an independent transfer, in bytes.
 inline constexpr int64_t packed_bytes = 1 << 20;      // packed at once from non-contiguous memory
 inline constexpr int64_t scattered_bytes = 16 << 20;  // likewise where each request costs a message

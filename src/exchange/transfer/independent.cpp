@@ -8,6 +8,7 @@
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "base/error.hpp"
+#include "base/extent.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "layout/each_piece.hpp"
 
@@ -35,6 +36,21 @@ bool in_requests(const FileAccess& access, int64_t from, int64_t to, Request req
   });
   finish();
   return going;
+}
+
+// Calls put(range) for the ranges of the file that a read-modify-write of stream positions [from, to)
+// writes back: the extents, with the gaps that contain no whole block.
+template <class Put>
+void in_sieved_ranges(const FileAccess& access, int64_t from, int64_t to, Put put) {
+  Extent range;
+  layout::for_each_piece(*access.filetype, access.displacement, from, to, [&](int64_t offset, int64_t bytes) {
+    if (range.length > 0 && contains_block(range.end(), offset)) {
+      put(range);
+      range.length = 0;
+    }
+    range = Extent::between(range.length > 0 ? range.offset : offset, offset + bytes);
+  });
+  put(range);
 }
 
 bool sieves(const FileAccess& access, const IndependentOptions& how, int64_t worth) {
@@ -131,11 +147,14 @@ void write_sieved(File& file, const FileAccess& access, const IndependentOptions
   in_windows(access, access.to, how,
              [&](int64_t from, int64_t to, int64_t offset, std::span<std::byte> window) {
                const int64_t length = std::ssize(window);
+               const bool full = to - from == length;
                const auto fill_and_put = [&] {
                  pack_window(access, from, to, window.data(), offset);
-                 put(file, window, offset, counters);
+                 if (full) return put(file, window, offset, counters);
+                 in_sieved_ranges(access, from, to, [&](const Extent& range) {
+                   put(file, window.subspan(range.offset - offset, range.length), range.offset, counters);
+                 });
                };
-               const bool full = to - from == length;
                RangeLock lock;
                if (!how.locked && !full) lock = file.lock(offset, length, true, OnConflict::report);
                if (how.locked || lock) {
@@ -224,7 +243,9 @@ void put(File& file, std::span<const std::byte> data, int64_t offset, IoCounters
 }
 
 void put_shared(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& counters) {
-  while_shared(file, offset, std::ssize(data), [&] { put(file, data, offset, counters); });
+  const auto write = [&] { put(file, data, offset, counters); };
+  if (offset % sieve_block == 0 && std::ssize(data) % sieve_block == 0) return write();
+  while_shared(file, offset, std::ssize(data), write);
 }
 
 size_t get(File& file, std::span<std::byte> data, int64_t offset, IoCounters& counters) {
@@ -250,7 +271,7 @@ void independent_write(File& file, const FileAccess& access, const IndependentOp
   if (sieves(access, how, bytes_per_write)) return write_sieved(file, access, how, counters);
   ++counters.direct_calls;
   const auto write = [&] { write_direct(file, access, access.from, access.to, counters); };
-  if (how.locked) return write();
+  if (how.locked || access.has_whole_units(sieve_block)) return write();
   while_shared(file, access.low(), access.high() - access.low(), write);
 }
 

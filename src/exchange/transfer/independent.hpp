@@ -2,9 +2,10 @@
 //
 // Extents that are large or far apart are transferred one by one. Small extents that are close together are
 // sieved: requests of up to IndependentOptions::buffer bytes transfer the enclosing range, holes included. A
-// write with holes reads the range, changes it and writes it back under an exclusive lock (File::lock). Tasks
-// that write without sieving hold a shared lock (exchange/transfer/shared_range). If the program itself has
-// locked a part of the range, the task cannot acquire the exclusive lock and writes the extents one by one.
+// write with holes reads the range, changes it and writes it back under an exclusive lock (File::lock). It
+// leaves out whole blocks without bytes of the access. Tasks that write without sieving hold a shared lock,
+// unless they write whole blocks (exchange/transfer/shared_range). If the program itself has locked a part of
+// the range, the task cannot acquire the exclusive lock and writes the extents one by one.
 #pragma once
 
 #include "comm/agree.hpp"
@@ -33,7 +34,8 @@ void independent_write(File& file, const FileAccess& access, const IndependentOp
 int64_t independent_read(File& file, const FileAccess& access, const IndependentOptions& how,
                          IoCounters& counters);
 
-// Writes under a shared lock that excludes read-modify-write by other tasks; updates `counters`.
+// Writes while no other task can read the bytes and write them back; updates `counters`. Holds a shared lock
+// unless `data` are whole blocks of sieve_block bytes.
 void put_shared(File& file, std::span<const std::byte> data, int64_t offset, IoCounters& counters);
 
 // Transfer data between memory and the file, and update `counters`. put() writes all of `data`. get() fills

@@ -1,4 +1,8 @@
 // exchange/transfer/shared_range: keeps other tasks from read-modify-write of a range while a task writes it.
+//
+// A task that sieves writes holds an exclusive lock on its range. It writes back an aligned block of
+// sieve_block bytes only if some of these bytes are its own. So writes of whole blocks need no lock, and all
+// other writes hold a shared lock.
 #pragma once
 
 #include <utility>
@@ -11,9 +15,9 @@
 
 namespace sheaf::exchange {
 
-// Holds a shared lock on a range, as all tasks do that write without sieving. Takes no lock if no task sieves
-// writes of the file, because it supports no locks or is written as pieces (FileTraits). Skips parts that the
-// program has locked: no other task can lock them, and so sieve them, until the program unlocks them.
+// Holds a shared lock on a range. Takes no lock if no task sieves writes of the file, because it supports no
+// locks or is written as pieces (FileTraits). Skips parts that the program has locked: no other task can lock
+// them, and so sieve them, until the program unlocks them.
 class SharedRange : private NonCopyable {
  public:
   // Throws the error of File::lock if the range stays locked.
@@ -30,6 +34,12 @@ class SharedRange : private NonCopyable {
   std::vector<RangeLock> held_;
   std::vector<Extent> barred_;
 };
+
+// Returns true if the gap [begin, end) between two extents contains a whole block of sieve_block bytes. A
+// read-modify-write must leave out such gaps.
+inline bool contains_block(int64_t begin, int64_t end) {
+  return end - begin >= sieve_block + (sieve_block - begin % sieve_block) % sieve_block;
+}
 
 // Calls part(), which writes the range, while no other task reads the range and writes it back. If that could
 // not be guaranteed, repeats the call, up to max_guarded_writes times.

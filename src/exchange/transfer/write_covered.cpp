@@ -52,8 +52,10 @@ void write_covered(File& file, std::span<std::byte> window, const CoverageMap& m
                         : traits.own_caches           ? gap_worth_a_message
                                                       : gap_worth_a_request;
   for (WriteSegments rest = parts; !rest.empty();) {
-    const auto last = std::ranges::adjacent_find(
-        rest, [&](const auto& part, const auto& next) { return next.offset - part.end() > worth; });
+    const auto last = std::ranges::adjacent_find(rest, [&](const auto& part, const auto& next) {
+      return next.offset - part.end() > worth ||
+             (!traits.own_caches && contains_block(part.end(), next.offset));
+    });
     const WriteSegments together = rest.first(std::min<size_t>(rest.size(), last - rest.begin() + 1));
     const int64_t from = together.front().offset;
     if (together.size() == 1) {
