@@ -16,6 +16,13 @@ bool is_within(const FileAccess& access, const Extent& extent) {
 
 int64_t saturated_product(int64_t a, int64_t b) { return checked_mul(a, b).value_or(unlimited); }
 
+// Returns true if the access is one extent that fills most of the blocks that it touches. Such extents of
+// several tasks do not interleave, so merging them would not save a request.
+bool is_one_extent(const FileAccess& access, int64_t block) {
+  const int64_t bytes = access.bytes();
+  return access.high() - access.low() == bytes && length_in_units(access, block) <= bytes + bytes / 2;
+}
+
 // Returns true if a third or more of the access's range belongs to other tasks.
 bool has_gaps(const FileAccess& access) { return (access.high() - access.low()) / 3 > access.bytes() / 2; }
 
@@ -67,7 +74,8 @@ IoPath CollectivePlanner::write_path(const FileAccess& access, const CollectiveO
   if (how.independent.locked || cannot_exchange(access, how, tasks_)) return IoPath::independent;
   if (how.exchange == CollectiveOptions::Buffering::enabled) return IoPath::collective;
   const bool large = how.unit > 0 ? keeps_exclusive(access) || access.has_whole_units(how.unit)
-                                  : access.bytes() / access.pieces() >= piece_worth_a_write;
+                                  : access.bytes() / access.pieces() >= piece_worth_a_write ||
+                                        is_one_extent(access, how.block);
   return large ? IoPath::independent : IoPath::collective;
 }
 
@@ -77,7 +85,8 @@ IoPath CollectivePlanner::read_path(const FileAccess& access, const CollectiveOp
   if (how.independent.locked || source == ReadSource::own_writes) return IoPath::independent;
   if (cannot_exchange(access, how, tasks_))
     return source == ReadSource::other_hosts ? IoPath::independent_after_publish : IoPath::independent;
-  const bool large = how.unit == 0 && access.bytes() / access.pieces() >= piece_worth_a_read;
+  const bool large = how.unit == 0 && (access.bytes() / access.pieces() >= piece_worth_a_read ||
+                                       is_one_extent(access, how.block));
   return large && how.exchange == CollectiveOptions::Buffering::automatic ? IoPath::independent
                                                                           : IoPath::collective;
 }

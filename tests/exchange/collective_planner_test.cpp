@@ -133,7 +133,9 @@ TEST(CollectivePlanner, SwitchesDecideThePath) {
   });
 }
 
-TEST(CollectivePlanner, LargeExtentsNeedNoOtherTask) {
+// An access needs no other task if its extents are large, or if it is a single extent that fills two thirds
+// of the blocks that it touches.
+TEST(CollectivePlanner, LargeAndSingleExtentsNeedNoOtherTask) {
   for_random([](PlannerRandom& random) {
     const Tasks tasks(random.parts());
     for (size_t task = 0; task < tasks.size(); ++task) {
@@ -141,14 +143,19 @@ TEST(CollectivePlanner, LargeExtentsNeedNoOtherTask) {
       if (access.bytes() <= 0) continue;
       const CollectivePlanner planner(2);
       const int64_t mean = access.bytes() / access.pieces();
-      EXPECT_EQ(planner.write_path(access, {}) == IoPath::independent, mean >= piece_worth_a_write);
-      EXPECT_EQ(planner.read_path(access, {}, ReadSource::shared_cache) == IoPath::independent,
-                mean >= piece_worth_a_read);
+      const Part& part = tasks.part(task);
+      const bool contiguous = part.piece == part.stride || part.count == 1;
+      CollectiveOptions how;
+      how.block = int64_t{1} << random.in(0, 16);
+      const int64_t blocks = (part.begin + access.bytes() - 1) / how.block - part.begin / how.block + 1;
+      const bool single = contiguous && blocks * how.block <= access.bytes() + access.bytes() / 2;
+      EXPECT_EQ(planner.write_path(access, how) == IoPath::independent,
+                single || mean >= piece_worth_a_write);
+      EXPECT_EQ(planner.read_path(access, how, ReadSource::shared_cache) == IoPath::independent,
+                single || mean >= piece_worth_a_read);
       // If hosts have caches of their own, only whole units count, and reads always exchange.
       CollectiveOptions units;
       units.unit = int64_t{1} << random.in(0, 16);
-      const Part& part = tasks.part(task);
-      const bool contiguous = part.piece == part.stride || part.count == 1;
       const int64_t piece = contiguous ? access.bytes() : part.piece;
       const bool whole = part.begin % units.unit == 0 && piece % units.unit == 0 &&
                          (contiguous || part.stride % units.unit == 0);

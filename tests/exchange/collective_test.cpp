@@ -214,6 +214,50 @@ TEST(Collective, HostsWhoseTasksKeepToTheirExclusiveExtentsReduceOnceInACall) {
   });
 }
 
+// Each task has one extent per call, as in a program that writes records collectively. A call must need one
+// request and one reduction per task, and must still report the failure of one task on all tasks.
+TEST(Collective, SingleExtentsNeedOneReductionAndOneRequestInACall) {
+  constexpr int tasks = 4;
+  constexpr int64_t calls = 5;
+  for (const int64_t piece : {int64_t{8 << 10}, int64_t{64 << 10}}) {
+    MemoryStore store;
+    store.open("a", sheaf::Access::fresh);
+    int failures = 0;
+    run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .ranks_per_node = tasks}, [&](Comm& comm) {
+      const auto file = store.open("a", sheaf::Access::write);
+      CountedReductions counted(comm.duplicate());
+      CollectiveExecutor transfers(counted);
+      IoCounters counters;
+      std::vector<std::byte> data(static_cast<size_t>(piece), static_cast<std::byte>(comm.rank() + 1)),
+          back(data.size());
+      const auto access = [&](int64_t call, std::vector<std::byte>& memory) {
+        return FileAccess{(call * tasks + comm.rank()) * piece,
+                          &contiguous_bytes(),
+                          0,
+                          piece,
+                          memory.data(),
+                          &contiguous_bytes()};
+      };
+      for (int64_t call = 0; call < calls; ++call)
+        transfers.write(*file, access(call, data), {}, std::nullopt, counters);
+      for (int64_t call = 0; call < calls; ++call) {
+        EXPECT_EQ(transfers.read(*file, access(call, back), {}, std::nullopt, counters), piece);
+        EXPECT_EQ(back, data);
+      }
+      EXPECT_EQ(counted.reductions, 2 * calls);
+      EXPECT_EQ(counters.requests, 2 * calls);
+      EXPECT_EQ(counters.exchange_calls, 0);
+      const auto unwritable = store.open("a", sheaf::Access::read);
+      try {
+        transfers.write(comm.rank() == 2 ? *unwritable : *file, access(0, data), {}, std::nullopt, counters);
+      } catch (const Error&) {
+        ++failures;
+      }
+    });
+    EXPECT_EQ(failures, tasks);
+  }
+}
+
 // Tests the maximum number of tasks that a shared-memory barrier supports. Each task has a record in every
 // row.
 TEST(Collective, AThousandTasksOnAHost) {
