@@ -114,6 +114,10 @@ class File : private NonCopyable {
   // Fills `data` from `offset`. Returns the bytes read; fewer than requested only at the end of the file.
   virtual size_t read_at(std::span<std::byte> data, int64_t offset) = 0;
 
+  // Like read_at(), for bytes that the caller compares with known checksums: does not verify that the file is
+  // the one that was opened (WatchedFile). Equal to read_at() by default.
+  virtual size_t read_verified(std::span<std::byte> data, int64_t offset) { return read_at(data, offset); }
+
   // Fills segments. Bytes beyond the end of the file read as zero.
   virtual void read_pieces(std::span<const Piece<std::byte>> pieces);
 

@@ -1,7 +1,6 @@
 #include "multifile/stream/block_reader.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <vector>
 
@@ -35,12 +34,28 @@ int64_t BlockReader::sums_at(StreamPosition to) const {
   return at;
 }
 
-void BlockReader::read_checked(StreamPosition from, std::span<std::byte> out) const {
+// Returns the checksums of `bytes` bytes from `from` on. Valid until the next change of `ahead`.
+std::span<const uint32_t> BlockReader::sums_of(StreamPosition from, int64_t bytes, SumsAhead& ahead) const {
+  const int64_t at = sums_at(from);
+  const int64_t count = (bytes + piece() - 1) / piece();
+  if (at < ahead.at || at + 4 * count > ahead.at + 4 * std::ssize(ahead.sums)) {
+    const int64_t left = (checked_size(from.block) - from.offset + piece() - 1) / piece();
+    const int64_t fetched = std::min(left, std::max(count, stream_constants::sums_ahead));
+    ahead.sums.clear();  // until the read succeeds
+    std::vector<uint32_t> sums(static_cast<size_t>(fetched));
+    read_sums(*file_, at, sums);
+    ahead = {at, std::move(sums)};
+  }
+  return std::span(ahead.sums).subspan(static_cast<size_t>((at - ahead.at) / 4), static_cast<size_t>(count));
+}
+
+void BlockReader::read_checked(StreamPosition from, std::span<std::byte> out, SumsAhead& ahead) const {
   const int64_t at_once = std::max<int64_t>(piece(), stream_constants::checked_at_once / piece() * piece());
   while (!out.empty()) {
     const auto part = out.first(std::min(out.size(), static_cast<size_t>(at_once)));
-    read_plain(from, part);
-    check(from, part);
+    const size_t n = file_->read_verified(part, offset(from));
+    if (n < part.size()) ends_early({from.block, from.offset + static_cast<int64_t>(n)});
+    compare(from, part, sums_of(from, std::ssize(part), ahead));
     from.offset += std::ssize(part);
     out = out.subspan(part.size());
   }
@@ -61,22 +76,23 @@ void BlockReader::check_sum(StreamPosition from, uint32_t sum, int64_t bytes) co
 }
 
 void BlockReader::check(StreamPosition from, std::span<const std::byte> data) const {
-  std::array<uint32_t, 256> sums;
-  for (int64_t at = sums_at(from); !data.empty();) {
-    const auto some = std::span(sums).first(std::min(sums.size(), (data.size() + piece() - 1) / piece()));
-    read_sums(*file_, at, some);
-    at += static_cast<int64_t>(some.size_bytes());
-    for (const uint32_t expected : some) {
-      const auto part = data.first(std::min<size_t>(piece(), data.size()));
-      if (crc32c(0, part) != expected) unlike_sum(from, std::ssize(part));
-      data = data.subspan(part.size());
-      from.offset += std::ssize(part);
-    }
+  SumsAhead ahead;
+  compare(from, data, sums_of(from, std::ssize(data), ahead));
+}
+
+void BlockReader::compare(StreamPosition from, std::span<const std::byte> data,
+                          std::span<const uint32_t> sums) const {
+  for (const uint32_t expected : sums) {
+    const auto part = data.first(std::min<size_t>(piece(), data.size()));
+    if (crc32c(0, part) != expected) unlike_sum(from, std::ssize(part));
+    data = data.subspan(part.size());
+    from.offset += std::ssize(part);
   }
 }
 
 StreamPosition BlockReader::read(StreamPosition from, std::span<std::byte> out) const {
   std::vector<std::byte> edge;
+  SumsAhead ahead;
   while (!out.empty()) {
     const int64_t size = sizes_[from.block];
     const int64_t checked = checked_size(from.block);
@@ -86,12 +102,12 @@ StreamPosition BlockReader::read(StreamPosition from, std::span<std::byte> out) 
       read_plain(from, part);
     } else if (const int64_t whole = whole_pieces(from.offset, std::ssize(part), end); whole > 0) {
       part = part.first(static_cast<size_t>(whole));
-      read_checked(from, part);
+      read_checked(from, part, ahead);
     } else {  // only a part of a piece is requested
       const int64_t skipped = from.offset % piece();
       const StreamPosition begin{from.block, from.offset - skipped};
       edge.resize(static_cast<size_t>(std::min<int64_t>(end - begin.offset, piece())));
-      read_checked(begin, edge);
+      read_checked(begin, edge, ahead);
       part = part.first(std::min(part.size(), edge.size() - static_cast<size_t>(skipped)));
       std::memcpy(part.data(), edge.data() + skipped, part.size());
     }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/export.hpp"
 #include "layout/chunk_layout.hpp"
@@ -21,6 +22,12 @@ struct SumsPlace {
   int64_t at = 0;          // offset in the file of the task's first checksum
   uint32_t piece = 0;      // bytes per checksum; 0: no checksums
   int32_t local_rank = 0;  // number of the task, for messages
+};
+
+// Checksums that were read ahead: those of consecutive pieces of a block.
+struct SumsAhead {
+  int64_t at = 0;  // offset in the file of the first one
+  std::vector<uint32_t> sums;
 };
 
 class SHEAF_EXPORT BlockReader {
@@ -62,8 +69,9 @@ class SHEAF_EXPORT BlockReader {
     const size_t n = file_->read_at(out, offset(from));
     if (n < out.size()) ends_early({from.block, from.offset + static_cast<int64_t>(n)});
   }
-  // Reads whole pieces of a block and compares them with their checksums.
-  void read_checked(StreamPosition from, std::span<std::byte> out) const;
+  // Reads whole pieces of a block and compares them with their checksums. Takes checksums from `ahead` if it
+  // has them; otherwise replaces those in `ahead` by the next ones of the block.
+  void read_checked(StreamPosition from, std::span<std::byte> out, SumsAhead& ahead) const;
   // Compares `data`, which were read from `from` on, with their checksums. They consist of whole pieces of a
   // block; only the last may be shorter. Throws damaged.
   void check(StreamPosition from, std::span<const std::byte> data) const;
@@ -78,6 +86,8 @@ class SHEAF_EXPORT BlockReader {
   [[noreturn]] void ends_early(StreamPosition at) const;
 
  private:
+  std::span<const uint32_t> sums_of(StreamPosition from, int64_t bytes, SumsAhead& ahead) const;
+  void compare(StreamPosition from, std::span<const std::byte> data, std::span<const uint32_t> sums) const;
   void unlike_sum(StreamPosition from, int64_t bytes) const;
 
   static constexpr uint32_t page = 4096;  // divides every piece size

@@ -27,8 +27,11 @@ static_assert(summed_at_once % border == 0);
 inline constexpr uint32_t first_read_ahead = 8 << 10;
 inline constexpr uint16_t max_doublings = 15;
 static_assert(uint64_t{first_read_ahead} << max_doublings <= UINT32_MAX);
-// Bytes read per check. They are few enough to be still in the processor's cache when they are checked.
-inline constexpr int64_t checked_at_once = 256 << 10;
+// Bytes read per check. They are few enough to be still in the processor's second-level cache when they are
+// checked.
+inline constexpr int64_t checked_at_once = 128 << 10;
+// Checksums read at once: those of 4 MiB, 256 bytes. A read of them costs as much as a read of one.
+inline constexpr int64_t sums_ahead = 64;
 // Maximum number of block starts held in memory per task. They locate a stream position without a pass over
 // all blocks.
 inline constexpr int64_t max_begins = 16 << 10;

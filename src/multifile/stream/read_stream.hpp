@@ -117,6 +117,7 @@ class SHEAF_EXPORT ReadStream {
   ReadBuffer buffer_;
   std::unique_ptr<SharedPosition> shared_;  // allocated by few streams
   int64_t fetched_ = 0;                     // offset in the block of the end of the buffer
+  SumsAhead sums_;
 };
 
 }  // namespace sheaf::multifile
