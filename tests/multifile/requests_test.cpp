@@ -1,4 +1,5 @@
-// Number of metadata requests of a multifile. Each request is a message to a server.
+// Number of requests of a multifile for metadata, and for data in large calls. Each request is a message to a
+// server.
 #include <gtest/gtest.h>
 
 #include "support/hosts_store.hpp"
@@ -62,6 +63,77 @@ TEST(Requests, NobodyLooksForAJournalThatNobodyHasBegun) {
   write(looks, 2, "w", true);  // overwrites the files, with a journal
   EXPECT_GT(looks.journals, 0);
   for (const std::string& path : memory.paths()) EXPECT_EQ(path.find("journal"), std::string::npos) << path;
+}
+
+// Counts requests of at least, and of less than, 32 KiB.
+class SizeCountingStore : public ForwardingStore {
+ public:
+  struct Requests {
+    int large = 0;
+    int small = 0;
+
+    void count(int64_t bytes) { ++(bytes >= 32 << 10 ? large : small); }
+  };
+
+  using ForwardingStore::ForwardingStore;
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    return std::make_shared<SizeCountingFile>(ForwardingStore::open(path, access), *this);
+  }
+
+  Requests reads, writes;
+
+ private:
+  class SizeCountingFile final : public ForwardingFile {
+   public:
+    SizeCountingFile(std::shared_ptr<File> file, SizeCountingStore& store)
+        : ForwardingFile(std::move(file)), store_(store) {}
+    void write_at(std::span<const std::byte> data, int64_t offset) override {
+      store_.writes.count(std::ssize(data));
+      inner().write_at(data, offset);
+    }
+    void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
+      int64_t bytes = 0;
+      for (const auto& piece : pieces) bytes += std::ssize(piece.memory);
+      store_.writes.count(bytes);
+      inner().write_pieces(pieces);
+    }
+    size_t read_at(std::span<std::byte> data, int64_t offset) override {
+      store_.reads.count(std::ssize(data));
+      return inner().read_at(data, offset);
+    }
+
+   private:
+    SizeCountingStore& store_;
+  };
+};
+
+constexpr int64_t mib = 1 << 20;
+
+TEST(Requests, ALargeCallIsOneWriteAndItsPiecesAreReadWithoutSmallRequests) {
+  constexpr int64_t total = 16 * mib;
+  const std::vector<int64_t> chunks{total}, ranks{0};
+  for (const int64_t call : {mib, mib / 16}) {
+    MemoryStore memory;
+    SizeCountingStore counted(memory);
+    {
+      multifile::Writer writer(counted, {"a", chunks, ranks, 4096}, mode_of("w"));
+      const auto before = counted.writes;
+      for (int64_t done = 0; done < total; done += call) writer.stream().write(content(0, done, call));
+      EXPECT_EQ(counted.writes.large - before.large, total / call);
+      EXPECT_EQ(counted.writes.small, before.small);
+      writer.close();
+    }
+    multifile::Reader reader(counted, "a", 0, mode_of("r"));
+    const auto before = counted.reads;
+    std::vector<std::byte> found(static_cast<size_t>(call));
+    for (int64_t done = 0; done < total; done += call) {
+      EXPECT_EQ(reader.stream().read(found), found.size());
+      EXPECT_EQ(found, content(0, done, call));
+    }
+    EXPECT_EQ(counted.reads.large - before.large, total / std::min<int64_t>(call, 128 << 10));
+    // Checksums of 4 MiB at a time, and the identity of the file whenever checksums are read.
+    EXPECT_EQ(counted.reads.small - before.small, 2 * total / (4 * mib));
+  }
 }
 
 }  // namespace

@@ -12,11 +12,12 @@ namespace sheaf::multifile {
 namespace {
 
 // Returns the number of bytes of the next part of `left` bytes that are summed in parts. It begins at
-// `offset`. Its end leaves no part that is shorter than the distance of two borders.
+// `offset`. All parts but the last one end at borders, and the last one is not shorter than the distance of
+// two borders.
 size_t summed_part(size_t left, int64_t offset) {
-  constexpr int64_t at_once = stream_constants::summed_at_once;
-  const auto part = static_cast<size_t>(at_once - offset % at_once);
-  return left < part + stream_constants::border ? left : part;
+  constexpr int64_t at_once = stream_constants::summed_at_once, border = stream_constants::border;
+  const auto part = static_cast<size_t>(at_once - offset % border);
+  return left <= at_once || left < part + border ? left : part;
 }
 
 }  // namespace
@@ -45,8 +46,8 @@ void ChunkWriter::write(std::span<const std::byte> bytes, int64_t again) {
   blocks_.advance(bytes.subspan(static_cast<size_t>(again)));
 }
 
-// Bytes with checksums are written in parts, and each part is summed after its write: the kernel's copy has
-// loaded it into the cache.
+// More than 1 MiB with checksums are written in parts. Each part is summed after its write, because the
+// kernel's copy has loaded it into the cache.
 void ChunkWriter::write(std::span<const std::byte> head, std::span<const std::byte> body, int64_t again) {
   SHEAF_ASSERT(again >= 0 && again <= blocks_.position && again <= std::ssize(head) && !handle());
   target_.take_back_records();
