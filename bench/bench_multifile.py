@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""bench_multifile.py [--dir DIR,... | --fs gluster-strict] [--tasks 8] [--bytes 64M] [--piece 1M]
-[--runs 9] [--placement block] [--json FILE] [--bin DIR]: compares multifiles (files=auto, and one physical
-file) with a plain writer of the same layout through FILE*, the same with pwrite, and task-local files
-(mpi_bench_multifile). Each way in turn runs in a new process, which writes and reads once: in a new
-directory (fresh), and over the files of the previous run (overwritten). Prints medians, spread, and the
-bandwidth of multifiles relative to each peer. --fs: on the three hosts of tests/cluster (root only;
-requires scripts/install-deps.sh cluster)."""
+"""bench_multifile.py [--dir DIR,... | --fs gluster-strict] [--tasks 8] [--bytes 64M] [--piece 1M,...]
+[--ways WAY,...] [--runs 9] [--count] [--placement block] [--json FILE] [--bin DIR]: compares multifiles
+(files=auto, one and two physical files, without checksums) with plain writers of the same layout through
+FILE* and with pwrite, and with task-local files (mpi_bench_multifile). Each way in turn runs in a new
+process, which writes and reads once: in a new directory (fresh), and over the files of the previous run
+(overwritten). Prints medians, spread, the processor time of all tasks, and the bandwidth of multifiles
+relative to each peer. --count: prints the system calls of one run on files of the directory (requires
+strace) and measures no times. --fs: on the three hosts of tests/cluster (root only; requires
+scripts/install-deps.sh cluster)."""
 import argparse
+import collections
 import json
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
@@ -20,8 +24,14 @@ here = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(here), str(here.parent / "tests" / "cluster")]
 from bench_pairs import file_system  # noqa: E402
 
-WAYS = ("multifile-auto", "plain", "task-local", "multifile-one", "pwrite")
-COMPARED = {"multifile-auto": ("plain", "task-local"), "multifile-one": ("plain", "pwrite")}
+WAYS = {"multifile-auto": "multifile --files 0", "task-local": "task-local"}
+COMPARED = {"multifile-auto": ("plain-one", "task-local")}
+for files, name in ((1, "one"), (2, "two")):
+    WAYS |= {f"multifile-{name}": f"multifile --files {files}",
+             f"unchecked-{name}": f"multifile --files {files} --words checksums=off",
+             f"plain-{name}": f"plain --files {files}", f"pwrite-{name}": f"pwrite --files {files}"}
+    COMPARED |= {f"{kind}-{name}": (f"plain-{name}", f"pwrite-{name}") for kind in ("multifile", "unchecked")}
+    COMPARED[f"multifile-{name}"] += (f"unchecked-{name}",)
 STATES = ("fresh", "overwritten")
 
 
@@ -39,9 +49,10 @@ class OneHost:
     def remove(self, directory):
         shutil.rmtree(directory, ignore_errors=True)
 
-    def run(self, words):
+    def run(self, words, before=()):
         launch = here.parent / "scripts/mpirun.sh"
-        command = [launch, "openmpi", self.args.tasks, self.args.bin / "mpi_bench_multifile_openmpi", *words]
+        program = self.args.bin / "mpi_bench_multifile_openmpi"
+        command = [*before, launch, "openmpi", self.args.tasks, program, *words]
         found = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
         return found.returncode, found.stdout + found.stderr
 
@@ -72,44 +83,79 @@ class Cluster:
         self.context.rack.down()
 
 
-def seconds_of(place, args, way, directory):
-    code, output = place.run([way, directory, "--bytes", args.bytes, "--piece", args.piece])
-    times = {line.split()[1]: float(line.split()[2]) for line in output.splitlines() if line.startswith("TIME ")}
+def words_of(args, way, directory, piece):
+    program, *options = WAYS[way].split()
+    return [program, directory, "--bytes", args.bytes, "--piece", piece, *options]
+
+
+def run_once(place, args, way, directory, piece):
+    """Returns {phase: (seconds, processor seconds)}."""
+    code, output = place.run(words_of(args, way, directory, piece))
+    lines = [line.split() for line in output.splitlines() if line.startswith("TIME ")]
+    times = {phase: (float(seconds), float(cpu)) for _, phase, seconds, _, cpu in lines}
     if code != 0 or len(times) != 2:
         sys.exit(f"{way} failed:\n{output}")
     return times
 
 
-def measure(place, args):
-    """Returns {(state, way, phase): seconds of each run}."""
-    found = {}
-    kept = {way: place.directory() for way in WAYS}
-    for way in WAYS:
-        seconds_of(place, args, way, kept[way])
+def measure(place, args, piece):
+    """Returns {(state, way, phase): (seconds, processor seconds) of each run}."""
+    found = collections.defaultdict(list)
+    kept = {way: place.directory() for way in args.ways}
+    for way in args.ways:
+        run_once(place, args, way, kept[way], piece)
     for number in range(args.runs):
-        for way in WAYS[number % len(WAYS):] + WAYS[:number % len(WAYS)]:
+        first = number % len(args.ways)
+        for way in args.ways[first:] + args.ways[:first]:
             for state in STATES:
                 directory = kept[way] if state == "overwritten" else place.directory()
-                for phase, seconds in seconds_of(place, args, way, directory).items():
-                    found.setdefault((state, way, phase), []).append(seconds)
+                for phase, times in run_once(place, args, way, directory, piece).items():
+                    found[state, way, phase].append(times)
                 if state == "fresh":
                     place.remove(directory)
+    for directory in kept.values():
+        place.remove(directory)
     return found
 
 
-def show(place, args, found):
+def show(place, args, piece, found):
     rows = []
+    middles = {key: statistics.median(seconds for seconds, _ in times) for key, times in found.items()}
     for state in STATES:
         for phase in ("write", "read"):
-            for way in WAYS:
-                times = found[state, way, phase]
-                middle = statistics.median(times)
-                text = f"{place.name:15}{state:12}{phase:6}{way:15} {middle:.4f} s ({min(times):.4f} to {max(times):.4f})"
-                ratios = {peer: statistics.median(found[state, peer, phase]) / middle for peer in COMPARED.get(way, ())}
-                print(text + "".join(f"  {ratio:.2f} x {peer}" for peer, ratio in ratios.items()), flush=True)
+            for way in args.ways:
+                times, cpu = zip(*found[state, way, phase])
+                middle = middles[state, way, phase]
+                ratios = {peer: middles[state, peer, phase] / middle for peer in COMPARED.get(way, ()) if peer in args.ways}
+                print(f"{place.name:6}{piece:>4} {state:12}{phase:6}{way:15}{middle:8.4f} s ({min(times):.4f} to "
+                      f"{max(times):.4f}), processor {statistics.median(cpu):.3f} s"
+                      + "".join(f"  {ratio:.2f} x {peer}" for peer, ratio in ratios.items()), flush=True)
                 rows.append({"fs": place.name, "state": state, "phase": phase, "way": way, "seconds": times,
-                             "bandwidth_ratios": ratios, "tasks": args.tasks, "bytes": args.bytes, "piece": args.piece})
+                             "processor_seconds": cpu, "bandwidth_ratios": ratios, "tasks": args.tasks,
+                             "bytes": args.bytes, "piece": piece})
     return rows
+
+
+def count(place, args, piece):
+    """Prints the system calls of one run per way that name a file in its directory, in a new directory and
+    over existing files."""
+    for way in args.ways:
+        directory = place.directory()
+        for state in STATES:
+            with tempfile.NamedTemporaryFile("r") as trace:
+                before = ["strace", "-f", "-y", "-s", "0", "-o", trace.name, "-e", "trace=%file,%desc"]
+                code, output = place.run(words_of(args, way, directory, piece), before)
+                if code != 0:
+                    sys.exit(f"{way} failed:\n{output}")
+                calls = collections.Counter()
+                for line in trace:
+                    call = re.match(r"\d+ +(\w+)\(", line)
+                    if call and f"{directory}/" in line:
+                        calls[call[1]] += 1
+            print(f"{place.name:6}{piece:>4} {state:12}{way:15} {sum(calls.values())} calls: "
+                  + ", ".join(f"{number} {name}" for name, number in calls.most_common()), flush=True)
+        place.remove(directory)
+    return []
 
 
 def main():
@@ -119,17 +165,21 @@ def main():
     parser.add_argument("--tasks", type=int, default=8)
     parser.add_argument("--bytes", default="64M")
     parser.add_argument("--piece", default="1M")
+    parser.add_argument("--ways", default="multifile-auto,plain-one,task-local,multifile-one,pwrite-one", help=", ".join(WAYS))
     parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--count", action="store_true")
     parser.add_argument("--placement", choices=("round", "block"), default="block")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path(os.environ.get("SHEAF_BIN", here.parent / "build/bin")))
     args = parser.parse_args()
     args.bin = args.bin.absolute()  # programs run in other directories
+    args.ways = args.ways.split(",")
     rows = []
     for name in args.fs or args.dir.split(","):
         place = Cluster(args, name) if args.fs else OneHost(args, name)
         try:
-            rows += show(place, args, measure(place, args))
+            for piece in args.piece.split(","):
+                rows += count(place, args, piece) if args.count else show(place, args, piece, measure(place, args, piece))
         finally:
             place.close()
     if args.json:

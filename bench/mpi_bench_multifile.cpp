@@ -1,22 +1,25 @@
-// One write and one read of 64 MiB (or --bytes) by each task, in one of five ways. bench_multifile.py runs
+// One write and one read of 64 MiB (or --bytes) by each task, in one of four ways. bench_multifile.py runs
 // the ways in turn.
 //
-//   mpi_bench_multifile WAY DIRECTORY [--bytes B] [--piece B] [--durable]
+//   mpi_bench_multifile WAY DIRECTORY [--bytes B] [--piece B] [--files N] [--words WORDS]
 //
 // WAY:
-// - multifile-auto: files=auto; multifile-one: a multifile in one physical file
-// - plain: a minimal writer of one file, with a region of whole file-system blocks for each task, fwrite and
+// - multifile: a multifile of N physical files (0: files=auto), opened with the additional mode words WORDS
+// - plain: a minimal writer of N files, with a region of whole file-system blocks for each task, fwrite and
 //   fread through a FILE*, and no metadata, journal or checksums
 // - pwrite: the same regions, by pwrite and pread
 // - task-local: one file per task, write and read
 //
-// A time runs from the common start of all tasks to the last close, and includes opening. Files of an earlier
-// run in DIRECTORY are overwritten. Prints "TIME write S", "TIME read S".
+// Consecutive tasks share a file. A time runs from the common start of all tasks to the last close, and
+// includes opening. The processor time is the sum over all tasks. Files of an earlier run in DIRECTORY are
+// overwritten. Prints "TIME write S CPU S", "TIME read S CPU S".
 #include <mpi.h>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <span>
 
 #include "bench_common.hpp"
 #include "quiet_mpi.hpp"
@@ -28,10 +31,21 @@ using bench::require;
 
 struct MultifileJob {
   int rank = 0;
+  int tasks = 0;
   int64_t bytes = 0;
   int64_t piece = 0;
+  int files = 1;
+  std::string words;  // of the open mode, each after a comma
   std::string directory;
-  std::vector<char> memory;
+  std::vector<char> storage;
+  std::span<char> memory;  // begins a page: some processors copy slowly to other places
+
+  void allocate() {
+    constexpr size_t page = 4096;
+    storage.resize(static_cast<size_t>(bytes) + page);
+    const size_t before = (page - reinterpret_cast<uintptr_t>(storage.data()) % page) % page;
+    memory = std::span(storage).subspan(before, static_cast<size_t>(bytes));
+  }
 
   // Fills the memory with bytes that differ by task and offset.
   void fill() {
@@ -56,14 +70,16 @@ struct MultifileJob {
   }
 };
 
-void multifile(MultifileJob& job, bool writes, const char* mode, int files) {
+void multifile(MultifileJob& job, bool writes) {
   sion_int64 chunk = job.bytes;
   sion_int32 block = -1;
   int rank = job.rank;
+  int files = std::max(job.files, 1);
   const MPI_Comm all = MPI_COMM_NULL;
   const std::string path = job.directory + "/multifile";
-  const int sid = sion_paropen_mpi(path.c_str(), mode, &files, MPI_COMM_WORLD, &all, &chunk, &block, &rank,
-                                   nullptr, nullptr);
+  const std::string mode = (writes ? job.files == 0 ? "bw,files=auto" : "bw" : "br") + job.words;
+  const int sid = sion_paropen_mpi(path.c_str(), mode.c_str(), &files, MPI_COMM_WORLD, &all, &chunk, &block,
+                                   &rank, nullptr, nullptr);
   require(sid >= 0, "sion_paropen_mpi failed");
   job.in_pieces([&](char* at, int64_t, size_t n) {
     return static_cast<int64_t>(writes ? sion_fwrite(at, 1, n, sid) : sion_fread(at, 1, n, sid));
@@ -71,28 +87,38 @@ void multifile(MultifileJob& job, bool writes, const char* mode, int files) {
   require(sion_parclose_mpi(sid) == 1, "sion_parclose_mpi failed");
 }
 
-// Returns the start of this task's region in the shared file.
-int64_t begin_of(const MultifileJob& job) {
+// Place of a task's region in the files of a plain program.
+struct PlainRegion {
+  std::string path;
+  int64_t begin;  // offset in the file, in bytes
+  bool creates;   // the first task of a file creates or truncates it
+};
+
+PlainRegion region_of(const MultifileJob& job, const std::string& name) {
   struct stat found;
   require(stat(job.directory.c_str(), &found) == 0, "no such directory");
   const int64_t block = found.st_blksize;
-  return job.rank * ((job.bytes + block - 1) / block * block);
+  const int file = job.rank * job.files / job.tasks;
+  int first = job.rank;
+  while (first > 0 && (first - 1) * job.files / job.tasks == file) --first;
+  return {job.directory + "/" + name + "." + std::to_string(file),
+          (job.rank - first) * ((job.bytes + block - 1) / block * block), first == job.rank};
 }
 
-// Task 0 creates or truncates the file before the other tasks open it.
-void make_empty(const MultifileJob& job, const std::string& path) {
-  if (job.rank == 0) {
-    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+// Returns after all files are there and empty.
+void make_empty(const PlainRegion& region) {
+  if (region.creates) {
+    const int fd = open(region.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
     require(fd >= 0 && close(fd) == 0, "cannot make the file");
   }
   quiet::barrier();
 }
 
 void plain(MultifileJob& job, bool writes) {
-  const std::string path = job.directory + "/plain";
-  if (writes) make_empty(job, path);
-  std::FILE* const file = std::fopen(path.c_str(), writes ? "r+" : "r");
-  require(file && fseeko(file, begin_of(job), SEEK_SET) == 0, "cannot open the file");
+  const PlainRegion region = region_of(job, "plain");
+  if (writes) make_empty(region);
+  std::FILE* const file = std::fopen(region.path.c_str(), writes ? "r+" : "r");
+  require(file && fseeko(file, region.begin, SEEK_SET) == 0, "cannot open the file");
   job.in_pieces([&](char* at, int64_t, size_t n) {
     return static_cast<int64_t>(writes ? std::fwrite(at, 1, n, file) : std::fread(at, 1, n, file));
   });
@@ -109,34 +135,44 @@ void with_descriptor(MultifileJob& job, bool writes, const std::string& path, in
 }
 
 void run(MultifileJob& job, const std::string& way, bool writes) {
-  if (way == "multifile-auto") return multifile(job, writes, writes ? "bw,files=auto" : "br", 1);
-  if (way == "multifile-one") return multifile(job, writes, writes ? "bw" : "br", 1);
+  if (way == "multifile") return multifile(job, writes);
   if (way == "plain") return plain(job, writes);
   if (way == "task-local")
     return with_descriptor(job, writes, job.directory + "/local." + std::to_string(job.rank), 0,
                            writes ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY);
-  require(way == "pwrite", "WAY is multifile-auto, multifile-one, plain, pwrite or task-local");
-  const std::string path = job.directory + "/pwrite";
-  if (writes) make_empty(job, path);
-  with_descriptor(job, writes, path, begin_of(job), writes ? O_WRONLY : O_RDONLY);
+  require(way == "pwrite", "WAY is multifile, plain, pwrite or task-local");
+  const PlainRegion region = region_of(job, "pwrite");
+  if (writes) make_empty(region);
+  with_descriptor(job, writes, region.path, region.begin, writes ? O_WRONLY : O_RDONLY);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  require(argc >= 3, "usage: mpi_bench_multifile WAY DIRECTORY [--bytes B] [--piece B]");
-  bench::BenchOptions options(argc, argv);
+  require(argc >= 3, "usage: mpi_bench_multifile WAY DIRECTORY [OPTION...]");
+  bench::BenchOptions options(argc - 2, argv + 2);
   MultifileJob job;
   MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &job.tasks);
   job.directory = argv[2];
   job.bytes = options.number("--bytes", 64 << 20);
   job.piece = options.number("--piece", 1 << 20);
-  job.memory.resize(static_cast<size_t>(job.bytes));
+  job.files = static_cast<int>(options.number("--files", 1));
+  if (const std::string words = options.text("--words", ""); !words.empty()) job.words = "," + words;
+  options.check();
+  job.allocate();
   for (const bool writes : {true, false}) {
     writes ? job.fill() : static_cast<void>(std::memset(job.memory.data(), 0xEE, job.memory.size()));
-    const double seconds = quiet::timed(job.rank, [&] { run(job, argv[1], writes); });
-    if (job.rank == 0) std::printf("TIME %s %.6f\n", writes ? "write" : "read", seconds);
+    double cpu = 0;
+    const double seconds = quiet::timed(job.rank, [&] {
+      const double before = bench::processor_time();
+      run(job, argv[1], writes);
+      cpu = bench::processor_time() - before;
+    });
+    double all_cpu = 0;
+    MPI_Reduce(&cpu, &all_cpu, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (job.rank == 0) std::printf("TIME %s %.6f CPU %.6f\n", writes ? "write" : "read", seconds, all_cpu);
   }
   job.check();
   MPI_Finalize();
