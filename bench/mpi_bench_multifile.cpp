@@ -35,7 +35,7 @@ struct MultifileJob {
   int64_t bytes = 0;
   int64_t piece = 0;
   int files = 1;
-  std::string words;  // of the open mode, each after a comma
+  std::string words;  // additional words of the open mode, each after a comma
   std::string directory;
   std::vector<char> storage;
   std::span<char> memory;  // begins a page: some processors copy slowly to other places
@@ -105,7 +105,7 @@ PlainRegion region_of(const MultifileJob& job, const std::string& name) {
           (job.rank - first) * ((job.bytes + block - 1) / block * block), first == job.rank};
 }
 
-// Returns after all files are there and empty.
+// Returns when all files exist and are empty.
 void make_empty(const PlainRegion& region) {
   if (region.creates) {
     const int fd = open(region.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);

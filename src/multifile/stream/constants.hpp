@@ -31,7 +31,7 @@ static_assert(uint64_t{first_read_ahead} << max_doublings <= UINT32_MAX);
 // Bytes read per check. They are few enough to be still in the processor's second-level cache when they are
 // checked.
 inline constexpr int64_t checked_at_once = 128 << 10;
-// Checksums read at once: those of 4 MiB, 256 bytes. A read of them costs as much as a read of one.
+// Number of checksums read at once: those of 4 MiB of data, 256 bytes. One checksum costs as much.
 inline constexpr int64_t sums_ahead = 64;
 // Maximum number of block starts held in memory per task. They locate a stream position without a pass over
 // all blocks.
