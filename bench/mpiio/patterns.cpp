@@ -1,12 +1,14 @@
-// patterns NAME[,NAME...] FILE [REPEATS]: access patterns of the Blue Gene/L paper (section 5). Writes and
-// reads back each pattern REPEATS times, with verification, through the MPI-IO of the process. Prints for
-// each pattern "PATTERN <name>" and "TIME <phase> <seconds>" with the minimum time of each phase: write,
-// read, and whole, which includes opening and closing the file. The same binary runs with the MPI library's
-// own I/O and with the preloaded drop-in (bench_mpiio.py). If built WITH_LISTENERS, the tasks that SHEAF_SFIO
-// selects are I/O listeners, and FILE is a striped file.
+// patterns NAME[,NAME...] FILE [REPEATS|write|read]: access patterns of the Blue Gene/L paper (section 5).
+// Writes and reads back each pattern REPEATS times, with verification, through the MPI-IO of the process.
+// Prints for each pattern "PATTERN <name>" and "TIME <phase> <seconds>" with the minimum time of each phase:
+// write, read, and whole, which includes opening and closing the file. With write or read, only writes the
+// file and leaves it, or only reads a file that another run has written, and prints "SPAN <what> <begin>
+// <end>" of opening, and of the transfer with closing, in seconds of CLOCK_MONOTONIC. The same binary runs
+// with the MPI library's own I/O and with the preloaded drop-in (bench_mpiio.py). If built WITH_LISTENERS,
+// the tasks that SHEAF_SFIO selects are I/O listeners, and FILE is a striped file.
 //
-// - contiguous[-independent]: IOR, one block of 16 MiB per task in calls of 1 MiB; contiguous-BYTES: in
-//   collective calls of BYTES
+// - contiguous[-independent]: IOR, one block of 16 MiB per task in calls of 1 MiB; contiguous-BYTES[-BLOCK]:
+//   in collective calls of BYTES, one block of BLOCK bytes per task
 // - view: a matrix of 2048 x 2048 doubles in blocks; the view of each task is one block, in 16 calls
 // - e3sm: lists like those of a climate model: 72 levels of 32 Ki cells of 8 bytes; runs of 1 to 32 cells are
 //   distributed at random, equally in all levels
@@ -56,9 +58,9 @@ MPI_Datatype committed(MPI_Datatype type) {
   return type;
 }
 
-AccessPattern contiguous(bool collective, int64_t call = 1 << 20) {
+AccessPattern contiguous(bool collective, int64_t call = 1 << 20, int64_t block = 16 << 20) {
   AccessPattern p;
-  p.bytes = 16 << 20;
+  p.bytes = block;
   p.displacement = rank * p.bytes;
   p.call = call;
   p.collective = collective;
@@ -206,7 +208,9 @@ int number_behind(const std::string& name) { return std::atoi(name.c_str() + nam
 AccessPattern pattern_of(const std::string& name) {
   if (name == "contiguous") return contiguous(true);
   if (name == "contiguous-independent") return contiguous(false);
-  if (name.starts_with("contiguous-")) return contiguous(true, number_behind(name));
+  long call = 0, block = 16 << 20;
+  if (std::sscanf(name.c_str(), "contiguous-%ld-%ld", &call, &block) > 0)
+    return contiguous(true, call, block);
   if (name.starts_with("segments-")) return segments(number_behind(name));
   if (name == "view") return view();
   if (name == "e3sm") return e3sm();
@@ -251,18 +255,54 @@ void delete_file(const char* name) {
   MPI_Barrier(world);
 }
 
-// Returns whether any task read wrong bytes.
-bool run(const std::string& name, const char* path, int repeats) {
-  AccessPattern p = pattern_of(name);
+std::vector<unsigned char> bytes_of_task(const AccessPattern& p) {
   std::vector<unsigned char> data(static_cast<size_t>(p.bytes));
   std::mt19937_64 random(static_cast<uint64_t>(rank) + 1);
   for (size_t i = 0; i + 8 <= data.size(); i += 8) {
     const uint64_t word = random();
     std::memcpy(&data[i], &word, sizeof word);
   }
+  return data;
+}
+
+// Collective. Returns whether the task has a wrong byte on any task.
+bool any_wrong(bool wrong) {
+  int all = wrong ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MAX, world);
+  if (all != 0 && rank == 0) std::printf("WRONG BYTES\n");
+  return all != 0;
+}
+
+// Only writes the file, or only reads it. Returns whether any task read wrong bytes.
+bool run_phase(const std::string& name, const char* path, bool writes) {
+  AccessPattern p = pattern_of(name);
+  std::vector<unsigned char> data = bytes_of_task(p);
+  std::vector<unsigned char> back(writes ? 0 : data.size());
+  if (writes) delete_file(path);
+  MPI_File file;
+  const TimeSpan open = span_together(world, [&] {
+    MPI_File_open(world, path, writes ? MPI_MODE_CREATE | MPI_MODE_RDWR : MPI_MODE_RDONLY, MPI_INFO_NULL,
+                  &file);
+    MPI_File_set_view(file, p.displacement, MPI_BYTE, p.type, "native", MPI_INFO_NULL);
+  });
+  const TimeSpan moved = span_together(world, [&] {
+    transfer(file, p, writes ? data : back, writes);
+    MPI_File_close(&file);
+  });
+  if (p.type != MPI_BYTE) MPI_Type_free(&p.type);
+  if (rank == 0)
+    std::printf("PATTERN %s\nSPAN open %.6f %.6f\nSPAN %s %.6f %.6f\n", name.c_str(), open.begin, open.end,
+                writes ? "write" : "read", moved.begin, moved.end);
+  return any_wrong(!writes && data != back);
+}
+
+// Returns whether any task read wrong bytes.
+bool run(const std::string& name, const char* path, int repeats) {
+  AccessPattern p = pattern_of(name);
+  std::vector<unsigned char> data = bytes_of_task(p);
   std::vector<unsigned char> back(data.size());
   double least[3] = {1e30, 1e30, 1e30};
-  int wrong = 0;
+  bool wrong = false;
   for (int i = 0; i < repeats; ++i) {
     delete_file(path);
     MPI_File file;
@@ -276,18 +316,16 @@ bool run(const std::string& name, const char* path, int repeats) {
     times[1] = timed_together(world, [&] { transfer(file, p, back, false); });
     times[2] += times[0] + times[1] + timed_together(world, [&] { MPI_File_close(&file); });
     for (int phase = 0; phase < 3; ++phase) least[phase] = std::min(least[phase], times[phase]);
-    wrong |= data != back;
+    wrong = wrong || data != back;
   }
   if (p.type != MPI_BYTE) MPI_Type_free(&p.type);
-  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, world);
   delete_file(path);
-  if (rank == 0) {
+  if (rank == 0)
     std::printf("PATTERN %s\nTIME write %.6f\nTIME read %.6f\nTIME whole %.6f\n", name.c_str(), least[0],
                 least[1], least[2]);
-    if (wrong) std::printf("WRONG BYTES\n");
-    std::fflush(stdout);
-  }
-  return wrong != 0;
+  wrong = any_wrong(wrong);
+  std::fflush(stdout);
+  return wrong;
 }
 
 }  // namespace
@@ -304,10 +342,12 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(world, &tasks);
   if (argc < 3) MPI_Abort(world, 2);
-  const int repeats = argc > 3 ? std::atoi(argv[3]) : 3;
+  const std::string how = argc > 3 ? argv[3] : "3";
+  const bool phase = how == "write" || how == "read";
   bool wrong = false;
   std::istringstream names(argv[1]);
-  for (std::string name; std::getline(names, name, ',');) wrong |= run(name, argv[2], repeats);
+  for (std::string name; std::getline(names, name, ',');)
+    wrong |= phase ? run_phase(name, argv[2], how == "write") : run(name, argv[2], std::atoi(how.c_str()));
   MPI_Finalize();
   return wrong;
 }
