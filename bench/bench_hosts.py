@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """bench_hosts.py [--fs gluster-strict] [--runs 3] [--tasks 6] [--placement round] [--only NAME,...]
-[--json FILE]: runs the patterns of the Blue Gene/L paper on three hosts (tests/cluster), with Open MPI's
+[--who NAME,...] [--rate RATE] [--json FILE]: runs the patterns of the Blue Gene/L paper on three hosts (tests/cluster), with Open MPI's
 own I/O (ompio, romio321) and with the drop-in. The same binary runs with each in turn, once per run on a
 new file. The phase `whole` includes opening and closing. Prints a line per pattern and phase: medians,
-spread, and the ratio to the faster peer. A peer that fails or reads wrong bytes is not counted. Root only;
-requires scripts/install-deps.sh cluster."""
+spread, and the ratio to the faster peer. A peer that fails or reads wrong bytes is not counted. With --rate (200mbit), the links
+of the hosts are limited to RATE, or to less until a plain copy reaches 90 % of it. Writing and reading are then
+jobs of their own, closing included, and each host reads what another one wrote. A peer that writes other bytes
+is not counted. Prints also the idle share of the processors, bytes and packets of each link, and the bytes that
+must cross the busiest link (floor). Root only; requires scripts/install-deps.sh cluster."""
 import argparse
 import json
 import pathlib
@@ -13,8 +16,10 @@ import sys
 
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here.parent / "tests" / "cluster"))
+import hosts_at_rate  # noqa: E402
 from context import BIN, LIB, Context  # noqa: E402
 from filesystems import ALL  # noqa: E402
+from links import bits_per_second  # noqa: E402
 from rack import TimedOut  # noqa: E402
 
 PATTERNS = ("coll_perf", "contiguous", "contiguous-65536", "contiguous-independent", "strided-4096", "strided-40000",
@@ -68,7 +73,9 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--tasks", type=int, default=6)
     parser.add_argument("--placement", choices=("round", "block"), default="round")
-    parser.add_argument("--only", default=",".join(PATTERNS))
+    parser.add_argument("--only", help="patterns (bench/mpiio/patterns.cpp)")
+    parser.add_argument("--who", default=",".join([*OURS, *PEERS]), help="implementations, with --rate")
+    parser.add_argument("--rate", type=bits_per_second, help="of the links, such as 200mbit")
     parser.add_argument("--patience", type=float, default=120, help="seconds that a run may take")
     parser.add_argument("--json", type=pathlib.Path, help="a file for all times")
     args = parser.parse_args()
@@ -79,7 +86,13 @@ def main():
             continue
         context = Context.of(fs)
         try:
-            for name in args.only.split(","):
+            default = hosts_at_rate.PATTERNS if args.rate else PATTERNS
+            names = args.only.split(",") if args.only else default
+            if args.rate:
+                implementations = {who: (OURS | PEERS)[who] for who in args.who.split(",")}
+                rows += hosts_at_rate.measure(context, args, args.rate, names, implementations)
+                continue
+            for name in names:
                 for row in compare(context, args, name):
                     show(row)
                     rows.append(row)

@@ -18,6 +18,7 @@ class FileSystem:
 
     name = ""
     needs: tuple[str, ...] = ()
+    one_server = False  # one host stores a whole file
 
     def __init__(self, rack: Rack, full: int = 0):
         self.rack = rack
@@ -152,6 +153,7 @@ class Gluster(FileSystem):
     needs = ("glusterd", "gluster", "glusterfs")
     settings: tuple[str, ...] = ()
     mount_options = ""
+    layout = "disperse 3 redundancy 1"
 
     def up(self) -> None:
         rack = self.rack
@@ -176,7 +178,7 @@ class Gluster(FileSystem):
         )
         rack.on("h1", f"for i in $(seq 100); do {connected} && exit 0; sleep 0.2; done; exit 1")
         bricks = " ".join(f"{host}:{rack.state}/{host}/brick/b" for host in rack.hosts)
-        self.gluster(f"volume create par disperse {len(rack.hosts)} redundancy 1 {bricks} force", 20)
+        self.gluster(f"volume create par {self.layout} {bricks} force", 20)
         for setting in self.settings:
             self.gluster(f"volume set par {setting}", 5)
         self.gluster("volume start par", 5)
@@ -221,6 +223,14 @@ class GlusterStrict(Gluster):
         for part in ("open-behind", "quick-read", "io-cache", "stat-prefetch", "read-ahead")
     )
     mount_options = "--attribute-timeout=0 --entry-timeout=0 --negative-timeout=0"
+
+
+class GlusterDistribute(GlusterStrict):
+    """GlusterFS that stores each file on one of the hosts."""
+
+    name = "gluster-distribute"
+    layout = ""
+    one_server = True
 
 
 class MooseFS(FileSystem):
@@ -291,6 +301,7 @@ class Ceph(FileSystem):
 
     name = "ceph"
     needs = ("ceph-mon", "ceph-mgr", "ceph-osd", "ceph-mds", "ceph-fuse", "ceph-authtool", "monmaptool")
+    one_server = True
     identity = "6f2a1f2e-0000-4000-8000-000000000001"
     store_bytes = 3 << 30
 
@@ -393,4 +404,4 @@ mgr initial modules =
         )
 
 
-ALL = {kind.name: kind for kind in (Ext4, Fuse, FuseThrough, GlusterStrict, Gluster, MooseFS, Ceph)}
+ALL = {kind.name: kind for kind in (Ext4, Fuse, FuseThrough, GlusterStrict, Gluster, GlusterDistribute, MooseFS, Ceph)}
