@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/report/trace.hpp"
 #include "comm/helpers.hpp"
 #include "comm/reduce.hpp"
 #include "exchange/pieces/coverage.hpp"
@@ -118,7 +119,10 @@ CallSummary CollectiveExecutor::summarize(const LocalCall& call, CallFacts facts
   facts.changed = call.target.across && call.target.across->changed();
   facts.alone = hosts_ && !pool_;
   if (pool_) post_contribution(call, coverage);
-  combine(comm_, call.how.ranges_method(), facts);
+  {
+    const TraceEvent event("reduce summary");
+    combine(comm_, call.how.ranges_method(), facts);
+  }
   CallSummary summary = planner_.summarize(facts);
   summary.call = call_;
   // Advances even if the call fails, because the next call must not use these sums.
@@ -186,6 +190,7 @@ bool CollectiveExecutor::find_exclusive_extent(const FileAccess& access, int64_t
 // Collective. Publishes the earlier independent writes of all tasks, so that the server receives them before
 // the data of this transfer.
 void CollectiveExecutor::publish(NonCoherentFile& file) {
+  const TraceEvent event("publish on all tasks");
   agree(comm_, attempt([&] { file.publish(); }));
   file.note_all_published();
 }
@@ -200,6 +205,8 @@ void CollectiveExecutor::count_exchange(const LocalCall& call, const CallSummary
 
 void CollectiveExecutor::write(CollectiveFile target, const FileAccess& access, const CollectiveOptions& how,
                                std::optional<Error> problem, IoCounters& counters) {
+  trace_task(comm_.rank());
+  const TraceEvent event("collective write", access.bytes() > 0 ? access.low() : 0, access.bytes());
   // A task that needs no exchange transfers before the reduction. The reduction reports its failure to all
   // tasks.
   const auto independently = [&] { independent_write(target.file, access, how.independent, counters); };
@@ -223,6 +230,8 @@ void CollectiveExecutor::write(CollectiveFile target, const FileAccess& access, 
 int64_t CollectiveExecutor::read(CollectiveFile target, const FileAccess& access,
                                  const CollectiveOptions& how, std::optional<Error> problem,
                                  IoCounters& counters) {
+  trace_task(comm_.rank());
+  const TraceEvent event("collective read", access.bytes() > 0 ? access.low() : 0, access.bytes());
   int64_t done = 0;
   const auto independently = [&] { done = independent_read(target.file, access, how.independent, counters); };
   const IoPath path =

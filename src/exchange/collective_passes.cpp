@@ -3,6 +3,7 @@
 #include <shared_mutex>
 #include <utility>
 
+#include "base/report/trace.hpp"
 #include "comm/agree.hpp"
 #include "comm/reduce.hpp"
 #include "exchange/collective_executor.hpp"
@@ -25,6 +26,7 @@ WindowCall CollectiveExecutor::next_windows(const LocalCall& call, const CallSum
 
 // Collective. Throws on all tasks if the transfer has failed on a task.
 void CollectiveExecutor::conclude(const std::optional<Error>& problem) {
+  const TraceEvent event("reduce outcome");
   try {
     agree(comm_, problem);
   } catch (...) {
@@ -93,6 +95,7 @@ std::optional<Sieving> CollectiveExecutor::sieving_of_gaps(const CollectiveOptio
 std::optional<Error> CollectiveExecutor::plan_between_hosts(const LocalCall& call,
                                                             const CallSummary& summary) {
   if (planner_.is_planned()) return std::nullopt;
+  const TraceEvent event("plan");
   planner_.note_plan();
   gaps_.reset();
   const WindowCall windows = next_windows(call, summary, 0);

@@ -6,6 +6,7 @@
 
 #include "base/byte_order.hpp"
 #include "base/extent.hpp"
+#include "base/report/trace.hpp"
 #include "exchange/transfer/write_covered.hpp"
 #include "layout/extent_code.hpp"
 
@@ -214,6 +215,7 @@ void HostExchange::make_exchanger(std::optional<ExchangeMethod> method) {
 // the round.
 void HostExchange::start_write(const WindowCall& call, int64_t round, Round& r, IoCounters& counters) {
   const ScopedTimer clock(counters.exchange_ns);
+  const TraceEvent event("send round");
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
   for_each_window(call, round, true, [&](int, uint64_t number, const PlannedWindow& window) {
@@ -232,6 +234,7 @@ void HostExchange::start_write(const WindowCall& call, int64_t round, Round& r, 
 }
 
 void HostExchange::finish_write(const WindowCall& call, Round& r) {
+  const TraceEvent event("await round");
   attempt(problem_, [&] {
     if (r.exchange) r.exchange->finish();
     for (const WindowMessage& message : r.came) {
@@ -243,6 +246,7 @@ void HostExchange::finish_write(const WindowCall& call, Round& r) {
 
 // Writes the bytes of all hosts in this aggregator's windows.
 void HostExchange::write_out(const WindowCall& call, int64_t round, const FileIo& io) {
+  const TraceEvent event("write windows");
   for_each_window(call, round, true, [&](int, uint64_t number, const PlannedWindow& window) {
     await_full(call, number);
     const CoverageMap map(call.pool().map(number));
@@ -258,6 +262,7 @@ void HostExchange::write_out(const WindowCall& call, int64_t round, const FileIo
 }
 
 void HostExchange::read_in(const WindowCall& call, int64_t round, const FileIo& io) {
+  const TraceEvent event("read windows");
   for_each_window(call, round, true, [&](int, uint64_t number, const PlannedWindow& window) {
     await_free(call, number);
     int64_t begin = window.ours.bytes > 0 ? window.ours.begin : call.length(number), end = window.ours.end;
@@ -281,6 +286,7 @@ void HostExchange::read_in(const WindowCall& call, int64_t round, const FileIo& 
 // Starts the messages of the round.
 void HostExchange::start_read(const WindowCall& call, int64_t round, Round& r, IoCounters& counters) {
   const ScopedTimer clock(counters.exchange_ns);
+  const TraceEvent event("send round");
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
   for_each_window(call, round, false, [&](int aggregator, uint64_t number, const PlannedWindow& window) {
@@ -302,6 +308,7 @@ void HostExchange::start_read(const WindowCall& call, int64_t round, Round& r, I
 }
 
 void HostExchange::finish_read(const WindowCall& call, int64_t round, Round& r) {
+  const TraceEvent event("await round");
   std::vector<int64_t> received(r.came.size(), 0);
   attempt(problem_, [&] {
     if (r.exchange) received = r.exchange->finish();

@@ -14,6 +14,7 @@
 
 #include "base/assert.hpp"
 #include "base/os/lent_memory.hpp"
+#include "base/report/trace.hpp"
 #include "comm/shared_memory.hpp"
 #include "comm/spin_wait.hpp"
 #include "exchange/pieces/constants.hpp"
@@ -90,7 +91,10 @@ class ShmWindowPool {
   template <class Ready>
   void sleep(SharedWord& word, uint32_t value, Ready ready) {
     const auto goes_on = [&] { return word.load(std::memory_order_acquire) != value || ready(); };
-    if (!spin_wait({.least = 200}, goes_on, [&] { shared_->pause(); })) shared_->wait(word, value);
+    if (!spin_wait({.least = 200}, goes_on, [&] { shared_->pause(); })) {
+      const TraceEvent event("wait for a window");
+      shared_->wait(word, value);
+    }
   }
 
  private:

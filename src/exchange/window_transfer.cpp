@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/report/trace.hpp"
 #include "exchange/pieces/coverage.hpp"
 #include "exchange/transfer/write_covered.hpp"
 
@@ -15,6 +16,7 @@ void WindowTransfer::mark(const WindowPart& part) const {
 void WindowTransfer::put(const WindowPart& part) {
   if (part.from >= part.to) return;
   const ScopedTimer clock(counters_.exchange_ns);
+  const TraceEvent event("pack", call_.low(part.number), part.to - part.from);
   pack_window(access_, part.from, part.to, call_.memory(part.number), call_.low(part.number));
   if (marks_) mark(part);
   counters_.exchanged_bytes += part.to - part.from;
@@ -23,6 +25,7 @@ void WindowTransfer::put(const WindowPart& part) {
 void WindowTransfer::take(const WindowPart& part) {
   if (part.from >= part.to) return;
   const ScopedTimer clock(counters_.exchange_ns);
+  const TraceEvent event("unpack", call_.low(part.number), part.to - part.from);
   const int64_t low = call_.low(part.number),
                 got = call_.pool().slot(part.number).got.load(std::memory_order_relaxed);
   int64_t to = part.to;

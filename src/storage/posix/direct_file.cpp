@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/error.hpp"
+#include "base/report/trace.hpp"
 #include "storage/constants.hpp"
 #include "storage/system/posix_transfer.hpp"
 
@@ -38,6 +39,7 @@ bool DirectFile::write_at(std::span<const std::byte> data, int64_t offset) {
     const auto part = data.subspan(done, std::min(data.size() - done, direct_at_once));
     const int64_t at = offset + static_cast<int64_t>(done);
     std::memcpy(memory.get(), part.data(), part.size());
+    const TraceEvent event("write", at, std::ssize(part));
     const int error = write_all(fd_.get(), std::span(memory.get(), part.size()), at).error;
     if (error == EINVAL) {
       in_blocks_ = true;
@@ -60,6 +62,7 @@ int64_t DirectFile::read_at(std::span<std::byte> data, int64_t offset) {
     const int64_t ahead = in_blocks_ ? at % direct_block : 0;
     size_t wanted = part.size() + static_cast<size_t>(ahead);
     if (in_blocks_) wanted = (wanted + direct_block - 1) / direct_block * direct_block;
+    const TraceEvent event("read", at - ahead, static_cast<int64_t>(wanted));
     const Moved moved = read_all(fd_.get(), std::span(memory.get(), wanted), at - ahead);
     // A read that stops at the end of the file is resumed inside a block, which yields EINVAL.
     const bool at_end = moved.bytes > 0 && in_blocks_;

@@ -16,6 +16,7 @@
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
+#include "base/report/trace.hpp"
 #include "storage/posix/posix_store.hpp"
 #include "storage/range.hpp"
 #include "storage/system/posix_transfer.hpp"
@@ -49,6 +50,7 @@ void write_run(int fd, std::span<const Piece<const std::byte>> pieces, const std
   list = list.first(used);
   size_t first = 0;
   size_t skipped = 0;
+  const TraceEvent event("write", offset, static_cast<int64_t>(total));
   const Moved moved = move_all(total, [&](size_t done, size_t) {
     first = skip(list, first, done - skipped);
     skipped = done;
@@ -93,6 +95,7 @@ FileDescriptor PosixFile::descriptor(DescriptorKind kind) {
 void PosixFile::write_at(std::span<const std::byte> data, int64_t offset) {
   require_writable(path_, writable_);
   require_range(path_, offset, data.size());
+  const TraceEvent event("write", offset, std::ssize(data));
   require_moved("write", path_, offset, data.size(), write_all(fd_.get(), data, offset).error);
 }
 
@@ -120,6 +123,7 @@ void PosixFile::write_pieces(std::span<const Piece<const std::byte>> pieces) {
 
 size_t PosixFile::read_at(std::span<std::byte> data, int64_t offset) {
   require_range(path_, offset, data.size());
+  const TraceEvent event("read", offset, std::ssize(data));
   const Moved moved = read_all(fd_.get(), data, offset);
   require_moved("read", path_, offset, data.size(), moved.error);
   return moved.bytes;
@@ -140,6 +144,7 @@ void PosixFile::resize(int64_t size) {
 }
 
 void PosixFile::sync() {
+  const TraceEvent event("sync");
   sync_written();
   sync_descriptor(fd_.get(), path_);
   if (name_unsynced_) sync_directory_of(path_, directory_.get());
@@ -201,6 +206,7 @@ void PosixFile::know(FileSystem kind) {
 // Publishes by closing a duplicate of the descriptor if that suffices, else by fsync(2). On GlusterFS, a
 // query of the attributes would suffice, but it makes the kernel drop the pages of the file.
 void PosixFile::publish() {
+  const TraceEvent event("publish");
   sync_written();
   const int again = closes_publish(file_system()) ? ::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0) : -1;
   const int error = again < 0 || ::close(again) == 0 ? 0 : errno;
@@ -213,6 +219,7 @@ void PosixFile::publish() {
 // and querying the attributes again discards the kernel's cached state. The descriptor stays open, because it
 // holds the locks.
 int64_t PosixFile::revalidate_cache(bool opens) {
+  const TraceEvent event("revalidate");
   sync_written();
   if (uninterrupted([&] { return ::fsync(fd_.get()); }) != 0 && errno != EINVAL && errno != EROFS)
     throw os_error("cannot sync", path_, errno);
@@ -242,6 +249,7 @@ bool PosixFile::write_directly(std::span<const std::byte> data, int64_t offset) 
     write_at(data, offset);
     return true;
   }
+  const TraceEvent event("write", offset, std::ssize(data));
   require_moved("write", path_, offset, data.size(), write_all(file->get(), data, offset).error);
   return true;
 }
