@@ -33,6 +33,17 @@ inline constexpr int64_t max_read_length = 16 << 20;  // maximum length of segme
 inline constexpr int64_t mover_bytes = 16 << 10;      // between two type maps: fits into the L1 cache
 static_assert(mover_bytes < packed_bytes && packed_bytes < scattered_bytes);
 
+// --- Independent writes that wait in memory where each request is a message (transfer/held_writes).
+inline constexpr int64_t held_memory = 16 << 20;  // bytes of a task
+// Pieces of at least this mean length are worth a request of their own.
+inline constexpr int64_t max_held_piece = gap_worth_a_message;
+// By default, writes of at least this many pieces wait. HDF5 writes its metadata in single pieces, which
+// other tasks read without a sync.
+inline constexpr int64_t pieces_worth_holding = 16;
+// A task writes fewer extents than this by itself: they cost less than an exchange of all tasks.
+inline constexpr int64_t extents_worth_an_exchange = 5;
+static_assert(held_memory <= scattered_bytes && pieces_worth_holding > extents_worth_an_exchange);
+
 // Maximum number of attempts for a write under a shared lock. The write is repeated if a read-modify-write of
 // another task may have overwritten it. The bound ends a race with a program that takes and releases a lock
 // of its own all the time.
