@@ -43,7 +43,16 @@ void combine(Comm& comm, ReductionMethod method, CallFacts& facts) {
 
 ReadSource source_of(const CollectiveFile& file, const FileAccess& access) {
   if (!file.across || access.bytes() <= 0) return ReadSource::shared_cache;
-  return file.across->keeps(access.low(), access.high()) ? ReadSource::own_writes : ReadSource::other_hosts;
+  return !file.holds && file.across->keeps(access.low(), access.high()) ? ReadSource::own_writes
+                                                                        : ReadSource::other_hosts;
+}
+
+// Drains the writes that tasks hold. Collective. Returns the target of the rest of the call.
+CollectiveFile drained(CollectiveFile target) {
+  SHEAF_ASSERT(target.drain);
+  target.drain();
+  target.holds = false;
+  return target;
 }
 
 }  // namespace
@@ -117,6 +126,7 @@ CallSummary CollectiveExecutor::summarize(const LocalCall& call, CallFacts facts
   facts.threads = hardware_threads();
   facts.other_hosts = hosts_ && !(hosts_->rules() == rules_of(call.how, hosts_->rules().shared));
   facts.changed = call.target.across && call.target.across->changed();
+  facts.held = call.target.holds;
   facts.alone = hosts_ && !pool_;
   if (pool_) post_contribution(call, coverage);
   {
@@ -207,13 +217,16 @@ void CollectiveExecutor::write(CollectiveFile target, const FileAccess& access, 
                                std::optional<Error> problem, IoCounters& counters) {
   trace_task(comm_.rank());
   const TraceEvent event("collective write", access.bytes() > 0 ? access.low() : 0, access.bytes());
-  // A task that needs no exchange transfers before the reduction. The reduction reports its failure to all
-  // tasks.
+  // A task that needs no exchange transfers before the reduction, unless it holds earlier writes. The
+  // reduction reports its failure to all tasks.
   const auto independently = [&] { independent_write(target.file, access, how.independent, counters); };
   const bool shares = !problem && planner_.write_path(access, how) == IoPath::collective;
-  if (!problem && !shares) problem = attempt(independently);
+  const bool is_done = !problem && !shares && !target.holds;
+  if (is_done) problem = attempt(independently);
   const LocalCall call{target, access, how, counters, shares ? access : FileAccess{}, std::move(problem)};
   CallSummary summary = summarize_write(call);
+  if (summary.facts.held)
+    return write(drained(target), is_done ? FileAccess{} : access, how, std::nullopt, counters);
   if (summary.is_empty()) return;
   find_window_pool(call, summary, [&] { return summarize_write(call); });
   const Merging merging = planner_.merge_writes(summary, how, pool_facts(call, summary));
@@ -234,13 +247,18 @@ int64_t CollectiveExecutor::read(CollectiveFile target, const FileAccess& access
   const TraceEvent event("collective read", access.bytes() > 0 ? access.low() : 0, access.bytes());
   int64_t done = 0;
   const auto independently = [&] { done = independent_read(target.file, access, how.independent, counters); };
-  const IoPath path =
-      problem ? IoPath::collective : planner_.read_path(access, how, source_of(target, access));
+  IoPath path = problem ? IoPath::collective : planner_.read_path(access, how, source_of(target, access));
+  if (path == IoPath::independent && target.holds) path = IoPath::independent_after_publish;
   if (path == IoPath::independent) problem = attempt(independently);
   const bool shares = path == IoPath::collective && !problem,
              waits = path == IoPath::independent_after_publish;
   const LocalCall call{target, access, how, counters, shares ? access : FileAccess{}, std::move(problem)};
   CallSummary summary = summarize_read(call, waits);
+  if (summary.facts.held && (summary.facts.waits || !summary.is_empty())) {
+    const bool is_done = path == IoPath::independent;
+    const int64_t got = read(drained(target), is_done ? FileAccess{} : access, how, std::nullopt, counters);
+    return is_done ? done : got;
+  }
   if (summary.facts.changed && (summary.facts.waits || !summary.is_empty())) publish(*target.across);
   if (summary.facts.waits)
     agree(comm_, attempt([&] {

@@ -51,6 +51,7 @@ struct CallFacts : CallTotals {
   int64_t threads = 1;       // threads that the hardware runs at once
   bool other_hosts = false;  // the rules for aggregators have changed: find the hosts again
   bool changed = false;      // has unpublished independent writes
+  bool held = false;         // holds independent writes in memory
   bool waits = false;        // reads independently once all tasks have published
   bool alone = false;        // the tasks of the host share no memory
   bool gaps = false;         // a third or more of the bytes in the range are not its own
@@ -58,7 +59,7 @@ struct CallFacts : CallTotals {
 
   constexpr void combine(auto& by) {
     by.any(failed).min(low).max(high).any(differs).max(threads).max(bytes).max(pieces).max(lengths);
-    by.any(other_hosts).any(changed).any(waits).any(alone).any(gaps).any(outside);
+    by.any(other_hosts).any(changed).any(held).any(waits).any(alone).any(gaps).any(outside);
   }
 };
 

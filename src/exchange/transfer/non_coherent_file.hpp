@@ -15,6 +15,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -151,6 +152,10 @@ struct CollectiveFile {
 
   File& file;
   NonCoherentFile* across = nullptr;  // `file` if hosts have caches of their own
+  // Writes that tasks hold in memory until a collective call (transfer/held_writes). `drain` is collective,
+  // and writes those of all tasks. It must be set if a task of the call holds writes.
+  bool holds = false;  // this task holds writes
+  std::function<void()> drain = nullptr;
 };
 
 }  // namespace sheaf::exchange

@@ -61,9 +61,11 @@ void FilePointers::seek_individual(int64_t position) {
 int64_t FilePointers::claim_shared(int64_t bytes) { return shared_base_ + pointer_->claim(bytes); }
 
 int64_t FilePointers::shared_position() {
-  agree(comm_, std::nullopt);
+  await_all();
   return claim_by_task_0(comm_, 0);
 }
+
+void FilePointers::await_all() { agree(comm_, std::nullopt); }
 
 void FilePointers::seek_shared(int64_t position) {
   MinMax places(position);

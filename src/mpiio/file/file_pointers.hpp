@@ -43,7 +43,8 @@ class SHEAF_EXPORT FilePointers {
   // Local. Returns the pointer shared by all tasks and advances it by `bytes`. Waits for concurrent calls of
   // other tasks.
   int64_t claim_shared(int64_t bytes);
-  // Collective. Returns the shared pointer after all tasks have entered the call.
+  // Collective. Returns the shared pointer after all tasks have entered the call, with the sizes of their
+  // writes.
   int64_t shared_position();
   void seek_shared(int64_t position);  // collective; the same position on all tasks
   // Collective. Advances the shared pointer by the sum of the tasks' `bytes`. Returns the position of this
@@ -53,9 +54,11 @@ class SHEAF_EXPORT FilePointers {
  protected:
   // Collective calls without a sequence use `comm`, which must outlive the object.
   FilePointers(Comm& comm, std::string path, Overlap overlap);
-  ~FilePointers();
+  virtual ~FilePointers();
 
   Comm& comm() const { return comm_; }
+  // Collective. Waits until all tasks have entered.
+  virtual void await_all();
   // Sets both pointers to `start`. Must be the first call.
   void begin(std::unique_ptr<SharedPointer> pointer, int64_t start);
   SharedPointer& shared_pointer() { return *pointer_; }

@@ -76,6 +76,17 @@ exchange::CollectiveOptions TransferSettings::collective_reads() const {
   return how;
 }
 
+bool TransferSettings::may_hold() const {
+  return policy.has_own_caches() && !atomic && hints.hold_writes != Choice::disabled;
+}
+
+bool TransferSettings::holds(const exchange::FileAccess& access) const {
+  if (!may_hold() || access.bytes() <= 0) return false;
+  const int64_t pieces = access.pieces();
+  return access.bytes() / pieces < exchange::max_held_piece &&
+         (hints.hold_writes == Choice::enabled || pieces >= exchange::pieces_worth_holding);
+}
+
 Hints TransferSettings::resolved(const exchange::CollectiveExecutor::Chosen& chosen) const {
   Hints result = hints;
   if (result.block_size == 0) result.block_size = block();
@@ -90,7 +101,11 @@ Hints TransferSettings::resolved(const exchange::CollectiveExecutor::Chosen& cho
 int64_t FileTransfers::write(const View& view, int64_t position, const Source& from) {
   const exchange::FileAccess access = access_of(view, position, from);
   const auto transfer = [&](Statistics& one) {
-    recorded(access, [&] { independent_write(*file, access, settings.independent_writes(), one); });
+    recorded(access, [&] {
+      if (hold(access)) return;
+      held_.replace(access);
+      independent_write(*file, access, settings.independent_writes(), one);
+    });
     one.bytes_written = access.bytes();
   };
   return counted(access, &Statistics::independent_writes, transfer).bytes_written;
@@ -99,7 +114,9 @@ int64_t FileTransfers::write(const View& view, int64_t position, const Source& f
 int64_t FileTransfers::read(const View& view, int64_t position, const Destination& to) {
   const exchange::FileAccess access = access_of(view, position, to);
   const auto transfer = [&](Statistics& one) {
-    one.bytes_read = independent_read(*file, access, settings.independent_reads(), one);
+    if (!access.filetype->is_ordered()) drain_alone();
+    one.bytes_read = held_.read(
+        access, [&] { return independent_read(*file, access, settings.independent_reads(), one); });
   };
   return counted(access, &Statistics::independent_reads, transfer).bytes_read;
 }
@@ -108,6 +125,7 @@ int64_t FileTransfers::write_all(Sequence& sequence, const View& view, int64_t p
                                  std::optional<Error> problem) {
   exchange::FileAccess access;
   if (!problem) problem = attempt([&] { access = access_of(view, position, from); });
+  if (!problem) problem = drain_few();
   const auto transfer = [&](Statistics& one) {
     recorded(access, [&] { write_together(sequence, access, problem, one); });
     one.bytes_written = access.bytes();
@@ -119,6 +137,7 @@ int64_t FileTransfers::read_all(Sequence& sequence, const View& view, int64_t po
                                 std::optional<Error> problem) {
   exchange::FileAccess access;
   if (!problem) problem = attempt([&] { access = access_of(view, position, to); });
+  if (!problem) problem = drain_few();
   const auto transfer = [&](Statistics& one) {
     one.bytes_read = read_together(sequence, access, problem, one);
   };
@@ -151,15 +170,81 @@ exchange::FileAccess FileTransfers::access_of(const View& view, int64_t position
 void FileTransfers::write_together(Sequence& sequence, const exchange::FileAccess& access,
                                    const std::optional<Error>& problem, IoCounters& counters) {
   const exchange::CollectiveOptions how = settings.collective_writes();
+  const auto drain = [&] {
+    drain_all(sequence);
+    held_.replace(access);  // if another sequence drains
+  };
   collective_call(sequence.comm().job_end(), "write",
-                  [&] { sequence.transfers.write(target(), access, how, problem, counters); });
+                  [&] { sequence.transfers.write(target(drain), access, how, problem, counters); });
 }
 
 int64_t FileTransfers::read_together(Sequence& sequence, const exchange::FileAccess& access,
                                      const std::optional<Error>& problem, IoCounters& counters) {
   const exchange::CollectiveOptions how = settings.collective_reads();
-  return collective_call(sequence.comm().job_end(), "read",
-                         [&] { return sequence.transfers.read(target(), access, how, problem, counters); });
+  const auto drain = [&] { drain_all(sequence); };
+  return collective_call(sequence.comm().job_end(), "read", [&] {
+    return sequence.transfers.read(target(drain), access, how, problem, counters);
+  });
+}
+
+exchange::CollectiveFile FileTransfers::target(std::function<void()> drain) const {
+  exchange::CollectiveFile result = target();
+  result.holds = !held_.is_empty();
+  result.drain = std::move(drain);
+  return result;
+}
+
+// Holds the bytes of a write. Returns false if it must not wait. If there is no memory left, writes the held
+// bytes first.
+bool FileTransfers::hold(const exchange::FileAccess& access) {
+  if (!settings.holds(access)) return false;
+  if (held_.add(access)) return true;
+  drain_alone();
+  return held_.add(access);
+}
+
+// Runs write(), which writes a batch of held bytes, and records those of a failed write.
+template <class Write>
+void FileTransfers::drain(const exchange::HeldExtents* batch, Write write) {
+  Statistics one;
+  const auto failed = attempt([&] { write(one); });
+  if (batch) {
+    if (failed)
+      batch->for_each([&](int64_t offset, int64_t length) { unwritten_.add(offset, length, *failed); });
+    held_.finish();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    statistics_.add(one);
+  }
+  if (failed) throw *failed;
+}
+
+void FileTransfers::drain_alone() {
+  const exchange::HeldExtents* const batch = held_.take();
+  if (batch)
+    drain(batch, [&](IoCounters& counters) {
+      independent_write(*file, batch->access(), settings.independent_writes(), counters);
+    });
+}
+
+// Writes held bytes if they are few, so that collective calls need not drain them. Returns the error.
+std::optional<Error> FileTransfers::drain_few() {
+  if (held_.is_empty() || held_.count() >= exchange::extents_worth_an_exchange) return std::nullopt;
+  return attempt([&] { drain_alone(); });
+}
+
+void FileTransfers::drain_all(Sequence& sequence) {
+  const exchange::HeldExtents* const batch = held_.take();
+  exchange::FileAccess access;
+  const auto problem = attempt([&] {
+    if (batch) access = batch->access();
+  });
+  drain(batch, [&](IoCounters& counters) {
+    collective_call(sequence.comm().job_end(), "write", [&] {
+      sequence.transfers.write(target(), access, settings.collective_writes(), problem, counters);
+    });
+  });
 }
 
 // Runs transfer(counters) and returns its counters. Adds these to the counters of the task, even if it

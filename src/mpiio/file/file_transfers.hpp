@@ -3,17 +3,21 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 
+#include "comm/agree.hpp"
 #include "comm/comm.hpp"
 #include "exchange/collective_executor.hpp"
 #include "exchange/transfer/concurrent_openers.hpp"
+#include "exchange/transfer/held_writes.hpp"
 #include "exchange/transfer/unwritten.hpp"
 #include "mpiio/file/across_hosts.hpp"
 #include "mpiio/file/hints.hpp"
+#include "mpiio/file/sequence.hpp"
 #include "mpiio/file/shared_file.hpp"
 #include "mpiio/file/statistics.hpp"
 #include "mpiio/file/view.hpp"
@@ -38,6 +42,9 @@ struct TransferSettings {
   exchange::IndependentOptions independent_reads() const;
   exchange::CollectiveOptions collective_writes() const;
   exchange::CollectiveOptions collective_reads() const;
+  // Returns true if independent writes may wait in memory, and whether that of the access does.
+  bool may_hold() const;
+  bool holds(const exchange::FileAccess& access) const;
   // Returns the hints with automatic values replaced by the `chosen` ones.
   Hints resolved(const exchange::CollectiveExecutor::Chosen& chosen) const;
 
@@ -57,11 +64,6 @@ class FileTransfers {
   std::shared_ptr<File> file;                         // null until opened
   std::shared_ptr<exchange::NonCoherentFile> across;  // `file` if hosts have caches of their own
 
-  // Returns `file` for collective transfers.
-  exchange::CollectiveFile target() const {
-    return across ? exchange::CollectiveFile(*across) : exchange::CollectiveFile(*file);
-  }
-
   // Local. Return the bytes transferred.
   int64_t write(const View& view, int64_t position, const Source& from);
   int64_t read(const View& view, int64_t position, const Destination& to);
@@ -73,6 +75,16 @@ class FileTransfers {
   // Collective. This task contributes no bytes, and all tasks fail with `problem`.
   void fail_all(Sequence& sequence, const Error& problem);
 
+  // Writes that this task holds in memory until a collective call.
+  exchange::HeldWrites& held() { return held_; }
+  // Collective. Writes those of all tasks to the file. Bytes that cannot be written are recorded in
+  // unwritten(), and the error is thrown on all tasks.
+  void drain_all(Sequence& sequence);
+  // Collective. Runs part() on all tasks after drain_all(). Costs one reduction if no task holds writes.
+  // Throws on all tasks if a task fails.
+  template <class Part>
+  void after_drain(Sequence& sequence, Part part);
+
   Statistics statistics() const;
   exchange::UnwrittenBytes& unwritten() { return unwritten_; }
   // Returns the error that sync() and close() of `task` must throw, if any.
@@ -81,6 +93,15 @@ class FileTransfers {
   }
 
  private:
+  exchange::CollectiveFile target() const {
+    return across ? exchange::CollectiveFile(*across) : exchange::CollectiveFile(*file);
+  }
+  exchange::CollectiveFile target(std::function<void()> drain) const;
+  bool hold(const exchange::FileAccess& access);
+  void drain_alone();
+  std::optional<Error> drain_few();
+  template <class Write>
+  void drain(const exchange::HeldExtents* batch, Write write);
   template <class Byte>
   exchange::FileAccess access_of(const View& view, int64_t position, const MemoryOf<Byte>& memory) const;
   void write_together(Sequence& sequence, const exchange::FileAccess& access,
@@ -95,9 +116,21 @@ class FileTransfers {
   const std::string& path_;
   const SharedMode& mode_;
   exchange::UnwrittenBytes unwritten_;  // bytes of failed writes of this task
+  exchange::HeldWrites held_;           // empty unless hosts have caches of their own
   mutable std::mutex mutex_;            // guards the counters
   Statistics statistics_;
 };
+
+template <class Part>
+void FileTransfers::after_drain(Sequence& sequence, Part part) {
+  std::optional<Error> problem = drain_few();
+  int64_t holds = !held_.is_empty();
+  if (holds == 0) attempt(problem, part);
+  agree(sequence.comm(), problem, std::span(&holds, 1));
+  if (holds == 0) return;
+  drain_all(sequence);
+  agree(sequence.comm(), attempt(part));
+}
 
 // Replaces `file` by a decorator that lets at most the number of tasks transfer at once that the hints allow.
 // Has no effect without such a limit, or if this task has not opened a file. If this task cannot acquire the

@@ -81,7 +81,8 @@ constexpr KnownHint known[] = {
     {"romio_no_indep_rw", nullptr, HintKind::flag},
     {"sheaf_block_size", "SHEAF_BLOCK_SIZE", HintKind::bytes, &Hints::block_size},
     {"sheaf_iotasks", "SHEAF_IOTASKS", HintKind::count, &Hints::io_tasks},
-    {"sheaf_exchange", "SHEAF_EXCHANGE", HintKind::methods}};
+    {"sheaf_exchange", "SHEAF_EXCHANGE", HintKind::methods},
+    {"sheaf_hold_writes", "SHEAF_HOLD_WRITES", HintKind::choice, nullptr, &Hints::hold_writes}};
 
 const KnownHint* find_known(std::string_view key) {
   const KnownHint* const found = std::ranges::find(known, key, &KnownHint::key);

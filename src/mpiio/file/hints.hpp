@@ -8,6 +8,7 @@
 //
 // - SHEAF_CB_NODES, SHEAF_CB_BUFFER_SIZE, SHEAF_CB_WRITE, SHEAF_CB_READ, SHEAF_DS_WRITE,
 //   SHEAF_DS_READ: as the keys above
+// - SHEAF_HOLD_WRITES: enable, disable or automatic (hint sheaf_hold_writes)
 // - SHEAF_BLOCK_SIZE=BYTES: file domains begin and end at multiples of BYTES (Blue Gene/L paper, section 3.4)
 // - SHEAF_IOTASKS=K: at most K tasks of a host read or write the file at once (hint sheaf_iotasks)
 // - SHEAF_EXCHANGE=WORD,...: how tasks exchange data and ranges (hint sheaf_exchange)
@@ -48,6 +49,9 @@ struct HintValues : SievingHints, exchange::TransferSwitches, exchange::Exchange
   // Alignment of file domains in bytes; 0: the striping unit, or the file system's block size.
   int64_t block_size = 0;
   int64_t io_tasks = 0;  // sheaf_iotasks: tasks of a host that transfer at once; 0: unlimited
+  // sheaf_hold_writes: small independent writes wait in memory (exchange/transfer/held_writes); automatic:
+  // those of many pieces.
+  Choice hold_writes = Choice::automatic;
   // romio_no_indep_rw: the program makes no independent calls. Collective transfers then always exchange;
   // romio_cb_write and romio_cb_read count as enabled, even if they are set otherwise.
   bool no_independent = false;

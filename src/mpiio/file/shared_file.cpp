@@ -81,7 +81,12 @@ class OpenSharedFile final : public SharedFile {
 
   void close() override {
     std::optional<Error> problem = await_all_before_close(file(), comm(), mode_.write && policy().hosts > 1);
-    if (const auto missing = transfers_.incomplete(rank())) problem = missing;
+    if (!mode_.delete_on_close) {
+      // The descriptors must be open for this, so the outcome cannot come with that of the close.
+      if (mode_.write && settings().may_hold())
+        attempt(problem, [&] { transfers_.after_drain(sequence_, [] {}); });
+      if (const auto missing = transfers_.incomplete(rank())) problem = missing;
+    }
     attempt(problem, [&] { shared_pointer().close(); });
     // Task 0 withdraws the announced handle after all tasks have closed, and keeps the file open until then.
     const bool closes_last = settings().others.is_announced();
@@ -118,7 +123,9 @@ class OpenSharedFile final : public SharedFile {
     OpeningMessage told{};
     keep(merged, told);
     comm().broadcast(std::as_writable_bytes(std::span(&told, 1)), 0);
+    const bool held = settings().may_hold();
     take_hints(told);
+    if (held && !settings().may_hold()) transfers_.after_drain(sequence_, [] {});
   }
   Statistics statistics() const override { return transfers_.statistics(); }
   std::unique_ptr<Sequence> make_sequence() override {
@@ -127,8 +134,9 @@ class OpenSharedFile final : public SharedFile {
   }
   Sequence& sequence() override { return sequence_; }
   int64_t bytes() override {
+    const int64_t held = transfers_.held().end();
     policy().revalidate(file());
-    return file().status().size;
+    return std::max(held, file().status().size);
   }
   void resize(int64_t bytes) override {
     by_task_0(bytes, [&] { file().resize(bytes); });
@@ -184,19 +192,22 @@ class OpenSharedFile final : public SharedFile {
     settings().hints = hints_in(told);
     settings().per_host = settings().hints.allowed_on(host_name());
   }
+  void await_all() override {
+    transfers_.after_drain(sequence_, [] {});
+  }
   void sync_all() {
-    agree(comm(), attempt([&] {
-            if (mode_.write) file().sync();
-          }));
+    transfers_.after_drain(sequence_, [&] {
+      if (mode_.write) file().sync();
+    });
     revalidate();
   }
   template <class Part>
   void by_task_0(int64_t bytes, Part part) {
-    agree(comm(), attempt([&] {
-            require_position(bytes);
-            if (!mode_.write) throw Error(Code::wrong_mode, "'" + path() + "' is not open for writing");
-            policy().publish(file());
-          }));
+    transfers_.after_drain(sequence_, [&] {
+      require_position(bytes);
+      if (!mode_.write) throw Error(Code::wrong_mode, "'" + path() + "' is not open for writing");
+      policy().publish(file());
+    });
     const auto act = [&] {
       part();
       if (policy().needs_revalidation()) file().sync();

@@ -71,6 +71,7 @@ HostsCase any_case(RandomSource& random) {
     *flag = !random.once_in(4);
   if (!random.once_in(3)) hints.data = static_cast<ExchangeMethod>(random.in(0, 2));
   if (random.once_in(2)) hints.ranges = ReductionMethod::allreduce;
+  hints.hold_writes = static_cast<Choice>(random.in(0, 2));
   return one;
 }
 
@@ -195,6 +196,9 @@ class HostsTaskProgram {
     const int64_t done = together ? file_->write_at_all(file_->sequence(), view_, position_, buffer.source())
                                   : file_->write_at(view_, position_, buffer.source());
     EXPECT_EQ(done, buffer.bytes());
+    if (done > 0) {
+      EXPECT_GT(file_->bytes(), view_.offset_of(position_ + done - 1));
+    }
     if (one_.reads_own && common_.once_in(3)) read_own();
     if (!common_.once_in(2)) return;
     meet();
