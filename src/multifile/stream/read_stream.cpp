@@ -10,7 +10,7 @@ namespace sheaf::multifile {
 void ReadStream::load(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes,
                       StreamPosition position, SumsPlace sums) {
   blocks_ = BlockReader(std::move(file), geometry, sizes, sums);
-  sums_ = {};
+  sums_.reset();
   if (shared_) shared_->block = -1;
   move(position);
 }
@@ -103,7 +103,7 @@ size_t ReadStream::read(std::span<std::byte> out) {
   try {
     return fetch(out);
   } catch (...) {
-    sums_ = {};  // the program may repair the file and read again
+    sums_.reset();  // the program may repair the file and read again
     move(begin);
     throw;
   }
@@ -146,7 +146,7 @@ size_t ReadStream::fetch(std::span<std::byte> out) {
 size_t ReadStream::fetch_checked(std::span<std::byte> out, int64_t end) {
   const int64_t whole = blocks_.whole_pieces(fetched_, std::ssize(out), end);
   if (whole > 0) {
-    blocks_.read_checked({blocks_.block(), fetched_}, out.first(static_cast<size_t>(whole)), sums_);
+    blocks_.read_checked({blocks_.block(), fetched_}, out.first(static_cast<size_t>(whole)), sums_ahead());
     fetched_ += whole;
     buffer_.clear();
   } else {
@@ -199,7 +199,7 @@ void ReadStream::refill(int64_t end, uint32_t unit) {
   const int64_t n = std::min<int64_t>(end - begin.offset, std::max(unit, next / unit * unit));
   const auto memory = buffer_.make_room(static_cast<size_t>(n));
   if (unit > 1) {
-    blocks_.read_checked(begin, memory, sums_);
+    blocks_.read_checked(begin, memory, sums_ahead());
   } else {
     blocks_.read_plain(begin, memory);
   }
