@@ -16,8 +16,8 @@ using layout::TypeMap;
 inline constexpr int tasks = 3;
 inline constexpr SharedMode both{.read = true, .write = true, .create = true};
 
-// Pieces of 4 bytes that belong to the tasks in turn. Each task writes its own pieces in one call.
-struct Pieces {
+// SmallPieces of 4 bytes that belong to the tasks in turn. Each task writes its own pieces in one call.
+struct SmallPieces {
   static constexpr int64_t length = 4, pieces = 3000, bytes = length * pieces, size = tasks * bytes;
 
   static View view_of(int task) {

@@ -21,7 +21,7 @@ using held_pieces::from;
 using held_pieces::hold;
 using held_pieces::into;
 using held_pieces::on_hosts;
-using held_pieces::Pieces;
+using held_pieces::SmallPieces;
 
 // The server has no space from a moment on. The calls that need the bytes fail on all tasks, until the
 // program has written them again.
@@ -37,8 +37,8 @@ TEST(HeldWritesFaults, FailInTheNextCollectiveCallAndTheClose) {
         test::HostsStore own(hosts, comm.rank(), comm.rank());
         FaultyStore store(own, ledger);
         const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
-        const View view = Pieces::view_of(comm.rank());
-        const auto mine = Pieces::of(comm.rank());
+        const View view = SmallPieces::view_of(comm.rank());
+        const auto mine = SmallPieces::of(comm.rank());
         file->write_at(view, 0, from(mine));
         comm.barrier();
         const auto set_full = [&](bool is_full) {
@@ -55,7 +55,7 @@ TEST(HeldWritesFaults, FailInTheNextCollectiveCallAndTheClose) {
         std::vector<std::byte> found(10);
         const auto failed = attempt([&] {
           if (call == "sync") file->sync();
-          if (call == "write") file->write_at_all(file->sequence(), {}, 3 * Pieces::size, from(found));
+          if (call == "write") file->write_at_all(file->sequence(), {}, 3 * SmallPieces::size, from(found));
           if (call == "read") file->read_at_all(file->sequence(), {}, 0, into(found));
         });
         ASSERT_TRUE(failed);
@@ -66,7 +66,7 @@ TEST(HeldWritesFaults, FailInTheNextCollectiveCallAndTheClose) {
         EXPECT_NE(std::string(later->what()).find("missing"), std::string::npos) << later->what();
         if (rewrites) {
           file->write_at(view, 0, from(mine));
-          if (call == "write") file->write_at_all(file->sequence(), {}, 3 * Pieces::size, from(found));
+          if (call == "write") file->write_at_all(file->sequence(), {}, 3 * SmallPieces::size, from(found));
           file->sync();
         }
         const auto closing = attempt([&] { file->close(); });
@@ -74,8 +74,8 @@ TEST(HeldWritesFaults, FailInTheNextCollectiveCallAndTheClose) {
       });
       if (!rewrites) continue;
       auto all = hosts.contents("file");
-      all.resize(Pieces::size);
-      Pieces::check(all);
+      all.resize(SmallPieces::size);
+      SmallPieces::check(all);
     }
 }
 

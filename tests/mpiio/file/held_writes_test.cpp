@@ -17,7 +17,7 @@ using held_pieces::from;
 using held_pieces::hold;
 using held_pieces::into;
 using held_pieces::on_hosts;
-using held_pieces::Pieces;
+using held_pieces::SmallPieces;
 using held_pieces::tasks;
 using layout::TypeMap;
 
@@ -30,15 +30,15 @@ int64_t server_writes(const test::HostsOptions& options, Choice choice, Finish f
   on_hosts([&](Comm& comm) {
     test::HostsStore store(hosts, comm.rank(), comm.rank());
     const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(choice));
-    const auto mine = Pieces::of(comm.rank());
-    EXPECT_EQ(file->write_at(Pieces::view_of(comm.rank()), 0, from(mine)), Pieces::bytes);
+    const auto mine = SmallPieces::of(comm.rank());
+    EXPECT_EQ(file->write_at(SmallPieces::view_of(comm.rank()), 0, from(mine)), SmallPieces::bytes);
     finish(*file, comm.rank());
     comm.barrier();
     if (comm.rank() == 0) writes = hosts.counts().server_writes;
     comm.barrier();
     file->close();
   });
-  Pieces::check(hosts.contents("file"));
+  SmallPieces::check(hosts.contents("file"));
   return writes;
 }
 
@@ -46,14 +46,14 @@ void sync(SharedFile& file, int) { file.sync(); }
 
 TEST(HeldWrites, ReachTheServerInFewRequests) {
   const auto read_all = [](SharedFile& file, int task) {
-    std::vector<std::byte> found(Pieces::bytes);
-    const View view = Pieces::view_of((task + 1) % tasks);
-    EXPECT_EQ(file.read_at_all(file.sequence(), view, 0, into(found)), Pieces::bytes);
-    EXPECT_EQ(found, Pieces::of((task + 1) % tasks));
+    std::vector<std::byte> found(SmallPieces::bytes);
+    const View view = SmallPieces::view_of((task + 1) % tasks);
+    EXPECT_EQ(file.read_at_all(file.sequence(), view, 0, into(found)), SmallPieces::bytes);
+    EXPECT_EQ(found, SmallPieces::of((task + 1) % tasks));
   };
   const auto write_all = [](SharedFile& file, int task) {
-    const auto mine = Pieces::of(task);
-    file.write_at_all(file.sequence(), Pieces::view_of(task), 0, from(mine));
+    const auto mine = SmallPieces::of(task);
+    file.write_at_all(file.sequence(), SmallPieces::view_of(task), 0, from(mine));
   };
   for (const FileSystem kind : {FileSystem::nfs, FileSystem::moosefs, FileSystem::glusterfs}) {
     const test::HostsOptions options{.kind = kind};
@@ -62,7 +62,7 @@ TEST(HeldWrites, ReachTheServerInFewRequests) {
     EXPECT_LE(server_writes(options, Choice::automatic, write_all), 2 * tasks);
     EXPECT_LE(server_writes(options, Choice::automatic, [](SharedFile& file, int) { file.preallocate(9); }),
               tasks);
-    EXPECT_GE(server_writes(options, Choice::disabled, sync), tasks * Pieces::pieces);
+    EXPECT_GE(server_writes(options, Choice::disabled, sync), tasks * SmallPieces::pieces);
   }
 }
 
@@ -71,13 +71,13 @@ TEST(HeldWrites, AreWrittenAtTheClose) {
   on_hosts([&](Comm& comm) {
     test::HostsStore store(hosts, comm.rank(), comm.rank());
     const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
-    const auto mine = Pieces::of(comm.rank());
-    file->write_at(Pieces::view_of(comm.rank()), 0, from(mine));
+    const auto mine = SmallPieces::of(comm.rank());
+    file->write_at(SmallPieces::view_of(comm.rank()), 0, from(mine));
     EXPECT_EQ(hosts.counts().server_writes, 0);
     file->close();
   });
   EXPECT_LE(hosts.counts().server_writes, tasks);
-  Pieces::check(hosts.contents("file"));
+  SmallPieces::check(hosts.contents("file"));
 }
 
 // Single pieces wait only if the program asks for it.
@@ -87,18 +87,18 @@ TEST(HeldWrites, OfOnePieceAreWrittenAtOnceByDefault) {
     on_hosts([&](Comm& comm) {
       test::HostsStore store(hosts, comm.rank(), comm.rank());
       const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(choice));
-      const auto mine = Pieces::of(comm.rank());
-      for (int64_t at = 0; at < Pieces::bytes; at += Pieces::length) {
-        const Source piece{mine.data() + at, TypeMap::bytes(1), Pieces::length};
-        file->write_at(Pieces::view_of(comm.rank()), at, piece);
+      const auto mine = SmallPieces::of(comm.rank());
+      for (int64_t at = 0; at < SmallPieces::bytes; at += SmallPieces::length) {
+        const Source piece{mine.data() + at, TypeMap::bytes(1), SmallPieces::length};
+        file->write_at(SmallPieces::view_of(comm.rank()), at, piece);
       }
       comm.barrier();
-      EXPECT_EQ(hosts.counts().server_writes, choice == Choice::enabled ? 0 : tasks * Pieces::pieces);
+      EXPECT_EQ(hosts.counts().server_writes, choice == Choice::enabled ? 0 : tasks * SmallPieces::pieces);
       comm.barrier();
       file->close();
     });
-    EXPECT_LE(hosts.counts().server_writes, (choice == Choice::enabled ? 1 : Pieces::pieces) * tasks);
-    Pieces::check(hosts.contents("file"));
+    EXPECT_LE(hosts.counts().server_writes, (choice == Choice::enabled ? 1 : SmallPieces::pieces) * tasks);
+    SmallPieces::check(hosts.contents("file"));
   }
 }
 
@@ -108,27 +108,27 @@ TEST(HeldWrites, AreSeenByTheirTask) {
   on_hosts([&](Comm& comm) {
     test::HostsStore store(hosts, comm.rank(), comm.rank());
     const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
-    const auto mine = Pieces::of(comm.rank());
-    const View view = Pieces::view_of(comm.rank());
+    const auto mine = SmallPieces::of(comm.rank());
+    const View view = SmallPieces::view_of(comm.rank());
     EXPECT_EQ(file->bytes(), 0);
     file->write_at(view, 0, from(mine));
-    EXPECT_EQ(file->bytes(), view.offset_of(Pieces::bytes - 1) + 1);
-    EXPECT_EQ(file->end_of_stream(view), Pieces::bytes);
-    std::vector<std::byte> found(Pieces::bytes + 1);
-    EXPECT_EQ(file->read_at(view, 0, into(found)), Pieces::bytes);
+    EXPECT_EQ(file->bytes(), view.offset_of(SmallPieces::bytes - 1) + 1);
+    EXPECT_EQ(file->end_of_stream(view), SmallPieces::bytes);
+    std::vector<std::byte> found(SmallPieces::bytes + 1);
+    EXPECT_EQ(file->read_at(view, 0, into(found)), SmallPieces::bytes);
     EXPECT_TRUE(std::equal(mine.begin(), mine.end(), found.begin()));
     // The gaps belong to tasks that have written nothing yet, or hold their bytes.
-    std::vector<std::byte> all(static_cast<size_t>(Pieces::size));
+    std::vector<std::byte> all(static_cast<size_t>(SmallPieces::size));
     EXPECT_EQ(file->read_at({}, 0, into(all)), file->bytes());
-    for (int64_t i = 0; i < Pieces::bytes; ++i)
+    for (int64_t i = 0; i < SmallPieces::bytes; ++i)
       ASSERT_EQ(all[static_cast<size_t>(view.offset_of(i))], mine[static_cast<size_t>(i)]);
     EXPECT_EQ(hosts.counts().server_writes, 0);
     // All tasks have the same size after a collective query of the shared pointer (MPI_File_seek_shared).
     file->shared_position();
-    EXPECT_EQ(file->bytes(), Pieces::size);
+    EXPECT_EQ(file->bytes(), SmallPieces::size);
     file->close();
   });
-  Pieces::check(hosts.contents("file"));
+  SmallPieces::check(hosts.contents("file"));
 }
 
 // The instances of the file type overlap, which only reads allow. The file ends within such an overlap.
@@ -158,13 +158,13 @@ TEST(HeldWrites, AreReadCollectivelyByTheirTask) {
   on_hosts([&](Comm& comm) {
     test::HostsStore store(hosts, comm.rank(), comm.rank());
     const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
-    const int64_t base = Pieces::bytes * comm.rank();
-    const auto older = Pieces::of(comm.rank()), newer = Pieces::of(comm.rank(), 1);
+    const int64_t base = SmallPieces::bytes * comm.rank();
+    const auto older = SmallPieces::of(comm.rank()), newer = SmallPieces::of(comm.rank(), 1);
     file->write_at({}, base, from(older));
     const View view{.displacement = base, .filetype = TypeMap::bytes(1).resized(0, 2)};
-    file->write_at(view, 0, {newer.data(), TypeMap::bytes(1), Pieces::bytes / 2});
-    std::vector<std::byte> found(Pieces::bytes);
-    EXPECT_EQ(file->read_at_all(file->sequence(), {}, base, into(found)), Pieces::bytes);
+    file->write_at(view, 0, {newer.data(), TypeMap::bytes(1), SmallPieces::bytes / 2});
+    std::vector<std::byte> found(SmallPieces::bytes);
+    EXPECT_EQ(file->read_at_all(file->sequence(), {}, base, into(found)), SmallPieces::bytes);
     for (size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], i % 2 == 0 ? newer[i / 2] : older[i]) << i;
     file->close();
   });
@@ -175,26 +175,26 @@ TEST(HeldWrites, AreWrittenBeforeTheFileGetsAnotherSize) {
   on_hosts([&](Comm& comm) {
     test::HostsStore store(hosts, comm.rank(), comm.rank());
     const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
-    const auto mine = Pieces::of(comm.rank());
-    file->write_at(Pieces::view_of(comm.rank()), 0, from(mine));
+    const auto mine = SmallPieces::of(comm.rank());
+    file->write_at(SmallPieces::view_of(comm.rank()), 0, from(mine));
     file->resize(100);
     EXPECT_EQ(file->bytes(), 100);
     comm.barrier();
-    file->write_at(Pieces::view_of(comm.rank()), 0, from(mine));
-    file->preallocate(2 * Pieces::size);
-    EXPECT_EQ(file->bytes(), 2 * Pieces::size);
+    file->write_at(SmallPieces::view_of(comm.rank()), 0, from(mine));
+    file->preallocate(2 * SmallPieces::size);
+    EXPECT_EQ(file->bytes(), 2 * SmallPieces::size);
     comm.barrier();
-    file->resize(Pieces::size);
+    file->resize(SmallPieces::size);
     file->close();
   });
-  Pieces::check(hosts.contents("file"));
+  SmallPieces::check(hosts.contents("file"));
 }
 
 // A task writes its bytes again by other calls while older ones wait. The last bytes count.
 TEST(HeldWrites, AreOlderThanTheNextWrite) {
   const auto independent = [](SharedFile& file, const View& view, const std::vector<std::byte>& data) {
-    for (int64_t at = 0; at < Pieces::bytes; at += 1000) {  // too few pieces to wait
-      const int64_t end = std::min<int64_t>(at + 40, Pieces::bytes);
+    for (int64_t at = 0; at < SmallPieces::bytes; at += 1000) {  // too few pieces to wait
+      const int64_t end = std::min<int64_t>(at + 40, SmallPieces::bytes);
       file.write_at(view, at, {data.data() + at, TypeMap::bytes(1), end - at});
     }
   };
@@ -208,27 +208,27 @@ TEST(HeldWrites, AreOlderThanTheNextWrite) {
       Hints hints;
       hints.collective_write = exchange;
       const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hints);
-      const View view = Pieces::view_of(comm.rank());
-      const auto older = Pieces::of(comm.rank()), newer = Pieces::of(comm.rank(), 1);
+      const View view = SmallPieces::view_of(comm.rank());
+      const auto older = SmallPieces::of(comm.rank()), newer = SmallPieces::of(comm.rank(), 1);
       file->write_at(view, 0, from(older));
       collective(*file, view, newer);
       file->sync();
-      if (comm.rank() == 0) Pieces::check(hosts.contents("file"), 1);
+      if (comm.rank() == 0) SmallPieces::check(hosts.contents("file"), 1);
       comm.barrier();
       file->write_at(view, 0, from(older));
       independent(*file, view, newer);
-      std::vector<std::byte> expected = older, found(Pieces::bytes);
-      for (int64_t at = 0; at < Pieces::bytes; at += 1000)
+      std::vector<std::byte> expected = older, found(SmallPieces::bytes);
+      for (int64_t at = 0; at < SmallPieces::bytes; at += 1000)
         std::copy_n(newer.begin() + at, 40, expected.begin() + at);
-      EXPECT_EQ(file->read_at(view, 0, into(found)), Pieces::bytes);
+      EXPECT_EQ(file->read_at(view, 0, into(found)), SmallPieces::bytes);
       EXPECT_EQ(found, expected);
       file->close();
     });
     const auto all = hosts.contents("file");
     for (int task = 0; task < tasks; ++task)
-      for (int64_t i = 0; i < Pieces::bytes; ++i)
-        ASSERT_EQ(all[static_cast<size_t>(Pieces::view_of(task).offset_of(i))],
-                  Pieces::of(task, i % 1000 < 40 ? 1 : 0)[static_cast<size_t>(i)])
+      for (int64_t i = 0; i < SmallPieces::bytes; ++i)
+        ASSERT_EQ(all[static_cast<size_t>(SmallPieces::view_of(task).offset_of(i))],
+                  SmallPieces::of(task, i % 1000 < 40 ? 1 : 0)[static_cast<size_t>(i)])
             << "byte " << i << " of task " << task;
   }
 }
@@ -272,8 +272,8 @@ TEST(HeldWrites, SurviveARefusedCall) {
   on_hosts([&](Comm& comm) {
     test::HostsStore store(hosts, comm.rank(), comm.rank());
     const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
-    const View view = Pieces::view_of(comm.rank());
-    const auto mine = Pieces::of(comm.rank());
+    const View view = SmallPieces::view_of(comm.rank());
+    const auto mine = SmallPieces::of(comm.rank());
     file->write_at(view, 0, from(mine));
     const int64_t position = comm.rank() == 1 ? -1 : 0;
     EXPECT_TRUE(attempt([&] { file->write_at_all(file->sequence(), view, position, from(mine)); }));
@@ -281,7 +281,7 @@ TEST(HeldWrites, SurviveARefusedCall) {
     file->sync();
     file->close();
   });
-  Pieces::check(hosts.contents("file"));
+  SmallPieces::check(hosts.contents("file"));
 }
 
 // Counts the reductions and broadcasts of a task.
@@ -314,8 +314,8 @@ TEST(HeldWrites, CostNothingWhereNoTaskHoldsAny) {
       int64_t calls = 0;
       auto counting = std::make_unique<CountingComm>(comm.duplicate(), calls);
       const auto file = SharedFile::open(std::move(counting), store, "file", both, hold(choice));
-      const View view = Pieces::view_of(comm.rank());
-      auto mine = Pieces::of(comm.rank());
+      const View view = SmallPieces::view_of(comm.rank());
+      auto mine = SmallPieces::of(comm.rank());
       const auto count = [&](auto call) {
         const int64_t before = calls;
         call();
