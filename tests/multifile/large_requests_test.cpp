@@ -133,10 +133,10 @@ TEST(LargeRequests, SmallOnesAloneAreMerged) {
   EXPECT_EQ(write(repeat(20000, {100}), border), (RequestCounts{4, 2000000, 1, 0}));
 }
 
-// The parts have at most 256 KiB and end on borders. A rest of less than 64 KiB belongs to the last part.
+// The parts have about 1 MiB and end on borders. A rest of less than 64 KiB belongs to the last part.
 TEST(LargeRequests, WithChecksumsAreWrittenInParts) {
-  EXPECT_EQ(write({1 << 20}, border, border), (RequestCounts{4, 1 << 20, 0, 0}));
-  EXPECT_EQ(write({(1 << 20) + 1000}, border, border), (RequestCounts{4, (1 << 20) + 1000, 1, 0}));
+  EXPECT_EQ(write({4 << 20}, border, border), (RequestCounts{4, 4 << 20, 0, 0}));
+  EXPECT_EQ(write({(4 << 20) + 1000}, border, border), (RequestCounts{4, (4 << 20) + 1000, 1, 0}));
   EXPECT_EQ(write(repeat(8, {1000003}), border, border).read, 0);
 }
 
