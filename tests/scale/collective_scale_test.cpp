@@ -71,6 +71,7 @@ void check(int tasks, int64_t records, bool reads) {
     how.exchange = CollectiveOptions::Buffering::enabled;
     how.aggregators = hosts;
     how.buffer = 64 << 10;
+    how.methods.data = ExchangeMethod::messages;  // which `counted` counts
     IoCounters tally;
     std::vector<std::byte> data(record * records, static_cast<std::byte>(rank % 251 + 1));
     const exchange::FileAccess access{rank % per_host * hosts * record * records + rank / per_host * record,
