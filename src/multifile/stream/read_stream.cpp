@@ -146,13 +146,22 @@ size_t ReadStream::fetch(std::span<std::byte> out) {
 size_t ReadStream::fetch_checked(std::span<std::byte> out, int64_t end) {
   const int64_t whole = blocks_.whole_pieces(fetched_, std::ssize(out), end);
   if (whole > 0) {
-    blocks_.read_checked({blocks_.block(), fetched_}, out.first(static_cast<size_t>(whole)), sums_ahead());
+    read_checked({blocks_.block(), fetched_}, out.first(static_cast<size_t>(whole)), end);
     fetched_ += whole;
     buffer_.clear();
   } else {
     refill(end, blocks_.piece());
   }
   return static_cast<size_t>(whole);
+}
+
+// Reads whole pieces of a block in the part that has checksums and ends at `end`. Keeps checksums that were
+// read ahead, unless nothing follows.
+void ReadStream::read_checked(StreamPosition from, std::span<std::byte> out, int64_t end) {
+  SumsAhead unkept;
+  const bool is_last = from.offset + std::ssize(out) >= end;
+  if (!sums_ && !is_last) sums_ = std::make_unique<SumsAhead>();
+  blocks_.read_checked(from, out, sums_ ? *sums_ : unkept);
 }
 
 // Does the work of fetch_checked() while the program shares the position. Leaves no bytes ahead, but
@@ -199,7 +208,7 @@ void ReadStream::refill(int64_t end, uint32_t unit) {
   const int64_t n = std::min<int64_t>(end - begin.offset, std::max(unit, next / unit * unit));
   const auto memory = buffer_.make_room(static_cast<size_t>(n));
   if (unit > 1) {
-    blocks_.read_checked(begin, memory, sums_ahead());
+    read_checked(begin, memory, end);
   } else {
     blocks_.read_plain(begin, memory);
   }

@@ -111,17 +111,14 @@ class SHEAF_EXPORT ReadStream {
   size_t fetch_shared(std::span<std::byte> out, int64_t end);
   void refill(int64_t end, uint32_t unit);
   void transfer(std::span<std::byte> out);
-  SumsAhead& sums_ahead() {
-    if (!sums_) sums_ = std::make_unique<SumsAhead>();
-    return *sums_;
-  }
+  void read_checked(StreamPosition from, std::span<std::byte> out, int64_t end);
 
   [[no_unique_address]] BlockReader blocks_;  // the next member uses its padding
   uint16_t ahead_ = 0;  // read-aheads since the last seek; the first is small, each next one doubles
   ReadBuffer buffer_;
   std::unique_ptr<SharedPosition> shared_;  // allocated by few streams
   int64_t fetched_ = 0;                     // offset in the block of the end of the buffer
-  std::unique_ptr<SumsAhead> sums_;         // allocated by the first checked read
+  std::unique_ptr<SumsAhead> sums_;         // allocated if checksums are kept for later reads
 };
 
 }  // namespace sheaf::multifile
