@@ -50,8 +50,9 @@ struct HintValues : SievingHints, exchange::TransferSwitches, exchange::Exchange
   int64_t block_size = 0;
   int64_t io_tasks = 0;  // sheaf_iotasks: tasks of a host that transfer at once; 0: unlimited
   // sheaf_hold_writes: small independent writes wait in memory (exchange/transfer/held_writes); automatic:
-  // those of many pieces.
-  Choice hold_writes = Choice::automatic;
+  // those of many pieces. Disabled unless a hint enables it, because programs query the size of a file after
+  // a barrier alone.
+  Choice hold_writes = Choice::disabled;
   // romio_no_indep_rw: the program makes no independent calls. Collective transfers then always exchange;
   // romio_cb_write and romio_cb_read count as enabled, even if they are set otherwise.
   bool no_independent = false;
