@@ -36,7 +36,7 @@ TEST(HeldWritesFaults, FailInTheNextCollectiveCallAndTheClose) {
       on_hosts([&](Comm& comm) {
         test::HostsStore own(hosts, comm.rank(), comm.rank());
         FaultyStore store(own, ledger);
-        const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
+        const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(Choice::automatic));
         const View view = SmallPieces::view_of(comm.rank());
         const auto mine = SmallPieces::of(comm.rank());
         file->write_at(view, 0, from(mine));

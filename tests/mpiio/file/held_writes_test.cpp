@@ -70,7 +70,7 @@ TEST(HeldWrites, AreWrittenAtTheClose) {
   test::SimulatedHosts hosts;
   on_hosts([&](Comm& comm) {
     test::HostsStore store(hosts, comm.rank(), comm.rank());
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(Choice::automatic));
     const auto mine = SmallPieces::of(comm.rank());
     file->write_at(SmallPieces::view_of(comm.rank()), 0, from(mine));
     EXPECT_EQ(hosts.counts().server_writes, 0);
@@ -107,7 +107,7 @@ TEST(HeldWrites, AreSeenByTheirTask) {
   test::SimulatedHosts hosts;
   on_hosts([&](Comm& comm) {
     test::HostsStore store(hosts, comm.rank(), comm.rank());
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(Choice::automatic));
     const auto mine = SmallPieces::of(comm.rank());
     const View view = SmallPieces::view_of(comm.rank());
     EXPECT_EQ(file->bytes(), 0);
@@ -136,7 +136,7 @@ TEST(HeldWrites, AreReadByExtentsThatOverlap) {
   test::SimulatedHosts hosts;
   on_hosts([&](Comm& comm) {
     test::HostsStore store(hosts, comm.rank(), comm.rank());
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(Choice::automatic));
     if (comm.rank() == tasks - 1) {
       std::vector<std::byte> mine(200, std::byte{9});
       file->write_at({}, 0, {mine.data(), TypeMap::bytes(1), 107});
@@ -157,7 +157,7 @@ TEST(HeldWrites, AreReadCollectivelyByTheirTask) {
   test::SimulatedHosts hosts;
   on_hosts([&](Comm& comm) {
     test::HostsStore store(hosts, comm.rank(), comm.rank());
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(Choice::automatic));
     const int64_t base = SmallPieces::bytes * comm.rank();
     const auto older = SmallPieces::of(comm.rank()), newer = SmallPieces::of(comm.rank(), 1);
     file->write_at({}, base, from(older));
@@ -174,7 +174,7 @@ TEST(HeldWrites, AreWrittenBeforeTheFileGetsAnotherSize) {
   test::SimulatedHosts hosts;
   on_hosts([&](Comm& comm) {
     test::HostsStore store(hosts, comm.rank(), comm.rank());
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(Choice::automatic));
     const auto mine = SmallPieces::of(comm.rank());
     file->write_at(SmallPieces::view_of(comm.rank()), 0, from(mine));
     file->resize(100);
@@ -205,7 +205,7 @@ TEST(HeldWrites, AreOlderThanTheNextWrite) {
     test::SimulatedHosts hosts;
     on_hosts([&](Comm& comm) {
       test::HostsStore store(hosts, comm.rank(), comm.rank());
-      Hints hints;
+      Hints hints = hold(Choice::automatic);
       hints.collective_write = exchange;
       const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hints);
       const View view = SmallPieces::view_of(comm.rank());
@@ -244,7 +244,7 @@ TEST(HeldWrites, OfMoreThanTheMemoryAreWrittenBefore) {
   };
   on_hosts([&](Comm& comm) {
     test::HostsStore store(hosts, comm.rank(), comm.rank());
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(Choice::automatic));
     const View view = view_of(comm.rank());
     for (int64_t round = 0; round < rounds; ++round)
       file->write_at(view, round * record * records, from(data_of(comm.rank(), round)));
@@ -271,7 +271,7 @@ TEST(HeldWrites, SurviveARefusedCall) {
   test::SimulatedHosts hosts;
   on_hosts([&](Comm& comm) {
     test::HostsStore store(hosts, comm.rank(), comm.rank());
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(Choice::automatic));
     const View view = SmallPieces::view_of(comm.rank());
     const auto mine = SmallPieces::of(comm.rank());
     file->write_at(view, 0, from(mine));
