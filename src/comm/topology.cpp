@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/os/host_name.hpp"
 #include "base/parse.hpp"
 #include "base/printable.hpp"
 #include "base/setting.hpp"
 #include "comm/agree.hpp"
-#include "comm/host_name.hpp"
 #include "storage/text_source.hpp"
 
 namespace sheaf {

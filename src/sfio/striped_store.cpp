@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "comm/host_name.hpp"
+#include "base/os/host_name.hpp"
 #include "sfio/direct_link.hpp"
 #include "sfio/striped_file.hpp"
 #include "storage/decorators/forwarding_store.hpp"

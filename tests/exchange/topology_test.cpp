@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
-#include "comm/host_name.hpp"
+#include "base/os/host_name.hpp"
 #include "multifile/writer/writer.hpp"
 #include "storage/testing.hpp"
 #include "storage/text_source.hpp"

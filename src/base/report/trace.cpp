@@ -1,20 +1,25 @@
 #include "base/report/trace.hpp"
 
-#include <limits.h>
-#include <pthread.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/error.hpp"
 #include "base/forks.hpp"
+#include "base/os/host_name.hpp"
+#include "base/os/process_identity.hpp"
+#include "base/report/report.hpp"
 #include "base/setting.hpp"
 #include "base/warnings.hpp"
 
@@ -40,18 +45,36 @@ int number_of_thread() {
   return number;
 }
 
+// Returns a name that is valid in file names and in JSON strings: replaces all characters except letters,
+// digits, '-' and '.' by '_'.
+std::string plain_name(std::string name) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  };
+  std::ranges::replace_if(name, std::not_fn(is_plain), '_');
+  return name;
+}
+
+// Runs part(). If it has no memory, the time line lacks an event.
+template <class Part>
+void without_throwing(Part part) noexcept {
+  try {
+    part();
+  } catch (const std::exception&) {
+    return;
+  }
+}
+
 // The file of this process, created with its first event.
 class TraceFile {
  public:
-  explicit TraceFile(std::string name) : name_(std::move(name)) {
-    std::array<char, HOST_NAME_MAX + 1> host{};
-    if (::gethostname(host.data(), host.size() - 1) == 0) host_ = host.data();
-  }
+  explicit TraceFile(std::string name) : name_(std::move(name)) {}
 
   void name_task(int64_t rank) {
     if (is_child()) return;
     const std::scoped_lock lock(mutex_);
-    if (std::exchange(named_, true)) return;
+    if (task_ >= 0) return;
+    task_ = static_cast<int>(rank);
     name_lane("task " + std::to_string(rank));
     describe("process_sort_index", "\"sort_index\":" + std::to_string(rank));
   }
@@ -74,26 +97,28 @@ class TraceFile {
     append(line.data());
   }
 
-  // Writes the remaining events and closes the file. Later events are dropped.
+  // Writes the remaining events and closes the file. Later events are dropped. Prints a warning if it fails,
+  // because no call of the program follows that could.
   void finish() {
     if (is_child()) return;
     const std::scoped_lock lock(mutex_);
     if (!file_) return;
-    text_ += "\n]\n";
-    flush();
-    file_.reset();  // tried_ remains true
+    const bool is_complete = write(text_) && write("\n]\n");
+    const int write_error = errno;
+    const bool is_closed = std::fclose(file_.release()) == 0;  // tried_ remains true
+    if (!is_complete || !is_closed) warn("SHEAF_TRACE", failure(is_complete ? errno : write_error), task_);
   }
 
  private:
   bool is_child() const { return forks() != forks_; }
 
   void open() {
-    const std::string process = std::to_string(::getpid());
+    const std::string process = std::to_string(process_number());
     const std::string stem = name_ + "." + host_ + "." + process;
     for (int i = 0; i < max_names && !file_; ++i) {
-      const std::string path = stem + (i > 0 ? "-" + std::to_string(i) : "") + ".json";
-      file_.reset(std::fopen(path.c_str(), "wxe"));
-      lane_ = static_cast<int>(std::hash<std::string>()(path) & INT_MAX);
+      path_ = stem + (i > 0 ? "-" + std::to_string(i) : "") + ".json";
+      file_.reset(std::fopen(path_.c_str(), "wxe"));
+      lane_ = static_cast<int>(std::hash<std::string>()(path_) & INT_MAX);
     }
     if (!file_) {
       trace_enabled = false;
@@ -101,7 +126,7 @@ class TraceFile {
                          " is ignored, because no file with this name can be created");
     }
     std::setvbuf(file_.get(), nullptr, _IONBF, 0);  // a forked child must not write buffered bytes again
-    if (!named_) name_lane("process " + process);
+    if (task_ < 0) name_lane("process " + process);
   }
   void name_lane(const std::string& name) {
     describe("process_name", "\"name\":\"" + name + " on " + host_ + "\"");
@@ -121,29 +146,42 @@ class TraceFile {
     begun_ = true;
     if (text_.size() >= buffered_bytes) flush();
   }
+  // Writes the gathered events. If that fails, adds a warning and ends the time line.
   void flush() {
-    std::fwrite(text_.data(), 1, text_.size(), file_.get());
+    if (!write(text_)) {
+      const int write_error = errno;
+      trace_enabled = false;
+      file_.reset();
+      add_warning(failure(write_error));
+    }
     text_.clear();
+  }
+  bool write(std::string_view text) {
+    return std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size();
+  }
+  std::string failure(int errno_value) const {
+    return os_error("the time line is incomplete: cannot write", path_, errno_value).what();
   }
 
   const std::string name_;  // value of SHEAF_TRACE
-  std::string host_ = "localhost";
+  const std::string host_ = plain_name(host_name());
   const int64_t forks_ = forks();
   // Time of CLOCK_REALTIME minus that of CLOCK_MONOTONIC, in nanoseconds.
   const int64_t to_realtime_ = nanoseconds(std::chrono::system_clock::now().time_since_epoch()) - steady_ns();
   std::unique_ptr<FILE, int (*)(FILE*)> file_{nullptr, std::fclose};
   std::mutex mutex_;
+  std::string path_;    // of the file
   std::string text_;    // events that are not written
   int lane_ = 0;        // number of the process, unlike those of other hosts
+  int task_ = -1;       // rank in the name of the lane; -1: unknown
   bool tried_ = false;  // to open the file
-  bool begun_ = false, named_ = false;
+  bool begun_ = false;
 };
 
 // Not destroyed, because threads may end their events after the static objects are destroyed.
 TraceFile* requested_trace() {
   const char* const name = setting("SHEAF_TRACE");
   if (name == nullptr) return nullptr;
-  pthread_atfork(nullptr, nullptr, [] { trace_enabled = false; });
   auto* const file = new TraceFile(name);
   trace_enabled = true;
   return file;
@@ -154,7 +192,7 @@ TraceFile* const trace_file = requested_trace();
 const struct TraceEnd {
   ~TraceEnd() {
     trace_enabled = false;
-    if (trace_file != nullptr) trace_file->finish();
+    if (trace_file != nullptr) without_throwing([] { trace_file->finish(); });
   }
 } trace_end;
 
@@ -166,10 +204,12 @@ void TraceEvent::begin(int64_t offset, int64_t bytes) {
   began_ = steady_ns();
 }
 
-void TraceEvent::end() { trace_file->add(name_, began_, steady_ns(), offset_, bytes_); }
+void TraceEvent::end() noexcept {
+  without_throwing([&] { trace_file->add(name_, began_, steady_ns(), offset_, bytes_); });
+}
 
-void trace_task(int64_t rank) {
-  if (trace_enabled) trace_file->name_task(rank);
+void trace_task(int64_t rank) noexcept {
+  if (trace_enabled) without_throwing([&] { trace_file->name_task(rank); });
 }
 
 }  // namespace sheaf

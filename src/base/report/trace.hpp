@@ -5,7 +5,9 @@
 // FILE.<host>.<process>.json: a JSON array with an event per line. Times are microseconds of CLOCK_REALTIME
 // at the start of the process plus the time since then, so files of several hosts agree as well as the clocks
 // of the hosts. If a process is killed, its last events and the closing bracket are missing. A forked child
-// records nothing. If the file cannot be created, one warning is added (base/warnings).
+// records nothing. If the file cannot be created or written, one warning is added (base/warnings), or printed
+// at the end of the process, and the time line ends. Each library that contains this module writes a file of
+// its own.
 #pragma once
 
 #include <atomic>
@@ -15,11 +17,11 @@
 
 namespace sheaf {
 
-// True while events are recorded. Set when the library is loaded, reset in forked children.
+// True while events are recorded. Set when the library is loaded. Forked children keep the value.
 extern std::atomic<bool> trace_enabled;
 
 // Records the lifetime of the object as an event of this thread. Costs a load and a branch if tracing is off.
-// Any thread may use it. Does not throw, except std::bad_alloc while tracing.
+// Any thread may use it. Does not throw; without memory, events are dropped.
 class TraceEvent : private NonCopyable {
  public:
   // `name` must be a string literal. `offset` and `bytes` describe a file request; negative: none.
@@ -33,13 +35,13 @@ class TraceEvent : private NonCopyable {
 
  private:
   void begin(int64_t offset, int64_t bytes);
-  void end();
+  void end() noexcept;
 
   const char* name_;
   int64_t offset_, bytes_, began_;  // set if name_ is
 };
 
 // Names the lane of this process after task `rank`. The first call counts; later ones have no effect.
-void trace_task(int64_t rank);
+void trace_task(int64_t rank) noexcept;
 
 }  // namespace sheaf

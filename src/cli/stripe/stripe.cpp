@@ -9,11 +9,11 @@
 #include <string>
 
 #include "base/bytes.hpp"
+#include "base/os/host_name.hpp"
 #include "base/printable.hpp"
 #include "cli/command_line/command_line.hpp"
 #include "cli/json/json.hpp"
 #include "cli/terminal.hpp"
-#include "comm/host_name.hpp"
 #include "multifile/create/output_set.hpp"
 #include "sfio/check.hpp"
 #include "sfio/direct_link.hpp"

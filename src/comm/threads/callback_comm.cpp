@@ -11,9 +11,9 @@
 
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
+#include "base/os/host_name.hpp"
 #include "comm/agree.hpp"
 #include "comm/helpers.hpp"
-#include "comm/host_name.hpp"
 #include "comm/threads/star_comm.hpp"
 
 namespace sheaf {

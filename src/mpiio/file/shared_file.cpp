@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/os/host_name.hpp"
 #include "base/os/random.hpp"
 #include "base/setting.hpp"
-#include "comm/host_name.hpp"
 #include "comm/reduce.hpp"
 #include "mpiio/file/across_hosts.hpp"
 #include "mpiio/file/file_access.hpp"

@@ -7,11 +7,11 @@
 #include <thread>
 #include <utility>
 
+#include "base/os/host_name.hpp"
 #include "base/os/process_identity.hpp"
 #include "base/os/random.hpp"
 #include "base/warnings.hpp"
 #include "comm/agree.hpp"
-#include "comm/host_name.hpp"
 #include "multifile/journal/constants.hpp"
 #include "storage/beside.hpp"
 

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/os/host_name.hpp"
 #include "base/parse.hpp"
 #include "comm/agree.hpp"
-#include "comm/host_name.hpp"
 #include "comm/reduce.hpp"
 #include "sfio/listener_names.hpp"
 

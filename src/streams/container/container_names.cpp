@@ -6,8 +6,8 @@
 #include <cstdio>
 
 #include "base/error.hpp"
+#include "base/os/host_name.hpp"
 #include "base/os/process_identity.hpp"
-#include "comm/host_name.hpp"
 #include "format/extension.hpp"
 #include "storage/store.hpp"
 #include "streams/container/constants.hpp"

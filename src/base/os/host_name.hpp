@@ -1,4 +1,4 @@
-// comm/host_name: the name of this host.
+// base/os/host_name: the name of this host.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-#include "comm/host_name.hpp"
+#include "base/os/host_name.hpp"
 
 #include <unistd.h>
 
