@@ -10,8 +10,10 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "comm/agree.hpp"
 #include "comm/reduce.hpp"
 #include "exchange/collective_executor.hpp"
 #include "exchange/pieces/constants.hpp"
@@ -189,6 +191,27 @@ MethodCounts counts_of(int tasks, int64_t record, const CollectiveOptions& how, 
   return counts;
 }
 
+// Fails to create the first exchanger, after all tasks have taken part.
+class FailingExchangers final : public test::ForwardingComm {
+ public:
+  FailingExchangers(std::unique_ptr<Comm> comm, bool& fails)
+      : ForwardingComm(std::move(comm)), fails_(fails) {}
+  std::unique_ptr<Exchanger> exchanger(ExchangeMethod method, std::span<const int> peers,
+                                       int64_t largest) override {
+    auto created = ForwardingComm::exchanger(method, peers, largest);
+    if (std::exchange(fails_, false)) throw Error(Code::io, "no exchanger");
+    return created;
+  }
+
+ protected:
+  std::unique_ptr<Comm> wrap(std::unique_ptr<Comm> comm) override {
+    return comm ? std::make_unique<FailingExchangers>(std::move(comm), fails_) : nullptr;
+  }
+
+ private:
+  bool& fails_;
+};
+
 CollectiveOptions enabled() {
   CollectiveOptions how;
   how.exchange = CollectiveOptions::Buffering::enabled;
@@ -204,6 +227,41 @@ TEST(ExchangeMethods, AreThoseOfTheHints) {
     how.switches.alltoall = false;
     EXPECT_TRUE(counts_of(6, 1000, how).exchangers.empty()) << "messages need no exchanger";
   }
+}
+
+// An aggregator cannot create its exchanger. All tasks fail, and the next call works.
+TEST(ExchangeMethods, ThatFailOnOneHostFailOnAll) {
+  constexpr int tasks = 6;
+  constexpr int64_t record = 1000;
+  for (const ExchangeMethod method : {ExchangeMethod::alltoallv, ExchangeMethod::neighbours})
+    for (int failing = 0; failing < tasks; ++failing) {
+      CollectiveOptions how = enabled();
+      how.methods.data = method;
+      MemoryStore store;
+      store.open("a", Access::fresh);
+      run_fibers({.ranks = tasks, .stack_bytes = 128 << 10}, [&](Comm& comm) {
+        const auto file = store.open("a", Access::write);
+        bool fails = comm.rank() == failing;
+        FailingExchangers own(comm.duplicate(), fails);
+        CollectiveExecutor transfers(own);
+        IoCounters counters;
+        std::vector<std::byte> data(4 * record, static_cast<std::byte>(comm.rank() + 1));
+        const TypeMap type = TypeMap::bytes(record).resized(0, tasks * record);
+        const auto write = [&] {
+          transfers.write(
+              *file, {comm.rank() * record, &type, 0, std::ssize(data), data.data(), &contiguous_bytes()},
+              how, std::nullopt, counters);
+        };
+        const auto failed = attempt(write);
+        ASSERT_TRUE(failed);
+        EXPECT_EQ(failed->code(), Code::io);
+        EXPECT_FALSE(attempt(write));
+      });
+      const auto found = store.contents("a");
+      ASSERT_EQ(std::ssize(found), 4 * tasks * record);
+      for (int64_t at = 0; at < std::ssize(found); ++at)
+        ASSERT_EQ(found[static_cast<size_t>(at)], static_cast<std::byte>(at / record % tasks + 1));
+    }
 }
 
 TEST(ExchangeMethods, AreChosenByDensityAndSize) {

@@ -2,6 +2,8 @@
 // the next call must work.
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "mpiio/file/model.hpp"
@@ -27,6 +29,7 @@ struct TransferKind {
   bool gaps;
   Choice exchange;
   int per_node;
+  std::optional<ExchangeMethod> data = std::nullopt;
 };
 
 View view_of(const Comm& comm, bool gaps) {
@@ -44,6 +47,7 @@ std::vector<std::exception_ptr> call(FaultyStore& store, const TransferKind& kin
     Hints hints;
     hints.collective_write = hints.collective_read = kind.exchange;
     hints.buffer_size = 1000;
+    hints.data = kind.data;
     const auto file = SharedFile::open(comm.duplicate(), store, "file",
                                        {.read = true, .write = true, .create = true}, hints);
     const View view = view_of(comm, kind.gaps);
@@ -133,14 +137,19 @@ TEST_P(Failures, OfOneTaskBeforeTheTransferReachAllTasks) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, Failures,
-    testing::Values(TransferKind{"write", true, false, Choice::enabled, 100},
-                    TransferKind{"write_gaps", true, true, Choice::enabled, 100},
-                    TransferKind{"write_independent", true, false, Choice::disabled, 100},
-                    TransferKind{"write_nodes", true, true, Choice::enabled, 2},
-                    TransferKind{"read", false, false, Choice::enabled, 100},
-                    TransferKind{"read_gaps", false, true, Choice::enabled, 100},
-                    TransferKind{"read_independent", false, false, Choice::disabled, 100},
-                    TransferKind{"read_nodes", false, true, Choice::enabled, 2}),
+    testing::Values(
+        TransferKind{"write", true, false, Choice::enabled, 100},
+        TransferKind{"write_gaps", true, true, Choice::enabled, 100},
+        TransferKind{"write_independent", true, false, Choice::disabled, 100},
+        TransferKind{"write_nodes", true, true, Choice::enabled, 2},
+        TransferKind{"write_alltoallv", true, true, Choice::enabled, 2, ExchangeMethod::alltoallv},
+        TransferKind{"write_neighbours", true, true, Choice::enabled, 2, ExchangeMethod::neighbours},
+        TransferKind{"read", false, false, Choice::enabled, 100},
+        TransferKind{"read_gaps", false, true, Choice::enabled, 100},
+        TransferKind{"read_independent", false, false, Choice::disabled, 100},
+        TransferKind{"read_nodes", false, true, Choice::enabled, 2},
+        TransferKind{"read_alltoallv", false, true, Choice::enabled, 2, ExchangeMethod::alltoallv},
+        TransferKind{"read_neighbours", false, true, Choice::enabled, 2, ExchangeMethod::neighbours}),
     [](const auto& p) { return std::string(p.param.name); });
 
 TEST(SharedFile, RefusesWhatTheModeForbidsOnAllTasks) {
