@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "mpiio/file/shared_file.hpp"
 #include "support/fibers/fiber_comm.hpp"
+#include "support/hosts_store.hpp"
 
 namespace sheaf::held_pieces {
 
@@ -56,6 +58,18 @@ inline Hints hold(Choice choice) {
 template <class Body>
 void on_hosts(Body body) {
   run_fibers({.ranks = tasks, .stack_bytes = 256 << 10}, body);
+}
+
+// Runs body(comm, file) on a task per host, which has opened "file" of the hosts with hold(choice), and
+// closes the file.
+template <class Body>
+void with_file(const test::SimulatedHosts& hosts, Choice choice, Body body) {
+  on_hosts([&](Comm& comm) {
+    test::HostsStore store(hosts, comm.rank(), comm.rank());
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(choice));
+    body(comm, *file);
+    file->close();
+  });
 }
 
 }  // namespace sheaf::held_pieces

@@ -12,16 +12,10 @@
 
 namespace sheaf::held_writes_faults_test {
 
+using namespace held_pieces;
 using namespace mpiio;
 
 namespace {
-
-using held_pieces::both;
-using held_pieces::from;
-using held_pieces::hold;
-using held_pieces::into;
-using held_pieces::on_hosts;
-using held_pieces::SmallPieces;
 
 // The server has no space from a moment on. The calls that need the bytes fail on all tasks, until the
 // program has written them again.

@@ -8,18 +8,10 @@
 
 namespace sheaf::held_writes_test {
 
+using namespace held_pieces;
 using namespace mpiio;
 
 namespace {
-
-using held_pieces::both;
-using held_pieces::from;
-using held_pieces::hold;
-using held_pieces::into;
-using held_pieces::on_hosts;
-using held_pieces::SmallPieces;
-using held_pieces::tasks;
-using layout::TypeMap;
 
 // Writes the pieces of all tasks and makes `finish`, a collective call. Returns the requests to the server
 // until then.
@@ -27,16 +19,13 @@ template <class Finish>
 int64_t server_writes(const test::HostsOptions& options, Choice choice, Finish finish) {
   test::SimulatedHosts hosts(options);
   int64_t writes = 0;
-  on_hosts([&](Comm& comm) {
-    test::HostsStore store(hosts, comm.rank(), comm.rank());
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(choice));
+  with_file(hosts, choice, [&](Comm& comm, SharedFile& file) {
     const auto mine = SmallPieces::of(comm.rank());
-    EXPECT_EQ(file->write_at(SmallPieces::view_of(comm.rank()), 0, from(mine)), SmallPieces::bytes);
-    finish(*file, comm.rank());
+    EXPECT_EQ(file.write_at(SmallPieces::view_of(comm.rank()), 0, from(mine)), SmallPieces::bytes);
+    finish(file, comm.rank());
     comm.barrier();
     if (comm.rank() == 0) writes = hosts.counts().server_writes;
     comm.barrier();
-    file->close();
   });
   SmallPieces::check(hosts.contents("file"));
   return writes;
@@ -68,13 +57,10 @@ TEST(HeldWrites, ReachTheServerInFewRequests) {
 
 TEST(HeldWrites, AreWrittenAtTheClose) {
   test::SimulatedHosts hosts;
-  on_hosts([&](Comm& comm) {
-    test::HostsStore store(hosts, comm.rank(), comm.rank());
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(Choice::automatic));
+  with_file(hosts, Choice::automatic, [&](Comm& comm, SharedFile& file) {
     const auto mine = SmallPieces::of(comm.rank());
-    file->write_at(SmallPieces::view_of(comm.rank()), 0, from(mine));
+    file.write_at(SmallPieces::view_of(comm.rank()), 0, from(mine));
     EXPECT_EQ(hosts.counts().server_writes, 0);
-    file->close();
   });
   EXPECT_LE(hosts.counts().server_writes, tasks);
   SmallPieces::check(hosts.contents("file"));
@@ -84,18 +70,15 @@ TEST(HeldWrites, AreWrittenAtTheClose) {
 TEST(HeldWrites, OfOnePieceAreWrittenAtOnceByDefault) {
   for (const Choice choice : {Choice::automatic, Choice::enabled}) {
     test::SimulatedHosts hosts;
-    on_hosts([&](Comm& comm) {
-      test::HostsStore store(hosts, comm.rank(), comm.rank());
-      const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(choice));
+    with_file(hosts, choice, [&](Comm& comm, SharedFile& file) {
       const auto mine = SmallPieces::of(comm.rank());
       for (int64_t at = 0; at < SmallPieces::bytes; at += SmallPieces::length) {
         const Source piece{mine.data() + at, TypeMap::bytes(1), SmallPieces::length};
-        file->write_at(SmallPieces::view_of(comm.rank()), at, piece);
+        file.write_at(SmallPieces::view_of(comm.rank()), at, piece);
       }
       comm.barrier();
       EXPECT_EQ(hosts.counts().server_writes, choice == Choice::enabled ? 0 : tasks * SmallPieces::pieces);
       comm.barrier();
-      file->close();
     });
     EXPECT_LE(hosts.counts().server_writes, (choice == Choice::enabled ? 1 : SmallPieces::pieces) * tasks);
     SmallPieces::check(hosts.contents("file"));
@@ -105,28 +88,25 @@ TEST(HeldWrites, OfOnePieceAreWrittenAtOnceByDefault) {
 // Sizes, positions from the end, and independent reads include the writes that wait.
 TEST(HeldWrites, AreSeenByTheirTask) {
   test::SimulatedHosts hosts;
-  on_hosts([&](Comm& comm) {
-    test::HostsStore store(hosts, comm.rank(), comm.rank());
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(Choice::automatic));
+  with_file(hosts, Choice::automatic, [&](Comm& comm, SharedFile& file) {
     const auto mine = SmallPieces::of(comm.rank());
     const View view = SmallPieces::view_of(comm.rank());
-    EXPECT_EQ(file->bytes(), 0);
-    file->write_at(view, 0, from(mine));
-    EXPECT_EQ(file->bytes(), view.offset_of(SmallPieces::bytes - 1) + 1);
-    EXPECT_EQ(file->end_of_stream(view), SmallPieces::bytes);
+    EXPECT_EQ(file.bytes(), 0);
+    file.write_at(view, 0, from(mine));
+    EXPECT_EQ(file.bytes(), view.offset_of(SmallPieces::bytes - 1) + 1);
+    EXPECT_EQ(file.end_of_stream(view), SmallPieces::bytes);
     std::vector<std::byte> found(SmallPieces::bytes + 1);
-    EXPECT_EQ(file->read_at(view, 0, into(found)), SmallPieces::bytes);
+    EXPECT_EQ(file.read_at(view, 0, into(found)), SmallPieces::bytes);
     EXPECT_TRUE(std::equal(mine.begin(), mine.end(), found.begin()));
     // The gaps belong to tasks that have written nothing yet, or hold their bytes.
     std::vector<std::byte> all(static_cast<size_t>(SmallPieces::size));
-    EXPECT_EQ(file->read_at({}, 0, into(all)), file->bytes());
+    EXPECT_EQ(file.read_at({}, 0, into(all)), file.bytes());
     for (int64_t i = 0; i < SmallPieces::bytes; ++i)
       ASSERT_EQ(all[static_cast<size_t>(view.offset_of(i))], mine[static_cast<size_t>(i)]);
     EXPECT_EQ(hosts.counts().server_writes, 0);
     // All tasks have the same size after a collective query of the shared pointer (MPI_File_seek_shared).
-    file->shared_position();
-    EXPECT_EQ(file->bytes(), SmallPieces::size);
-    file->close();
+    file.shared_position();
+    EXPECT_EQ(file.bytes(), SmallPieces::size);
   });
   SmallPieces::check(hosts.contents("file"));
 }
@@ -134,58 +114,49 @@ TEST(HeldWrites, AreSeenByTheirTask) {
 // The instances of the file type overlap, which only reads allow. The file ends within such an overlap.
 TEST(HeldWrites, AreReadByExtentsThatOverlap) {
   test::SimulatedHosts hosts;
-  on_hosts([&](Comm& comm) {
-    test::HostsStore store(hosts, comm.rank(), comm.rank());
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(Choice::automatic));
+  with_file(hosts, Choice::automatic, [&](Comm& comm, SharedFile& file) {
     if (comm.rank() == tasks - 1) {
       std::vector<std::byte> mine(200, std::byte{9});
-      file->write_at({}, 0, {mine.data(), TypeMap::bytes(1), 107});
+      file.write_at({}, 0, {mine.data(), TypeMap::bytes(1), 107});
       const View beyond{.displacement = 120, .filetype = TypeMap::bytes(1).resized(0, 2)};
-      file->write_at(beyond, 0, {mine.data(), TypeMap::bytes(1), 40});
+      file.write_at(beyond, 0, {mine.data(), TypeMap::bytes(1), 40});
       const View overlapping{.filetype = TypeMap::bytes(4).resized(0, 2)};
       std::vector<std::byte> found(220);
-      EXPECT_EQ(file->read_at(overlapping, 0, into(found)), 220);
+      EXPECT_EQ(file.read_at(overlapping, 0, into(found)), 220);
       for (size_t i = 0; i < found.size(); ++i)
         ASSERT_EQ(found[i], i / 4 * 2 + i % 4 < 107 ? std::byte{9} : std::byte()) << i;
     }
-    file->close();
   });
 }
 
 // Each task has written its bytes by itself before, so its host may have older bytes in the cache.
 TEST(HeldWrites, AreReadCollectivelyByTheirTask) {
   test::SimulatedHosts hosts;
-  on_hosts([&](Comm& comm) {
-    test::HostsStore store(hosts, comm.rank(), comm.rank());
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(Choice::automatic));
+  with_file(hosts, Choice::automatic, [&](Comm& comm, SharedFile& file) {
     const int64_t base = SmallPieces::bytes * comm.rank();
     const auto older = SmallPieces::of(comm.rank()), newer = SmallPieces::of(comm.rank(), 1);
-    file->write_at({}, base, from(older));
+    file.write_at({}, base, from(older));
     const View view{.displacement = base, .filetype = TypeMap::bytes(1).resized(0, 2)};
-    file->write_at(view, 0, {newer.data(), TypeMap::bytes(1), SmallPieces::bytes / 2});
+    file.write_at(view, 0, {newer.data(), TypeMap::bytes(1), SmallPieces::bytes / 2});
     std::vector<std::byte> found(SmallPieces::bytes);
-    EXPECT_EQ(file->read_at_all(file->sequence(), {}, base, into(found)), SmallPieces::bytes);
+    EXPECT_EQ(file.read_at_all(file.sequence(), {}, base, into(found)), SmallPieces::bytes);
     for (size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], i % 2 == 0 ? newer[i / 2] : older[i]) << i;
-    file->close();
   });
 }
 
 TEST(HeldWrites, AreWrittenBeforeTheFileGetsAnotherSize) {
   test::SimulatedHosts hosts;
-  on_hosts([&](Comm& comm) {
-    test::HostsStore store(hosts, comm.rank(), comm.rank());
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(Choice::automatic));
+  with_file(hosts, Choice::automatic, [&](Comm& comm, SharedFile& file) {
     const auto mine = SmallPieces::of(comm.rank());
-    file->write_at(SmallPieces::view_of(comm.rank()), 0, from(mine));
-    file->resize(100);
-    EXPECT_EQ(file->bytes(), 100);
+    file.write_at(SmallPieces::view_of(comm.rank()), 0, from(mine));
+    file.resize(100);
+    EXPECT_EQ(file.bytes(), 100);
     comm.barrier();
-    file->write_at(SmallPieces::view_of(comm.rank()), 0, from(mine));
-    file->preallocate(2 * SmallPieces::size);
-    EXPECT_EQ(file->bytes(), 2 * SmallPieces::size);
+    file.write_at(SmallPieces::view_of(comm.rank()), 0, from(mine));
+    file.preallocate(2 * SmallPieces::size);
+    EXPECT_EQ(file.bytes(), 2 * SmallPieces::size);
     comm.barrier();
-    file->resize(SmallPieces::size);
-    file->close();
+    file.resize(SmallPieces::size);
   });
   SmallPieces::check(hosts.contents("file"));
 }
@@ -242,20 +213,17 @@ TEST(HeldWrites, OfMoreThanTheMemoryAreWrittenBefore) {
   const auto data_of = [](int task, int64_t round) {
     return std::vector<std::byte>(record * records, static_cast<std::byte>(20 * task + round));
   };
-  on_hosts([&](Comm& comm) {
-    test::HostsStore store(hosts, comm.rank(), comm.rank());
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(Choice::automatic));
+  with_file(hosts, Choice::automatic, [&](Comm& comm, SharedFile& file) {
     const View view = view_of(comm.rank());
     for (int64_t round = 0; round < rounds; ++round)
-      file->write_at(view, round * record * records, from(data_of(comm.rank(), round)));
+      file.write_at(view, round * record * records, from(data_of(comm.rank(), round)));
     EXPECT_GT(hosts.counts().server_writes, 0);
     for (int64_t round = 0; round < rounds; ++round) {
       std::vector<std::byte> found(record * records);
-      EXPECT_EQ(file->read_at(view, round * record * records, into(found)), std::ssize(found));
+      EXPECT_EQ(file.read_at(view, round * record * records, into(found)), std::ssize(found));
       EXPECT_EQ(found, data_of(comm.rank(), round)) << round;
     }
     comm.barrier();
-    file->close();
   });
   const auto all = hosts.contents("file");
   ASSERT_EQ(std::ssize(all), record * records * rounds * tasks);
@@ -269,17 +237,14 @@ TEST(HeldWrites, OfMoreThanTheMemoryAreWrittenBefore) {
 // A call that is refused before any byte moves leaves held bytes where they are.
 TEST(HeldWrites, SurviveARefusedCall) {
   test::SimulatedHosts hosts;
-  on_hosts([&](Comm& comm) {
-    test::HostsStore store(hosts, comm.rank(), comm.rank());
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hold(Choice::automatic));
+  with_file(hosts, Choice::automatic, [&](Comm& comm, SharedFile& file) {
     const View view = SmallPieces::view_of(comm.rank());
     const auto mine = SmallPieces::of(comm.rank());
-    file->write_at(view, 0, from(mine));
+    file.write_at(view, 0, from(mine));
     const int64_t position = comm.rank() == 1 ? -1 : 0;
-    EXPECT_TRUE(attempt([&] { file->write_at_all(file->sequence(), view, position, from(mine)); }));
+    EXPECT_TRUE(attempt([&] { file.write_at_all(file.sequence(), view, position, from(mine)); }));
     EXPECT_EQ(hosts.counts().server_writes, 0);
-    file->sync();
-    file->close();
+    file.sync();
   });
   SmallPieces::check(hosts.contents("file"));
 }
