@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """bench_hosts.py [--fs gluster-strict] [--runs 3] [--tasks 6] [--placement round] [--only NAME,...]
-[--who NAME,...] [--rate RATE] [--json FILE]: runs the patterns of the Blue Gene/L paper on three hosts (tests/cluster), with Open MPI's
-own I/O (ompio, romio321) and with the drop-in. The same binary runs with each in turn, once per run on a
-new file. The phase `whole` includes opening and closing. Prints a line per pattern and phase: medians,
-spread, and the ratio to the faster peer. A peer that fails or reads wrong bytes is not counted. With --rate (200mbit), the links
-of the hosts are limited to RATE, or to less until a plain copy reaches 90 % of it. Writing and reading are then
-jobs of their own, closing included, and each host reads what another one wrote. A peer that writes other bytes
-is not counted. Prints also the idle share of the processors, bytes and packets of each link, and the bytes that
-must cross the busiest link (floor). Root only; requires scripts/install-deps.sh cluster."""
+[--who NAME,...] [--rate RATE] [--json FILE]
+
+Runs the patterns of the Blue Gene/L paper on three hosts (tests/cluster), with Open MPI's own I/O (ompio, romio321) and
+with the drop-in. The same binary runs with each in turn, once per run on a new file. The phase `whole` includes opening
+and closing. Prints a line per pattern and phase: medians, spread, and the ratio to the faster peer. A peer that fails
+or reads wrong bytes is not counted.
+
+With --rate (200mbit), the links of the hosts are limited to RATE, or to less until a plain copy reaches 90 % of it.
+Writing and reading are then separate jobs, closing included, and each host reads bytes that a different host wrote. A
+peer that writes other bytes is not counted. Prints also the idle share of the processors, the bytes and packets on each
+link, and the bytes that must cross the busiest link (floor). Root only; requires scripts/install-deps.sh cluster."""
 import argparse
 import json
 import pathlib

@@ -234,8 +234,8 @@ inline void check_reductions_by_method(Comm& comm) {
   }
 }
 
-// Checks exchanges by `method`, two of them in flight. Task a exchanges with task b if linked(a, b), which is
-// symmetric; task `from` sends count(from, to) messages to task `to`. No task sends more than `largest`
+// Checks exchanges by `method`, two at a time in flight. Task a exchanges with task b if linked(a, b), which
+// is symmetric; task `from` sends count(from, to) messages to task `to`. No task sends more than `largest`
 // bytes.
 inline void check_exchanger_of(Comm& comm, ExchangeMethod method, int64_t largest, bool (*linked)(int, int),
                                int (*count)(int from, int to)) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t gib = int64_t{1} << 30;
 
-// A large job whose tasks are threads of one process has a stream for each of a million tasks.
+// If tasks are threads of one process, the process has a stream for each of up to a million tasks.
 static_assert(sizeof(void*) != 8 || (sizeof(WriteStream) <= 192 && sizeof(ReadStream) <= 144));
 
 TEST(Limits, ChunksBeyond2GiBAndFilesBeyond4GiB) {

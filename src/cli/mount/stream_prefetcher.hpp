@@ -2,14 +2,14 @@
 //
 // The kernel reads ahead within a file, but not across files. Without this class, each small file therefore
 // costs a request, and the program waits for two switches between processes. Programs such as tar and cp read
-// the files of a folder in the order of the streams. While they do, one request causes stores of all small
-// streams in the next part of the multifile.
+// the files of a folder in the order of the streams. During such a sequence, one request makes this class
+// store all small streams in the next part of the multifile.
 //
 // The kernel locks a page until it has the reply to the read of the page, and a store to the page waits for
 // the lock. Only one thread stores at a time, so that other threads send such replies. The first stores of a
-// sequence are made before the reply to the read that causes them, so that they precede the program. Among
-// the stored streams, one is left out. The program's read of it causes the next stores, which are made after
-// the reply, while the program reads the rest of the stored streams.
+// sequence are made before the reply to the read that causes them, so that they precede the program. One
+// stream in the range is not stored. When the program reads that stream, the next stores are made after the
+// reply, while the program reads the stored streams that follow.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ class StreamPrefetcher : private NonCopyable {
   struct ReadSequence {
     uint64_t last = 0;    // stream that was read last
     uint64_t end = 0;     // end of the streams that were read or stored
-    uint64_t next = 0;    // reads of this stream and of those after it cause the next stores
+    uint64_t next = 0;    // a read of this stream or a later one causes the next stores
     int64_t window = 0;   // bytes to store at once
     int failures = 0;     // consecutive attempts without a store
     int pause = 0;        // reads until the next attempt

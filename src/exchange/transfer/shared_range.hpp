@@ -1,8 +1,8 @@
 // exchange/transfer/shared_range: keeps other tasks from read-modify-write of a range while a task writes it.
 //
 // A task that sieves writes holds an exclusive lock on its range. It writes back an aligned block of
-// sieve_block bytes only if some of these bytes are its own. So writes of whole blocks need no lock, and all
-// other writes hold a shared lock.
+// sieve_block bytes only if the block contains bytes of its access. So writes of whole blocks need no lock,
+// and all other writes hold a shared lock.
 #pragma once
 
 #include <utility>

@@ -1,9 +1,9 @@
 // storage/decorators/nearby_reads: reads ahead across the streams of a file.
 //
 // Small streams are next to each other in a multifile or a container, and so are their checksums. A program
-// that reads one stream after the other would cause two to four small requests per stream, each of them a
-// message if the file is on I/O listeners. Files from over() detect small reads at increasing offsets, and
-// serve them from one large read. Reads that follow no other one, and large ones, go to the file unchanged.
+// that reads stream after stream would cause two to four small requests per stream. If the file is on I/O
+// listeners, each request is a message. Files from over() detect small reads at increasing offsets, and serve
+// them from one large read. Isolated reads and large reads go to the file unchanged.
 //
 // For files with contents that do not change while they are open, or of which a reader may see an older state
 // until it calls File::revalidate(). Sizes and offsets are in bytes. Thread-safe.
