@@ -5,6 +5,17 @@
 
 namespace sheaf::simulation {
 
+namespace {
+
+// Returns a pseudorandom number.
+uint64_t mixed(uint64_t x) {
+  x = (x + 0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 29)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 32);
+}
+
+}  // namespace
+
 ModelledFiles::ModelledFiles(const Machine& machine, int clients, int files, int directories)
     : machine_(machine),
       clients_(static_cast<size_t>(clients)),
@@ -83,7 +94,8 @@ ModelledFiles::Resource& ModelledFiles::server_of(Key key) {
   // A file starts on the server after the preceding file's. If another file already starts there, it starts
   // one server further.
   const uint64_t given = static_cast<uint64_t>(file_of(key)) * stripes;
-  const uint64_t first = (given + given / servers) % servers;
+  const uint64_t first =
+      (machine_.scattered ? mixed(static_cast<uint64_t>(file_of(key))) : given + given / servers) % servers;
   uint64_t block = key & ((uint64_t{1} << 40) - 1);
   if (machine_.stripes == 0)
     block += ((block / stripes + static_cast<uint64_t>(file_of(key)) * 1000003) * 0x9E3779B97F4A7C15u) >> 40;
@@ -119,10 +131,10 @@ void ModelledFiles::forget(Client& client, Key key) {
 }
 
 // Records that the client has the block. May evict an older block.
-double ModelledFiles::keep(Client& client, int number, Key key, double now) {
+double ModelledFiles::keep(Client& client, int number, Key key, double now, double arrives) {
   forget(client, key);
   client.order.push_front(key);
-  client.blocks[key] = {client.order.begin()};
+  client.blocks[key] = {client.order.begin(), arrives};
   if (static_cast<int64_t>(client.blocks.size()) <= machine_.buffers) return now;
   const Key last = client.order.back();
   now = flush(number, last, now);
@@ -137,11 +149,26 @@ double ModelledFiles::at_node(OneFile& file, double seconds, double now) {
   return file.node.serve(clock_, now, seconds);
 }
 
+// Writes a block, or its part of `length` bytes, to its server.
+double ModelledFiles::write_block(Key key, int64_t length, double now) {
+  const bool is_whole = length == machine_.block;
+  ++(is_whole ? counts_.whole_blocks : counts_.partial_blocks);
+  const auto bytes = static_cast<double>(length);
+  double seconds =
+      machine_.server_request + (is_whole ? 1 : machine_.partial) * bytes / machine_.server_write;
+  if (machine_.raid > 0 && machine_.block % machine_.raid != 0) {  // reads the stripe, then writes
+    const double stripe = bytes * static_cast<double>(machine_.raid) / static_cast<double>(machine_.block);
+    seconds = std::max(seconds, 2 * machine_.server_request + (bytes + stripe) / machine_.server_write);
+  }
+  return server_of(key).serve(clock_, now, seconds);
+}
+
 double ModelledFiles::write(int client, int file, int64_t offset, int64_t length, bool first, double now) {
   clock_ = now;
   Client& mine = clients_[static_cast<size_t>(client)];
-  now = mine.link.serve(clock_, now,
-                        (first ? machine_.request : 0) + static_cast<double>(length) / machine_.client_write);
+  now = mine.link.serve(
+      clock_, now,
+      (first ? machine_.request : 0) + static_cast<double>(length) / (machine_.client_write - lost(mine)));
   const Key key = key_of(file, offset / machine_.block);
   ModelledBlock& block = blocks_[key];
   const bool existed = block.exists;
@@ -150,13 +177,9 @@ double ModelledFiles::write(int client, int file, int64_t offset, int64_t length
     now = at_node(files_[static_cast<size_t>(file)], machine_.allocate, now);
   block.holder = client;
   block.dirty += length;
-  if (block.dirty >= machine_.block) {
-    block.dirty = 0;
-    ++counts_.whole_blocks;
+  if (block.dirty >= machine_.block || machine_.write_through) {
+    block.free = write_block(key, std::min(std::exchange(block.dirty, 0), machine_.block), now);
     forget(mine, key);
-    const bool fits = machine_.raid == 0 || machine_.block % machine_.raid == 0;
-    const auto bytes = static_cast<double>(fits ? machine_.block : 2 * machine_.raid);
-    block.free = server_of(key).serve(clock_, now, machine_.server_request + bytes / machine_.server_write);
     return send_off(mine, block.free, now);
   }
   if (existed && !mine.blocks.contains(key)) {  // reads existing data first
@@ -169,21 +192,52 @@ double ModelledFiles::write(int client, int file, int64_t offset, int64_t length
   return keep(mine, client, key, now);
 }
 
-double ModelledFiles::read(int client, int file, int64_t offset, int64_t length, bool first, double now) {
+// Reads a block from its server over the link of the client.
+double ModelledFiles::fetch(Client& client, Key key, double now) {
+  const auto bytes = static_cast<double>(machine_.block);
+  now = at_node(files_[static_cast<size_t>(file_of(key))], machine_.look_up, now);
+  ++counts_.blocks_read;
+  now = server_of(key).serve(clock_, now, machine_.server_request + bytes / machine_.server_read);
+  return client.link.serve(clock_, now, bytes / (machine_.client_read - lost(client)));
+}
+
+// Returns the bytes per second that the client loses because many of its tasks transfer: nothing up to a
+// quarter of its tasks, then linearly more.
+double ModelledFiles::lost(const Client& client) const {
+  const double quarter = machine_.tasks_per_client / 4.0;
+  return machine_.client_loss * std::clamp((client.active - quarter) / (3 * quarter), 0.0, 1.0);
+}
+
+// Reads further blocks for a task whose last three blocks had equal distances, or that reads consecutive
+// ones.
+void ModelledFiles::read_ahead(Client& client, int number, int task, Key key, double now) {
+  if (machine_.ahead == 0) return;
+  TaskReads& reads = reads_[task];
+  if (key == reads.last) return;
+  const auto distance = static_cast<int64_t>(key - reads.last);
+  const bool is_regular = distance > 0 && (distance == reads.distance || distance == 1);
+  reads = {key, distance};
+  for (int i = 1; is_regular && i <= machine_.ahead; ++i) {
+    const Key next = key + static_cast<Key>(distance * i);
+    const auto found = blocks_.find(next);
+    if (found == blocks_.end() || (found->second.holder >= 0 && found->second.holder != number)) return;
+    if (!client.blocks.contains(next)) keep(client, number, next, now, fetch(client, next, now));
+  }
+}
+
+double ModelledFiles::read(int client, int task, int file, int64_t offset, bool first, double now) {
   clock_ = now;
   Client& mine = clients_[static_cast<size_t>(client)];
   const Key key = key_of(file, offset / machine_.block);
-  if (!mine.blocks.contains(key)) {
-    ModelledBlock& block = blocks_[key];
-    now = revoke(client, block, key, now);
-    now = at_node(files_[static_cast<size_t>(file)], machine_.look_up, now);
-    ++counts_.blocks_read;
-    now = server_of(key).serve(
-        clock_, now, machine_.server_request + static_cast<double>(machine_.block) / machine_.server_read);
+  if (const auto cached = mine.blocks.find(key); cached != mine.blocks.end()) {
+    now = std::max(now, cached->second.arrives);
+  } else {
+    now = revoke(client, blocks_[key], key, now);
+    now = fetch(mine, key, now);
   }
-  now = keep(mine, client, key, now);
-  return mine.link.serve(clock_, now,
-                         (first ? machine_.request : 0) + static_cast<double>(length) / machine_.client_read);
+  read_ahead(mine, client, task, key, clock_);
+  now = keep(mine, client, key, now, now);
+  return first ? mine.link.serve(clock_, now, machine_.request) : now;
 }
 
 void ModelledFiles::count(ReplayCounts& counts) const {

@@ -27,7 +27,11 @@ class ModelledFiles {
   double sync(int client, double now);
   // Writes at most one block. `first`: the piece is the first one of a call.
   double write(int client, int file, int64_t offset, int64_t length, bool first, double now);
-  double read(int client, int file, int64_t offset, int64_t length, bool first, double now);
+  // `task`: the reader, whose blocks the client may read ahead.
+  double read(int client, int task, int file, int64_t offset, bool first, double now);
+
+  // A task of the client begins (1) or ends (-1) a transfer.
+  void set_active(int client, int change) { clients_[static_cast<size_t>(client)].active += change; }
 
   void count(ReplayCounts& counts) const;
 
@@ -50,9 +54,15 @@ class ModelledFiles {
   };
   struct Cached {
     std::list<Key>::iterator place;
+    double arrives = 0;  // when the block is there
+  };
+  struct TaskReads {  // the blocks that a task reads
+    Key last = 0;
+    int64_t distance = 0;  // between its last two blocks
   };
   struct Client {
     Resource link;
+    int active = 0;              // tasks that transfer
     std::deque<double> flights;  // arrival times of the blocks in flight to their servers
     std::list<Key> order;        // blocks, most recently used first
     std::unordered_map<Key, Cached> blocks;
@@ -75,7 +85,11 @@ class ModelledFiles {
   Resource& server_of(Key key);
   double flush(int client, Key key, double now);
   double revoke(int client, ModelledBlock& block, Key key, double now);
-  double keep(Client& client, int number, Key key, double now);
+  double keep(Client& client, int number, Key key, double now, double arrives = 0);
+  double fetch(Client& client, Key key, double now);
+  double lost(const Client& client) const;
+  double write_block(Key key, int64_t length, double now);
+  void read_ahead(Client& client, int number, int task, Key key, double now);
   void forget(Client& client, Key key);
   double send_off(Client& client, double arrives, double now) const;
   double at_node(OneFile& file, double seconds, double now);
@@ -88,6 +102,7 @@ class ModelledFiles {
   std::vector<Resource> servers_;
   Resource names_;  // the server of all names
   std::unordered_map<Key, ModelledBlock> blocks_;
+  std::unordered_map<int, TaskReads> reads_;  // by task
   ReplayCounts counts_;
 };
 

@@ -11,30 +11,36 @@ struct Machine {
   // Tasks. A client is the unit that the file system sees: an I/O node, or the compute node itself.
   int tasks_per_node = 1;  // tasks with shared memory
   int tasks_per_client = 1;
-  bool in_turn = false;         // tasks are assigned to clients round-robin; otherwise in blocks
-  double latency = 5e-6;        // seconds of a message
-  double port = 1e9;            // bytes per second that a task sends and receives
-  double message = 0;           // seconds of a task per message that it sends or receives itself
-  bool gather_in_turn = false;  // a gather is a sequence of broadcasts, one per task
-  double task = 1e12;           // bytes per second in a task's own calls
+  bool in_turn = false;   // tasks are assigned to clients round-robin; otherwise in blocks
+  double latency = 5e-6;  // seconds of a message
+  double port = 1e9;      // bytes per second that a task sends and receives
+  double message = 0;     // seconds of a task per message that it sends or receives itself
+  // Seconds of a broadcast of a few bytes, if a gather to all tasks is a broadcast of each task in turn; 0:
+  // it is one collective call
+  double broadcast = 0;
+  double task = 1e12;  // bytes per second in a task's own calls
 
   // Clients.
   double client_write = 1e9;  // bytes per second
   double client_read = 1e9;
+  double client_loss = 0;  // bytes per second less if all tasks of a client transfer at once
   double request = 0;      // seconds of a client per call
   int64_t fragment = 0;    // calls arrive there in pieces of at most this many bytes; 0: unsplit
   int64_t buffers = 1024;  // blocks that a client caches
+  int ahead = 0;           // blocks that a client reads ahead of a task that reads at a regular distance
 
   // The file system.
   int64_t block = 1 << 20;  // bytes; unit of locks, cache and allocation
   int servers = 1;
   int stripes = 0;            // servers per file; 0: all
+  bool scattered = false;     // files start on pseudorandom servers; otherwise on the next one
   double server_write = 1e9;  // bytes per second per server
   double server_read = 1e9;
   double server_request = 0;  // seconds per request
-  // Bytes of a RAID stripe; 0: no RAID. A block that is no multiple of it is read and written in whole
-  // stripes
+  // Bytes of a RAID stripe; 0: no RAID. To write a block that is no multiple of it, the RAID reads the
+  // stripe.
   int64_t raid = 0;
+  bool write_through = false;  // each call goes to the server at once, also a part of a block
   // Cost of a partially written block in whole blocks, because the RAID reads and writes its stripe
   double partial = 2;
   int64_t sector = 0;  // bytes; granularity of partial transfers between client and server; 0: whole blocks

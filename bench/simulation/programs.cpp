@@ -61,12 +61,13 @@ bool ProgramOptions::set(std::string_view word) {
       {"dumps", [&] { dumps = static_cast<int>(*number); }},
       {"aggregators", [&] { aggregators = static_cast<int>(*number); }},
       {"buffer", [&] { buffer = *number; }},
+      {"scale", [&] { scale = *number; }},
       {"skip", [&] { skip = *number; }},
   };
   for (const auto& [name, take] : settings) {
     if (name != key) continue;
     take();
-    return tasks > 0 && skip > 0 && dumps > 0;
+    return tasks > 0 && skip > 0 && dumps > 0 && scale > 0;
   }
   return false;
 }
@@ -81,7 +82,8 @@ RecordedProgram run_program(std::string_view name, const ProgramOptions& options
   for (const SimulatedProgram& program : programs) {
     if (program.name != name) continue;
     RecordedProgram noted{SimulationTape(options.tasks), {}};
-    TapingStore store(noted.tape, options.told > 0 ? options.told : machine.block, program.keep);
+    TapingStore store(noted.tape, (options.told > 0 ? options.told : machine.block) / options.scale,
+                      program.keep, options.scale);
     FiberOptions fibers;
     fibers.ranks = options.tasks;
     fibers.ranks_per_node = machine.tasks_per_node;

@@ -27,10 +27,13 @@ struct ProgramOptions {
   int dumps = 1;             // repetitions, stored consecutively
   int aggregators = 0;       // 0: chosen by the library
   int64_t buffer = 4 << 20;  // bytes per aggregator
-  int64_t skip = 1;          // stride in loops of single calls: only every skip-th is made
-  std::string off;           // words as in SHEAF_MPIIO_OFF; others select calls (shared_programs.cpp)
-  std::string exchange;      // words as in SHEAF_EXCHANGE
-  std::string words;         // further words of the open mode of a multifile
+  // Programs with shared files run the library with 1/scale of all bytes, and the tape has them all: a
+  // thousand tasks that exchange gigabytes in small pieces take less memory and time. Must divide the sizes.
+  int64_t scale = 1;
+  int64_t skip = 1;      // stride in loops of single calls: only every skip-th is made
+  std::string off;       // words as in SHEAF_MPIIO_OFF; others select calls (shared_programs.cpp)
+  std::string exchange;  // words as in SHEAF_EXCHANGE
+  std::string words;     // further words of the open mode of a multifile
 
   bool set(std::string_view word);  // like Machine::set()
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <queue>
 #include <utility>
@@ -22,7 +23,8 @@ class TapeReplay {
         clients_((tape.tasks() + machine.tasks_per_client - 1) / machine.tasks_per_client),
         files_(machine, clients_, tape.files(), tape.directories()),
         cursors_(static_cast<size_t>(tape.tasks())),
-        groups_(tape.groups().size()) {}
+        groups_(tape.groups().size()),
+        slots_(tape.slots().begin(), tape.slots().end()) {}
 
   ReplayOutcome run() {
     for (int task = 0; task < tape_.tasks(); ++task) go_on(task, 0);
@@ -38,12 +40,18 @@ class TapeReplay {
  private:
   struct Cursor {
     size_t step = 0;
-    int64_t done = 0;  // bytes of the current step
+    int64_t done = 0;   // bytes of the current step
+    bool ends = false;  // a transfer ends when the next step begins
   };
   struct WaitingGroup {
     std::vector<int> waiting;
     double last = 0;
     int64_t bytes = 0;
+  };
+  struct WaitingSlots {
+    explicit WaitingSlots(int count) : free(count) {}
+    int free;
+    std::deque<int> waiting;  // tasks, in the order of their arrival
   };
   // Tasks that are ready at the same time continue in pseudorandom order. In rank order, all tasks of one
   // physical file would precede those of the next file.
@@ -68,10 +76,12 @@ class TapeReplay {
     Cursor& cursor = cursors_[static_cast<size_t>(task)];
     const SimulationStep& step = tape_.of(task)[cursor.step];
     const int client = machine_.client_of(task, clients_);
+    if (std::exchange(cursor.ends, false)) files_.set_active(client, -1);
     ReplayCounts& counts = outcome_.counts;
     switch (step.kind) {
       case SimulationStepKind::write:
       case SimulationStepKind::read:
+        if (cursor.done == 0) files_.set_active(client, 1);
         if (cursor.done == 0) ++(step.kind == SimulationStepKind::write ? counts.writes : counts.reads);
         return transfer(task, cursor, step, client, now);
       case SimulationStepKind::barrier:
@@ -79,29 +89,37 @@ class TapeReplay {
       case SimulationStepKind::gather:
       case SimulationStepKind::phase:
         return complete_barrier(task, cursor, step, now);
+      case SimulationStepKind::take:
+        return take(task, cursor, step, now);
       case SimulationStepKind::begin:
         return begin(task, cursor, step, now);
       case SimulationStepKind::finish:
         return finish(task, cursor, step, now);
-      case SimulationStepKind::sync:
-        now = files_.sync(client, now);
-        break;
-      case SimulationStepKind::create:
-        ++counts.creates;
-        now = files_.create(client, step.file, step.place, now);
-        break;
-      case SimulationStepKind::open:
-        now = files_.open(client, step.file, now);
-        break;
-      case SimulationStepKind::close:
-        now = files_.close(client, step.file, now);
-        break;
-      case SimulationStepKind::rest:
-        now += 1e-9 * static_cast<double>(step.length);
+      default:
         break;
     }
     ++cursor.step;
-    go_on(task, now);
+    go_on(task, complete_alone(step, client, now));
+  }
+
+  // Completes a step that waits for no other task. Returns its end.
+  double complete_alone(const SimulationStep& step, int client, double now) {
+    switch (step.kind) {
+      case SimulationStepKind::release:
+        release(slots_[static_cast<size_t>(step.file)], now);
+        return now;
+      case SimulationStepKind::sync:
+        return files_.sync(client, now);
+      case SimulationStepKind::create:
+        ++outcome_.counts.creates;
+        return files_.create(client, step.file, step.place, now);
+      case SimulationStepKind::open:
+        return files_.open(client, step.file, now);
+      case SimulationStepKind::close:
+        return files_.close(client, step.file, now);
+      default:  // rest
+        return now + 1e-9 * static_cast<double>(step.length);
+    }
   }
 
   // Transfers one piece of a call: at most one block, and at most the client's fragment size.
@@ -113,11 +131,29 @@ class TapeReplay {
     now += static_cast<double>(length) / machine_.task;
     const bool first = cursor.done == 0 || machine_.fragment > 0;
     now = writes ? files_.write(client, step.file, offset, length, first, now)
-                 : files_.read(client, step.file, offset, length, first, now);
+                 : files_.read(client, task, step.file, offset, first, now);
     (writes ? outcome_.counts.bytes_written : outcome_.counts.bytes_read) += length;
     cursor.done += length;
-    if (cursor.done == step.length) cursor = {cursor.step + 1, 0};
+    if (cursor.done == step.length) cursor = {cursor.step + 1, 0, true};
     go_on(task, now);
+  }
+
+  void take(int task, Cursor& cursor, const SimulationStep& step, double now) {
+    WaitingSlots& slots = slots_[static_cast<size_t>(step.file)];
+    ++cursor.step;
+    if (slots.free == 0) return slots.waiting.push_back(task);
+    --slots.free;
+    go_on(task, now);
+  }
+
+  void release(WaitingSlots& slots, double now) {
+    if (slots.waiting.empty()) {
+      ++slots.free;
+      return;
+    }
+    const int next = slots.waiting.front();
+    slots.waiting.pop_front();
+    go_on(next, now);
   }
 
   // The messages of an exchange start when the last task has sent its own. What the tasks do until they
@@ -185,8 +221,9 @@ class TapeReplay {
       outcome_.phases[static_cast<size_t>(step.place)] = end;
     } else {
       ++outcome_.counts.barriers;
-      const bool in_turn = step.kind == SimulationStepKind::gather && machine_.gather_in_turn;
-      end += levels(size) * (in_turn ? size : 1) + static_cast<double>(group.bytes) / machine_.port;
+      const bool in_turn = step.kind == SimulationStepKind::gather && machine_.broadcast > 0;
+      end += in_turn ? machine_.broadcast * size
+                     : levels(size) + static_cast<double>(group.bytes) / machine_.port;
     }
     std::vector<int> tasks;
     tasks.swap(group.waiting);
@@ -201,6 +238,7 @@ class TapeReplay {
   std::vector<Cursor> cursors_;
   std::vector<WaitingGroup> groups_;
   WaitingGroup all_;
+  std::vector<WaitingSlots> slots_;
   std::map<std::pair<int32_t, int32_t>, Exchanged> exchanges_;
   std::priority_queue<Ready> ready_;
   ReplayOutcome outcome_;

@@ -32,14 +32,13 @@ Hints hints_of(const ProgramPart& part) {
   Hints hints;
   const std::string& off = part.options.off;
   hints.aggregators = part.options.aggregators;
-  hints.buffer_size = part.options.buffer;
-  hints.block_size = part.machine.block;
+  hints.buffer_size = part.options.buffer / part.options.scale;
+  hints.block_size = part.machine.block / part.options.scale;
   hints.collective_write = hints.collective_read =
       has_word(off, "automatic") ? Choice::automatic : Choice::enabled;
   for (std::string_view words = off; !words.empty();) hints.switch_off(take_word(words));
   if (!part.options.exchange.empty() && !hints.set("sheaf_exchange", part.options.exchange))
     throw Error(Code::invalid_argument, "exchange=" + part.options.exchange + ": unknown words");
-  hints.shared = false;  // tasks of a modelled node share an I/O node, but no memory
   return hints;
 }
 
@@ -96,18 +95,29 @@ struct DumpTransfer {
       return;
     }
     view.filetype = pattern.type;
-    const int64_t call = part.options.call > 0 ? part.options.call : pattern.type.size();
+    const int64_t call = part.options.call > 0 ? part.options.call / part.options.scale : pattern.type.size();
     for (int64_t at = 0; at < pattern.type.size(); at += call)
       move(view, at, std::min(call, pattern.type.size() - at), !has_word(part.options.off, "independent"));
   }
 };
 
+// Collective. Reads the first and last of `bytes` bytes, so that the library makes its window pool before the
+// first timed call.
+void prepare(ProgramPart& part, SharedFile& file, int64_t bytes) {
+  const bool first = part.comm.rank() == 0;
+  const int64_t mine = first || part.comm.rank() == part.comm.size() - 1 ? 1 : 0;
+  View view;
+  view.displacement = first ? 0 : bytes - 1;
+  file.read_at_all(file.sequence(), view, 0, {program_data(1).data(), TypeMap::bytes(1), mine});
+}
+
 void write_pattern(ProgramPart& part, const std::vector<DumpPattern>& dumps) {
   const bool collective = !has_word(part.options.off, "loop") && !has_word(part.options.off, "independent");
   part.end_phase("begin");
-  auto own = taping_comm(part.comm.duplicate(), part.noted.tape, part.comm.rank());
+  auto own = taping_comm(part.comm.duplicate(), part.noted.tape, part.comm.rank(), part.options.scale);
   const auto file = SharedFile::open(std::move(own), part.store, "d/shared",
                                      {.read = true, .write = true, .create = true}, hints_of(part));
+  if (collective) prepare(part, *file, dumps.front().dump * std::ssize(dumps));
   part.end_phase("open");
   for (const bool writes : {true, false}) {
     if (!writes && !part.options.reads) break;
@@ -159,15 +169,16 @@ void write_domains(ProgramPart& part) {
 }
 
 void write_contiguous(ProgramPart& part) {
-  repeat(part, {TypeMap::bytes(part.options.bytes), part.comm.rank() * part.options.bytes,
-                part.options.tasks * part.options.bytes});
+  const int64_t bytes = part.options.bytes / part.options.scale;
+  repeat(part, {TypeMap::bytes(bytes), part.comm.rank() * bytes, part.options.tasks * bytes});
 }
 
 // Distributes pieces round-robin over the tasks.
 void write_strided(ProgramPart& part) {
   const ProgramOptions& o = part.options;
-  repeat(part, {TypeMap::vector(o.bytes / o.piece, 1, o.piece * o.tasks, TypeMap::bytes(o.piece)),
-                part.comm.rank() * o.piece, o.tasks * o.bytes});
+  const int64_t piece = o.piece / o.scale;
+  repeat(part, {TypeMap::vector(o.bytes / o.piece, 1, piece * o.tasks, TypeMap::bytes(piece)),
+                part.comm.rank() * piece, o.bytes / o.piece * piece * o.tasks});
 }
 
 // Writes a three-dimensional array of ints in blocks of points^3.
@@ -175,16 +186,19 @@ void write_coll_perf(ProgramPart& part) {
   const int64_t n = part.options.points;
   const std::vector<int64_t> grid = grid_of(part.options.tasks);
   const int64_t rank = part.comm.rank();
-  const int64_t starts[] = {rank / (grid[1] * grid[2]) * n, rank / grid[2] % grid[1] * n, rank % grid[2] * n};
-  const int64_t sizes[] = {grid[0] * n, grid[1] * n, grid[2] * n};
-  const int64_t parts[] = {n, n, n};
+  const int64_t row = n / part.options.scale;
+  const int64_t starts[] = {rank / (grid[1] * grid[2]) * n, rank / grid[2] % grid[1] * n,
+                            rank % grid[2] * row};
+  const int64_t sizes[] = {grid[0] * n, grid[1] * n, grid[2] * row};
+  const int64_t parts[] = {n, n, row};
   repeat(part, {TypeMap::subarray(sizes, parts, starts, true, TypeMap::bytes(4)), 0,
-                part.options.tasks * n * n * n * 4});
+                part.options.tasks * n * n * row * 4});
 }
 
 // Writes points^3 cells of 5 doubles in diagonal multipartitioning; `tasks` must be a square.
 void write_bt(ProgramPart& part) {
   const int64_t n = part.options.points;
+  const int64_t cell_bytes = 40 / part.options.scale;
   int64_t q = 1;
   while (q * q < part.options.tasks) ++q;
   const auto begin = [&](int64_t cell) { return cell * n / q; };
@@ -198,27 +212,28 @@ void write_bt(ProgramPart& part) {
       starts[d] = begin(at[d]);
       parts[d] = begin(at[d] + 1) - starts[d];
     }
-    cells.push_back(TypeMap::subarray(sizes, parts, starts, true, TypeMap::bytes(40)));
+    cells.push_back(TypeMap::subarray(sizes, parts, starts, true, TypeMap::bytes(cell_bytes)));
   }
   if (cells.empty()) throw Error(Code::invalid_argument, "bt needs a square number of tasks");
   const std::vector<int64_t> lengths(cells.size(), 1);
   const std::vector<int64_t> places(cells.size(), 0);
-  repeat(part, {TypeMap::structure(lengths, places, cells), 0, n * n * n * 40});
+  repeat(part, {TypeMap::structure(lengths, places, cells), 0, n * n * n * cell_bytes});
 }
 
 // Writes spectral elements of `piece` bytes, scattered over the tasks; `bytes` is the total of all tasks.
 void write_elements(ProgramPart& part) {
   const ProgramOptions& o = part.options;
+  const int64_t piece = o.piece / o.scale;
   const int64_t count = o.bytes / o.piece;
   std::vector<int64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), std::mt19937(7));
   std::vector<int64_t> mine;
   for (int64_t i = part.comm.rank(); i < count; i += o.tasks)
-    mine.push_back(order[static_cast<size_t>(i)] * o.piece);
+    mine.push_back(order[static_cast<size_t>(i)] * piece);
   std::sort(mine.begin(), mine.end());
   order = {};
-  repeat(part, {TypeMap::indexed_block(1, mine, TypeMap::bytes(o.piece)), 0, count * o.piece});
+  repeat(part, {TypeMap::indexed_block(1, mine, TypeMap::bytes(piece)), 0, count * piece});
 }
 
 }  // namespace sheaf::simulation

@@ -1,6 +1,7 @@
 // simulate PROGRAM NAME=NUMBER...: runs a program of the papers' experiments on a modelled machine
 // (simulation/programs.hpp, simulation/machine.hpp). Prints one JSON object: seconds of each phase, and
-// counters. Only modelled time counts. Exit codes: 0, 1 if the library fails, 2 for an invalid command line.
+// counters. Only modelled time counts. With trace=1, prints the transfers of each task instead, in its order:
+// ["write" or "read", offset, bytes]. Exit codes: 0, 1 if the library fails, 2 for an invalid command line.
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -46,8 +47,25 @@ void print(const RecordedProgram& noted, const ReplayOutcome& outcome) {
   std::printf("}, \"end\": %.9g}\n", outcome.end);
 }
 
+void print_transfers(const SimulationTape& tape) {
+  std::printf("[");
+  for (int task = 0; task < tape.tasks(); ++task) {
+    std::printf("%s[", task > 0 ? ",\n" : "");
+    const char* separator = "";
+    for (const SimulationStep& step : tape.of(task)) {
+      const bool writes = step.kind == SimulationStepKind::write;
+      if (!writes && step.kind != SimulationStepKind::read) continue;
+      std::printf("%s[\"%s\", %lld, %lld]", separator, writes ? "write" : "read",
+                  static_cast<long long>(step.offset), static_cast<long long>(step.length));
+      separator = ", ";
+    }
+    std::printf("]");
+  }
+  std::printf("]\n");
+}
+
 int usage() {
-  std::fprintf(stderr, "usage: simulate PROGRAM [NAME=NUMBER...]\nprograms:");
+  std::fprintf(stderr, "usage: simulate PROGRAM [NAME=NUMBER...] [trace=1]\nprograms:");
   for (const std::string_view name : program_names())
     std::fprintf(stderr, " %.*s", static_cast<int>(name.size()), name.data());
   std::fprintf(stderr, "\n");
@@ -62,7 +80,12 @@ int main(int argc, char** argv) {
   prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   Machine machine;
   ProgramOptions options;
+  bool traces = false;
   for (int i = 2; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "trace=1") {
+      traces = true;
+      continue;
+    }
     if (machine.set(argv[i]) || options.set(argv[i])) continue;
     std::fprintf(stderr, "simulate: '%s' is no number of a machine or a program, or out of its range\n",
                  argv[i]);
@@ -75,7 +98,11 @@ int main(int argc, char** argv) {
     setenv("SHEAF_TOPOLOGY", ("ion=" + std::to_string(machine.tasks_per_client)).c_str(), 0);
   try {
     const RecordedProgram noted = run_program(argv[1], options, machine);
-    print(noted, replay(noted.tape, machine));
+    if (traces) {
+      print_transfers(noted.tape);
+    } else {
+      print(noted, replay(noted.tape, machine));
+    }
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "simulate: %s\n", error.what());

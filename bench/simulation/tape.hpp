@@ -21,10 +21,12 @@ enum class SimulationStepKind : uint8_t {
   read,
   barrier,   // a collective call of a group
   exchange,  // a collective call with `length` bytes at the port of this task
-  gather,    // a collective call with data of every task
+  gather,    // a collective call that gives the data of every task to every task
   begin,     // start of messages within a group, exchange number `place`: `length` bytes in `offset` messages
              // leave this task
   finish,    // their receipt: `length` bytes in `offset` messages
+  take,      // waits for a slot of the slots `file`
+  release,   // returns the slot
   sync,      // written data are at the servers
   rest,      // `length` nanoseconds of other work
   phase,     // end of phase `place`; a barrier without cost
@@ -33,7 +35,7 @@ enum class SimulationStepKind : uint8_t {
 struct SimulationStep {
   int64_t offset = 0;  // bytes; or messages
   int64_t length = 0;  // bytes
-  int32_t file = -1;   // or the number of a group
+  int32_t file = -1;   // or the number of a group, or of slots
   int32_t place = 0;   // a directory or a phase
   SimulationStepKind kind = SimulationStepKind::rest;
 };
@@ -62,6 +64,11 @@ class SimulationTape {
     return static_cast<int32_t>(groups_.size()) - 1;
   }
   const std::vector<int>& groups() const { return groups_; }  // their sizes
+  int32_t new_slots(int count) {
+    slots_.push_back(count);
+    return static_cast<int32_t>(slots_.size()) - 1;
+  }
+  const std::vector<int>& slots() const { return slots_; }  // their numbers
 
  private:
   using Numbers = std::unordered_map<std::string, int32_t>;
@@ -73,6 +80,7 @@ class SimulationTape {
   Numbers files_;
   Numbers directories_;
   std::vector<int> groups_;
+  std::vector<int> slots_;
 };
 
 }  // namespace sheaf::simulation

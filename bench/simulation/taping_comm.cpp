@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "comm/shared_memory.hpp"
+#include "simulation/aliased_memory.hpp"
 
 namespace sheaf::simulation {
 
@@ -19,24 +20,15 @@ int64_t bytes_of(const std::vector<Outgoing>& outgoing) {
 class TapingExchange final : public Exchange {
  public:
   // `messages`: number of messages that this task receives one by one.
-  TapingExchange(std::unique_ptr<Exchange> exchange, SimulationTape& tape, int task, int32_t group,
-                 int32_t number, int64_t messages)
-      : exchange_(std::move(exchange)),
-        tape_(tape),
-        task_(task),
-        group_(group),
-        number_(number),
-        messages_(messages) {}
+  // `finished`: the step that it records, except its bytes; `scale`: times their number.
+  TapingExchange(std::unique_ptr<Exchange> exchange, SimulationTape& tape, int task, SimulationStep finished,
+                 int64_t scale)
+      : exchange_(std::move(exchange)), tape_(tape), task_(task), finished_(finished), scale_(scale) {}
 
   std::vector<int64_t> finish() override {
     std::vector<int64_t> received = exchange_->finish();
-    int64_t bytes = 0;
-    for (const int64_t one : received) bytes += one;
-    tape_.note(task_, {.offset = messages_,
-                       .length = bytes,
-                       .file = group_,
-                       .place = number_,
-                       .kind = SimulationStepKind::finish});
+    for (const int64_t one : received) finished_.length += one * scale_;
+    tape_.note(task_, finished_);
     return received;
   }
 
@@ -44,15 +36,14 @@ class TapingExchange final : public Exchange {
   std::unique_ptr<Exchange> exchange_;
   SimulationTape& tape_;
   int task_;
-  int32_t group_;
-  int32_t number_;
-  int64_t messages_;
+  SimulationStep finished_;
+  int64_t scale_;
 };
 
 class TapingComm final : public Comm {
  public:
-  TapingComm(std::unique_ptr<Comm> comm, SimulationTape& tape, int task)
-      : comm_(std::move(comm)), tape_(tape), task_(task) {
+  TapingComm(std::unique_ptr<Comm> comm, SimulationTape& tape, int task, int64_t scale)
+      : comm_(std::move(comm)), tape_(tape), task_(task), scale_(scale) {
     int64_t group = comm_->rank() == 0 ? tape_.new_group(comm_->size()) : 0;
     comm_->broadcast(std::as_writable_bytes(std::span(&group, 1)), 0);
     group_ = static_cast<int32_t>(group);
@@ -86,7 +77,7 @@ class TapingComm final : public Comm {
   // Data sent to the root pass its port.
   Gathered gather(std::span<const std::byte> mine, int root) override {
     Gathered all = comm_->gather(mine, root);
-    exchanged(rank() == root ? std::ssize(all.bytes) : std::ssize(mine), SimulationStepKind::gather);
+    exchanged(rank() == root ? std::ssize(all.bytes) : std::ssize(mine));
     return all;
   }
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
@@ -100,10 +91,10 @@ class TapingComm final : public Comm {
   }
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
                                      std::vector<Incoming> incoming) override {
+    if (std::ssize(incoming) > 0 || !outgoing.empty()) free_zero_pages(task_);
     const int64_t in = std::ssize(incoming);
     const int32_t number = note_begin(std::ssize(outgoing), bytes_of(outgoing));
-    return std::make_unique<TapingExchange>(comm_->exchange(std::move(outgoing), std::move(incoming)), tape_,
-                                            task_, group_, number, in);
+    return taped(comm_->exchange(std::move(outgoing), std::move(incoming)), number, in);
   }
   // In a collective exchange no task sends or receives messages one by one.
   std::unique_ptr<Exchanger> exchanger(ExchangeMethod method, std::span<const int> peers,
@@ -114,17 +105,19 @@ class TapingComm final : public Comm {
   }
   std::unique_ptr<Comm> split(int color, int key) override {
     note_barrier(8);
-    return taping_comm(comm_->split(color, key), tape_, task_);
+    return taping_comm(comm_->split(color, key), tape_, task_, scale_);
   }
   std::unique_ptr<Comm> duplicate() override {
     note_barrier(8);
-    return taping_comm(comm_->duplicate(), tape_, task_);
+    return taping_comm(comm_->duplicate(), tape_, task_, scale_);
   }
   std::unique_ptr<Comm> split_by_node() override {
     note_barrier(8);
-    return taping_comm(comm_->split_by_node(), tape_, task_);
+    return taping_comm(comm_->split_by_node(), tape_, task_, scale_);
   }
-  std::shared_ptr<SharedMemory> share_memory(size_t bytes) override { return comm_->share_memory(bytes); }
+  std::shared_ptr<SharedMemory> share_memory(size_t bytes) override {
+    return size() == 1 ? aliased_memory(task_, bytes) : comm_->share_memory(bytes);
+  }
   int node_count() override { return comm_->node_count(); }
 
  private:
@@ -141,8 +134,7 @@ class TapingComm final : public Comm {
         : exchanger_(std::move(exchanger)), comm_(comm) {}
     std::unique_ptr<Exchange> start(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
       const int32_t number = comm_.note_begin(0, bytes_of(outgoing));
-      return std::make_unique<TapingExchange>(exchanger_->start(std::move(outgoing), std::move(incoming)),
-                                              comm_.tape_, comm_.task_, comm_.group_, number, 0);
+      return comm_.taped(exchanger_->start(std::move(outgoing), std::move(incoming)), number, 0);
     }
 
    private:
@@ -150,10 +142,17 @@ class TapingComm final : public Comm {
     TapingComm& comm_;
   };
 
+  // `messages`: number of messages that this task receives one by one.
+  std::unique_ptr<Exchange> taped(std::unique_ptr<Exchange> exchange, int32_t number, int64_t messages) {
+    const SimulationStep finished{
+        .offset = messages, .file = group_, .place = number, .kind = SimulationStepKind::finish};
+    return std::make_unique<TapingExchange>(std::move(exchange), tape_, task_, finished, scale_);
+  }
+
   // Records the start of an exchange. Returns its number.
   int32_t note_begin(int64_t messages, int64_t bytes) {
     tape_.note(task_, {.offset = messages,
-                       .length = bytes,
+                       .length = bytes * scale_,
                        .file = group_,
                        .place = exchanges_,
                        .kind = SimulationStepKind::begin});
@@ -163,15 +162,16 @@ class TapingComm final : public Comm {
   std::unique_ptr<Comm> comm_;
   SimulationTape& tape_;
   int task_;
+  int64_t scale_;
   int32_t group_ = 0;
   int32_t exchanges_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Comm> taping_comm(std::unique_ptr<Comm> comm, SimulationTape& tape, int task) {
+std::unique_ptr<Comm> taping_comm(std::unique_ptr<Comm> comm, SimulationTape& tape, int task, int64_t scale) {
   if (!comm) return nullptr;  // the split excludes this task
-  return std::make_unique<TapingComm>(std::move(comm), tape, task);
+  return std::make_unique<TapingComm>(std::move(comm), tape, task, scale);
 }
 
 }  // namespace sheaf::simulation

@@ -33,8 +33,12 @@ bool is_program_data(std::span<const std::byte> data) {
 
 class TapingFile final : public ForwardingFile {
  public:
-  TapingFile(std::shared_ptr<File> file, SimulationTape& tape, Keep keep)
-      : ForwardingFile(std::move(file)), tape_(tape), keep_(keep), number_(tape.file(path())) {}
+  TapingFile(std::shared_ptr<File> file, SimulationTape& tape, Keep keep, int64_t scale)
+      : ForwardingFile(std::move(file)),
+        tape_(tape),
+        keep_(keep),
+        scale_(scale),
+        number_(tape.file(path())) {}
   ~TapingFile() override { note_close(); }
 
   void write_at(std::span<const std::byte> data, int64_t offset) override {
@@ -69,7 +73,8 @@ class TapingFile final : public ForwardingFile {
  private:
   void note(SimulationStepKind kind, int64_t offset, int64_t length) {
     if (length > 0 || kind == SimulationStepKind::close)
-      tape_.note(caller(), {.offset = offset, .length = length, .file = number_, .kind = kind});
+      tape_.note(caller(),
+                 {.offset = offset * scale_, .length = length * scale_, .file = number_, .kind = kind});
   }
   void note_close() {
     if (!std::exchange(closed_, true)) note(SimulationStepKind::close, 0, 0);
@@ -77,8 +82,30 @@ class TapingFile final : public ForwardingFile {
 
   SimulationTape& tape_;
   const Keep keep_;
+  const int64_t scale_;
   const int32_t number_;
   bool closed_ = false;
+};
+
+class TapingSlots final : public WriteSlots {
+ public:
+  TapingSlots(SimulationTape& tape, int32_t number)
+      : tape_(tape), number_(number), name_(std::to_string(number)) {}
+
+  int take() override {
+    tape_.note(caller(), {.file = number_, .kind = SimulationStepKind::take});
+    return 0;
+  }
+  void give_back(int) noexcept override {
+    tape_.note(caller(), {.file = number_, .kind = SimulationStepKind::release});
+  }
+  const std::string& name() const override { return name_; }
+  void hide() noexcept override {}
+
+ private:
+  SimulationTape& tape_;
+  const int32_t number_;
+  const std::string name_;
 };
 
 }  // namespace
@@ -94,11 +121,19 @@ std::span<std::byte> program_data(int64_t bytes) {
 
 std::shared_ptr<File> TapingStore::open(const std::string& path, Access access) {
   const bool there = memory_.status(path).exists;
-  auto file = std::make_shared<TapingFile>(memory_.open(path, access), tape_, keep_);
+  auto file = std::make_shared<TapingFile>(memory_.open(path, access), tape_, keep_, scale_);
   tape_.note(caller(), {.file = tape_.file(path),
                         .place = tape_.directory_of(path),
                         .kind = there ? SimulationStepKind::open : SimulationStepKind::create});
   return file;
+}
+
+std::shared_ptr<WriteSlots> TapingStore::make_slots(int count) {
+  return std::make_shared<TapingSlots>(tape_, tape_.new_slots(count));
+}
+
+std::shared_ptr<WriteSlots> TapingStore::join_slots(const std::string& name, int) {
+  return std::make_shared<TapingSlots>(tape_, static_cast<int32_t>(std::stol(name)));
 }
 
 FileSystemTraits TapingStore::traits(const std::string&) {

@@ -39,7 +39,9 @@ void in_turns(ProgramPart& part, Comm& tape, const std::function<void()>& transf
 }
 
 void read_multifile(ProgramPart& part, Comm& tape, const std::string& path) {
-  const OpenMode mode = agree_on_call(tape, path, "br,checksums=off", {}, std::nullopt);
+  std::string words = "br,checksums=off";
+  if (!part.options.words.empty()) words += "," + part.options.words;
+  const OpenMode mode = agree_on_call(tape, path, words, {}, std::nullopt);
   Reader reader(part.store, tape.duplicate(), path, mode);
   part.end_phase("open for reading");
   in_turns(part, tape, [&] {

@@ -10,6 +10,8 @@
 // - --runs R: random placements of the tasks on the nodes; 1: in order [1]
 // - --schedule turns|none|flow: every task starts with a different listener, as in local calls, or all with
 //   the first one; flow: collective calls
+// - --disk B: bytes per second of a disk [13 MB/s: 400 MB/s, the end of the axis of figure 11, over 31 disks]
+// - --contention C: a message takes C times its time at the receiver once more for each other one waiting [0]
 // - --calls optimised|single: mwritec and mreadc, or a message for every piece (mwrite, mread)
 //
 // TNET has eight crossbars with four nodes each. The paper's figure does not show which crossbars are
@@ -18,6 +20,7 @@
 // are distributed evenly over the four possible routes.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -44,8 +47,8 @@ using namespace sheaf::sfio;
 
 constexpr int switches = 8;
 constexpr int nodes_of_switch = 4;
-constexpr double disk = 25e6;          // bytes per second of a disk with its cache
-constexpr double disk_request = 1e-4;  // seconds
+constexpr double disk_request = 1e-4;        // seconds
+constexpr int64_t control_bytes = 16 << 10;  // of a message; data follow
 
 struct SfioSimulationSetting {
   std::string what;
@@ -53,6 +56,8 @@ struct SfioSimulationSetting {
   int nodes = 8;
   int64_t bytes = 1 << 20;
   int64_t unit = 200;
+  double disk = 0;  // bytes per second
+  double contention = 0;
   int runs = 1;
   std::string schedule = "turns";
   bool optimised = true;
@@ -71,6 +76,8 @@ int link_between(int from, int to) {
 // `node_of`: the node of every task.
 NetworkModel model_of(const SfioSimulationSetting& setting, std::vector<int> node_of) {
   NetworkModel model;
+  model.contention = setting.contention;
+  model.copied = control_bytes;
   if (setting.network == "ethernet") {
     model.latency = 1e-4;
     model.bandwidth = 12.5e6;
@@ -98,29 +105,32 @@ NetworkModel model_of(const SfioSimulationSetting& setting, std::vector<int> nod
 // A disk that takes time and stores only sizes.
 class TimedDiskFile final : public ForwardingFile {
  public:
-  TimedDiskFile(std::shared_ptr<File> file, FiberNetwork& network, bool keeps)
-      : ForwardingFile(std::move(file)), network_(network), keeps_(keeps) {}
+  TimedDiskFile(std::shared_ptr<File> file, FiberNetwork& network, double disk, bool keeps)
+      : ForwardingFile(std::move(file)), network_(network), disk_(disk), keeps_(keeps) {}
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     if (keeps_) return inner().write_at(data, offset);
-    network_.spend(disk_request + static_cast<double>(data.size()) / disk);
+    network_.spend(disk_request + static_cast<double>(data.size()) / disk_);
     if (const int64_t end = offset + std::ssize(data); inner().status().size < end) inner().resize(end);
   }
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
-    if (!keeps_) network_.spend(disk_request + static_cast<double>(data.size()) / disk);
-    return inner().read_at(data, offset);
+    if (keeps_) return inner().read_at(data, offset);
+    network_.spend(disk_request + static_cast<double>(data.size()) / disk_);
+    return static_cast<size_t>(std::clamp<int64_t>(inner().status().size - offset, 0, std::ssize(data)));
   }
   void sync() override {}
 
  private:
   FiberNetwork& network_;
-  bool keeps_;
+  const double disk_;
+  const bool keeps_;
 };
 
 class TimedDiskStore final : public Store {
  public:
-  explicit TimedDiskStore(FiberNetwork& network) : network_(network) {}
+  TimedDiskStore(FiberNetwork& network, double disk) : network_(network), disk_(disk) {}
   std::shared_ptr<File> open(const std::string& path, Access access) override {
-    return std::make_shared<TimedDiskFile>(memory_.open(path, access), network_, path.ends_with(".sfio"));
+    return std::make_shared<TimedDiskFile>(memory_.open(path, access), network_, disk_,
+                                           path.ends_with(".sfio"));
   }
   FileStatus status(const std::string& path) override { return memory_.status(path); }
   void remove(const std::string& path) override { memory_.remove(path); }
@@ -129,6 +139,7 @@ class TimedDiskStore final : public Store {
  private:
   MemoryStore memory_;
   FiberNetwork& network_;
+  const double disk_;
 };
 
 // A link without a schedule: every task starts with the first listener.
@@ -197,7 +208,8 @@ double striped(const SfioSimulationSetting& setting, int run) {
   const int nodes = setting.nodes;
   const bool writes = setting.what == "write";
   double seconds = 0;
-  std::vector<std::byte> data(static_cast<size_t>(setting.bytes));  // of all tasks
+  const auto data =
+      std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(setting.bytes));  // of all tasks
   FiberNetwork network(2 * nodes, model_of(setting, placement(setting, run)));
   FiberOptions options;
   options.ranks = 2 * nodes;
@@ -209,7 +221,7 @@ double striped(const SfioSimulationSetting& setting, int run) {
     const Roster roster = make_roster(all, serves ? Role::listener : Role::compute, own, "");
     const auto mine = all.split(serves, all.rank());
     if (serves) {
-      TimedDiskStore disks(network);
+      TimedDiskStore disks(network, setting.disk);
       const auto service = make_service(disks, roster, all.rank(), own);
       serve(*network.endpoint(all.rank()), *service, own.room, *own_place());
       return;
@@ -228,7 +240,7 @@ double striped(const SfioSimulationSetting& setting, int run) {
     }
     mine->broadcast(std::as_writable_bytes(std::span(token)), 0);
     if (!file) file = StripedFile::adopt(link, "f", token);
-    const Block block{setting.bytes * mine->rank(), data.data(), setting.bytes};
+    const Block block{setting.bytes * mine->rank(), data.get(), setting.bytes};
     const auto transfer = [&](Direction direction) {
       if (setting.schedule == "flow") {
         transfer_together(*mine, direction, {file.get(), {block}, {}});
@@ -249,11 +261,29 @@ double striped(const SfioSimulationSetting& setting, int run) {
   return seconds;
 }
 
+// Returns what is wrong with a setting; empty if nothing is.
+std::string problem_of(const SfioSimulationSetting& setting) {
+  const bool alone = setting.what == "network";
+  if (!alone && setting.what != "write" && setting.what != "read")
+    return "'" + setting.what + "' is none of network, write, read";
+  if (setting.network != "ethernet" && setting.network != "tnet")
+    return "no network is called '" + setting.network + "'";
+  if (setting.schedule != "turns" && setting.schedule != "none" && setting.schedule != "flow")
+    return "no schedule is called '" + setting.schedule + "'";
+  if (setting.nodes < (alone ? 2 : 1) || setting.nodes > switches * nodes_of_switch)
+    return "there are 32 nodes";
+  if (setting.bytes < setting.nodes ||
+      std::min({static_cast<double>(setting.unit), static_cast<double>(setting.runs), setting.disk}) <= 0)
+    return "--bytes, --unit, --runs and --disk are positive";
+  return "";
+}
+
 int usage(const std::string& what) {
   std::fprintf(stderr,
                "sheaf_simulate_sfio: %s\nusage: sheaf_simulate_sfio network|write|read --network "
                "ethernet|tnet [--nodes 1..32] "
-               "[--bytes B] [--unit U] [--runs R] [--schedule turns|none|flow] [--calls optimised|single]\n",
+               "[--bytes B] [--unit U] [--runs R] [--disk B] [--contention C] [--schedule turns|none|flow] "
+               "[--calls optimised|single]\n",
                what.c_str());
   return 2;
 }
@@ -271,21 +301,14 @@ int main(int argc, char** argv) {
   setting.unit = options.number("--unit", 200);
   setting.runs = static_cast<int>(options.number("--runs", 1));
   setting.schedule = options.text("--schedule", "turns");
+  setting.disk = std::strtod(options.text("--disk", "13e6").c_str(), nullptr);
+  setting.contention = std::strtod(options.text("--contention", "0").c_str(), nullptr);
   const std::string calls = options.text("--calls", "optimised");
   options.check();
   setting.optimised = calls == "optimised";
-  const bool alone = setting.what == "network";
-  if (!alone && setting.what != "write" && setting.what != "read")
-    return usage("'" + setting.what + "' is none of network, write, read");
-  if (setting.network != "ethernet" && setting.network != "tnet")
-    return usage("no network is called '" + setting.network + "'");
-  if (setting.schedule != "turns" && setting.schedule != "none" && setting.schedule != "flow")
-    return usage("no schedule is called '" + setting.schedule + "'");
   if (calls != "optimised" && calls != "single") return usage("no calls are called '" + calls + "'");
-  if (setting.nodes < (alone ? 2 : 1) || setting.nodes > switches * nodes_of_switch)
-    return usage("there are 32 nodes");
-  if (setting.bytes < setting.nodes || setting.unit < 1 || setting.runs < 1)
-    return usage("--bytes, --unit and --runs are positive");
+  if (const std::string problem = problem_of(setting); !problem.empty()) return usage(problem);
+  const bool alone = setting.what == "network";
   std::vector<double> rates;
   for (int run = 0; run < setting.runs; ++run) {
     const int senders = alone ? setting.nodes / 2 : setting.nodes;

@@ -20,7 +20,8 @@ struct FiberNetwork::Mail {
   double start = 0;        // when the first byte reaches the receiver's port
   double wire = 0;         // seconds that the message occupies the receiver's port
   double arrival = never;  // when the last byte has arrived; known from `start` on
-  std::vector<std::byte> bytes;
+  int64_t length = 0;
+  std::vector<std::byte> bytes;  // the first ones, as many as are copied
 };
 
 struct FiberNetwork::Crossing {
@@ -87,7 +88,7 @@ void FiberNetwork::deliver(Port& port) {
       continue;
     }
     Post& to = **post;
-    to.bytes = std::ssize(mail->bytes);
+    to.bytes = mail->length;
     to.too_long = to.bytes > bytes_of(to.room);
     const std::byte* from = mail->bytes.data();
     size_t left = to.too_long ? 0 : mail->bytes.size();
@@ -111,9 +112,14 @@ void FiberNetwork::take_in(Port& port) {
     const auto due = [&](const Mail& mail) { return mail.arrival == never && mail.start <= now_; };
     auto first = std::ranges::find_if(port.mail, due);
     if (first == port.mail.end()) return;
-    for (auto mail = first; mail != port.mail.end(); ++mail)
-      if (due(*mail) && mail->start < first->start) first = mail;
-    first->arrival = port.free_in = std::max(first->start, port.free_in) + first->wire;
+    int64_t others = -1;
+    for (auto mail = first; mail != port.mail.end(); ++mail) {
+      if (!due(*mail)) continue;
+      ++others;
+      if (mail->start < first->start) first = mail;
+    }
+    const double slowed = 1 + model_.contention * static_cast<double>(others);
+    first->arrival = port.free_in = std::max(first->start, port.free_in) + first->wire * slowed;
     const auto behind =
         std::ranges::find_if(port.mail, [](const Mail& mail) { return mail.arrival == never; });
     port.mail.splice(behind, port.mail, first);
@@ -237,10 +243,12 @@ class FiberNetwork::Endpoint final : public Messages {
     // Messages to a dead task never arrive: a long message keeps waiting for its receiver, as with MPI.
     if (to.dead) return std::make_unique<Sending>(network_, never, bytes, peer);
     if (!from.dead) {
-      Mail mail{task_, tag, begin + network_.model_.latency, wire, never, {}};
-      mail.bytes.reserve(static_cast<size_t>(bytes));
+      Mail mail{task_, tag, begin + network_.model_.latency, wire, never, bytes, {}};
+      const auto copied = static_cast<size_t>(std::min(bytes, network_.model_.copied));
+      mail.bytes.reserve(copied);
       for_each_piece(pieces, [&](const std::byte* at, size_t length) {
-        mail.bytes.insert(mail.bytes.end(), at, at + length);
+        const size_t count = std::min(length, copied - mail.bytes.size());
+        mail.bytes.insert(mail.bytes.end(), at, at + count);
       });
       std::vector<int> links;
       if (network_.model_.route) links = network_.model_.route(task_, peer);

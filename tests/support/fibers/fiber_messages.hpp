@@ -25,6 +25,11 @@ struct NetworkModel {
   // Links between switches on a message's route. Each has the bandwidth of a port and carries one message at
   // a time; others wait in a switch. Null: a full crossbar.
   int links = 0;
+  // A message takes this part of its time at the receiving port once more for every other message that waits
+  // there.
+  double contention = 0;
+  // Bytes of a message that are copied: its beginning. For programs that read no data.
+  int64_t copied = std::numeric_limits<int64_t>::max();
   std::function<std::vector<int>(int from, int to)> route = nullptr;
 };
 
