@@ -1,4 +1,5 @@
-"""Draws a figure in the paper's form: panels and tables."""
+"""Draws a figure for the width of a column: panels and tables below each other, then the verdict on each claim."""
+
 from __future__ import annotations
 
 import itertools
@@ -6,6 +7,7 @@ import json
 import math
 import pathlib
 import sys
+import textwrap
 
 import matplotlib
 
@@ -13,11 +15,18 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plot  # noqa: E402
 from matplotlib.ticker import LogLocator  # noqa: E402
 
+from .judging import EXPLAINED, FAILS, HOLDS, tally, verdict  # noqa: E402
+
 MARKERS = "os^vD<>ph"
 STYLES = ["-", "--", "-.", ":"]
 STARS = ["gold", "white", "silver"]  # values of a paper that belong to no curve
-LEGEND_ROW = 0.21  # inches
-PANEL_WIDTH, PANEL_HEIGHT = 6.6, 3.6
+COLOURS = {HOLDS: "#1a7f37", EXPLAINED: "#9a6700", FAILS: "#cf222e"}
+WIDTH = 3.5  # inches: a column of a printed page
+PANEL = 2.1  # inches, without legend
+LINE = 0.115  # inches of a line of 6.5 points
+TEXT_COLUMNS = 74  # characters of a line of text
+CELLS_SHOWN = 3  # failing cells of a claim in the picture; the page has all
+SMALL, USUAL = 6.5, 7.5  # points
 
 
 def label(value: float) -> str:
@@ -38,30 +47,52 @@ def ticks(axes, panel: dict) -> None:
     width = max(place(values[-1]) - place(values[0]), 1e-9)
     kept = values[-1:]
     for value in reversed(values[:-1]):
-        if (place(kept[0]) - place(value)) / width >= 0.07:
+        if (place(kept[0]) - place(value)) / width >= 0.13:
             kept.insert(0, value)
-    axes.set_xticks(kept, [label(x) for x in kept], fontsize=8)
+    axes.set_xticks(kept, [label(x) for x in kept], fontsize=SMALL)
     axes.minorticks_off()
 
 
+def draw_curve(axes, one: dict, number: int, of: int) -> None:
+    """Draws later curves thinner and with smaller marks, so that earlier ones remain visible."""
+    error = [[y - low for y, low in zip(one["y"], one["least"])], [high - y for y, high in zip(one["y"], one["most"])]]
+    share = number / max(of - 1, 1)
+    axes.errorbar(
+        one["x"],
+        one["y"],
+        yerr=error if any(map(any, error)) else None,
+        marker=MARKERS[number % len(MARKERS)],
+        markersize=5 - 2.5 * share,
+        linewidth=1.8 - share,
+        capsize=1.5,
+        elinewidth=0.6,
+        linestyle=STYLES[number % len(STYLES)],
+        color=f"C{number % 10}",
+        label=one["name"],
+    )
+
+
 def draw_panel(axes, panel: dict) -> None:
-    """Draws later curves thinner and with smaller marks, so that earlier ones remain visible. A paper's
-    value has the colour of the curve with the same name, if there is one."""
+    """A paper's value has the colour of the curve with the same name, if there is one."""
     curves = [one for one in panel["curves"] if one["kind"] != "paper"]
-    colours = {one["name"]: f"C{number % 10}" for number, one in enumerate(curves)}
     for number, one in enumerate(curves):
-        error = [[y - low for y, low in zip(one["y"], one["least"])], [high - y for y, high in zip(one["y"], one["most"])]]
-        spread = any(map(any, error))
-        share = number / max(len(curves) - 1, 1)
-        axes.errorbar(one["x"], one["y"], yerr=error if spread else None, marker=MARKERS[number % len(MARKERS)],
-                      markersize=8 - 4 * share, linewidth=2.6 - 1.4 * share, capsize=2, elinewidth=0.8,
-                      linestyle=STYLES[number % len(STYLES)], color=colours[one["name"]], label=one["name"])
-    colours |= zip([one["name"] for one in panel["curves"] if one["name"] not in colours],
-                   itertools.cycle(STARS))
+        draw_curve(axes, one, number, len(curves))
+    colours = {one["name"]: f"C{number % 10}" for number, one in enumerate(curves)}
+    colours |= zip([one["name"] for one in panel["curves"] if one["name"] not in colours], itertools.cycle(STARS))
     for one in panel["curves"]:
         if one["kind"] == "paper":
-            axes.plot(one["x"], one["y"], "*", markersize=13, color="black",
-                      markerfacecolor=colours[one["name"]], label=one["name"] + " (paper)", zorder=5)
+            values = ", ".join(f"{y:g}" for y in dict.fromkeys(one["y"]))
+            axes.plot(
+                one["x"],
+                one["y"],
+                "*",
+                markersize=9,
+                markeredgewidth=0.6,
+                color="black",
+                markerfacecolor=colours[one["name"]],
+                label=f"paper: {one['name']}, {values}",
+                zorder=5,
+            )
     if panel["log_x"]:
         axes.set_xscale("log", base=2)
     if panel["log_y"]:
@@ -71,47 +102,104 @@ def draw_panel(axes, panel: dict) -> None:
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 1000 * low else (1,), numticks=20))
         axes.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
     else:
-        axes.set_ylim(0, axes.get_ylim()[1] * 1.03)
+        axes.set_ylim(0, axes.get_ylim()[1] * 1.05)
     ticks(axes, panel)
-    axes.set_title(panel["title"], fontsize=10)
-    axes.set(xlabel=panel["x"], ylabel=panel["y"])
-    axes.grid(True, alpha=0.3)
-    handles, names = axes.get_legend_handles_labels()
-    order = sorted(range(len(names)), key=lambda i: names[i].endswith("(paper)"))
-    axes.legend([handles[i] for i in order], [names[i] for i in order], fontsize=7, ncol=2, loc="upper center",
-                bbox_to_anchor=(0.5, -0.16), frameon=False, handlelength=3.5)
+    axes.set_title(panel["title"], fontsize=USUAL, loc="left")
+    axes.set_xlabel(panel["x"], fontsize=SMALL, labelpad=1)
+    axes.set_ylabel(panel["y"], fontsize=SMALL, labelpad=1)
+    axes.tick_params(labelsize=SMALL, length=2)
+    axes.grid(True, alpha=0.3, linewidth=0.5)
+    axes.legend(
+        fontsize=SMALL,
+        loc="upper left",
+        bbox_to_anchor=(-0.02, -0.17),
+        frameon=False,
+        handlelength=2.8,
+        borderaxespad=0,
+        labelspacing=0.25,
+    )
 
 
 def draw_table(axes, table: dict) -> None:
     axes.axis("off")
-    axes.set_title(table["title"], fontsize=10)
-    drawn = axes.table(cellText=[[str(cell) for cell in row] for row in table["rows"]], colLabels=table["columns"], loc="center")
+    axes.set_title(textwrap.fill(table["title"], TEXT_COLUMNS), fontsize=USUAL, loc="left")
+    heads = [textwrap.fill(column, 9) for column in table["columns"]]
+    drawn = axes.table(
+        cellText=[[textwrap.fill(str(cell), 14) for cell in row] for row in table["rows"]],
+        colLabels=heads,
+        bbox=(0, 0, 1, 1),
+    )
     drawn.auto_set_font_size(False)
-    drawn.set_fontsize(8)
+    drawn.set_fontsize(5.5)
     for (row, column), cell in drawn.get_celld().items():
         cell.get_text().set_horizontalalignment("center" if row == 0 else "left" if column == 0 else "right")
-    drawn.auto_set_column_width(range(len(table["columns"])))
-    drawn.scale(1, 1.4)
+        cell.set_linewidth(0.4)
+        cell.PAD = 0.04
+
+
+def verdict_lines(claims: list[dict]) -> list[tuple[str, str]]:
+    """Returns the lines of the verdicts, each with its colour: every claim, and the first cells that do not hold."""
+    lines = []
+    for one in claims:
+        judged, found = verdict([one]), tally([one])
+        held = f"{found[HOLDS]} of {len(one['cells'])}"
+        lines += [
+            (text, COLOURS[judged])
+            for text in textwrap.wrap(
+                f"{judged.upper()} ({held}): {one['what']}", TEXT_COLUMNS, subsequent_indent="   "
+            )
+        ]
+        cells = [cell for cell in one["cells"] if cell["verdict"] != HOLDS] or one["cells"][:1]
+        for cell in cells[:CELLS_SHOWN]:
+            text = f"{cell['what']}: {cell['here']} {cell['unit']}, paper {cell['paper']}"
+            if "cause" in cell:
+                text += f"; {cell['cause']['change']}: {cell['cause']['here']}"
+            lines += [
+                (line, "black")
+                for line in textwrap.wrap(text, TEXT_COLUMNS - 3, initial_indent="   ", subsequent_indent="     ")
+            ]
+        if len(cells) > CELLS_SHOWN:
+            lines.append((f"   and {len(cells) - CELLS_SHOWN} more cells", "black"))
+    return lines
 
 
 def draw(result: dict, path: pathlib.Path) -> None:
-    parts = [(draw_panel, one) for one in result["panels"]] + [(draw_table, one) for one in result["tables"]]
-    # Tables are wide and low, so they are stacked. Panels are side by side, with their legends below them.
-    columns = min(2, len(parts)) if result["panels"] else 1
-    rows = (len(parts) + columns - 1) // columns
-    if result["panels"]:
-        height = PANEL_HEIGHT + 0.5 + LEGEND_ROW * max((len(one["curves"]) + 1) // 2 for one in result["panels"])
-    else:
-        height = 0.8 + 0.32 * max(len(one["rows"]) for one in result["tables"])
-    width = PANEL_WIDTH * columns if columns == 2 else 9
-    figure, axes = plot.subplots(rows, columns, figsize=(width, height * rows + 0.5), squeeze=False)
-    for place, (drawer, part) in zip(axes.flat, parts):
-        drawer(place, part)
-    for place in list(axes.flat)[len(parts):]:
-        place.axis("off")
-    figure.suptitle(f"{result['name']} ({result['paper']}): {result['title']} - {result['form']} form", fontsize=10)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    """Draws to `path`. The height follows from the panels, the lines of their legends, the tables and the verdicts."""
+    lines = verdict_lines(result["claims"])
+    parts = [(draw_panel, one, PANEL, 0.45 + LINE * 1.15 * len(one["curves"])) for one in result["panels"]]
+    parts += [
+        (draw_table, one, 0.3 + 0.19 * sum(1 + max(len(str(cell)) for cell in row) // 15 for row in one["rows"]), 0.15)
+        for one in result["tables"]
+    ]
+    head, top = 0.3, 0.28  # inches above the first part, and of the title of each
+    height = head + sum(top + tall + below for _, _, tall, below in parts) + LINE * (len(lines) + 2)
+    figure = plot.figure(figsize=(WIDTH, height))
+    title = textwrap.shorten(f"{result['name']} ({result['paper']}): {result['title']}", 72)
+    figure.text(
+        0.02,
+        1 - 0.1 / height,
+        f"{title}\n{result['form']} form, {result['date']}",
+        fontsize=SMALL,
+        va="top",
+        weight="bold",
+    )
+    at = height - head
+    for drawer, part, tall, below in parts:
+        at -= top + tall
+        drawer(
+            figure.add_axes(
+                (0.165, at / height, 0.805, tall / height)
+                if drawer is draw_panel
+                else (0.03, at / height, 0.94, tall / height)
+            ),
+            part,
+        )
+        at -= below
+    for number, (text, colour) in enumerate(lines):
+        figure.text(
+            0.02, (at - LINE * (number + 1)) / height, text, fontsize=5.8, color=colour, va="top", family="DejaVu Sans"
+        )
+    figure.savefig(path, dpi=220)
     plot.close(figure)
 
 

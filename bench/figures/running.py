@@ -1,5 +1,6 @@
 """Runs the programs for the figures: on this machine, on hosts of the cluster tests, and on modelled
 machines."""
+
 from __future__ import annotations
 
 import json
@@ -35,13 +36,19 @@ class Programs:
 
     def program(self, name: str) -> pathlib.Path:
         if self.installed:
-            places = [self.root / "libexec/sheaf/figures" / name, self.root / "libexec/sheaf/openmpi" / name, self.root / "bin" / name]
+            places = [
+                self.root / "libexec/sheaf/figures" / name,
+                self.root / "libexec/sheaf/openmpi" / name,
+                self.root / "bin" / name,
+            ]
         else:
             places = [self.build / "bin" / name, self.build / "bin/openmpi" / name]
         for place in places:
             if place.exists():
                 return place
-        raise Missing(f"the program {name} is not there: looked for {', '.join(map(str, places))}; build with -DSHEAF_TESTS=ON")
+        raise Missing(
+            f"the program {name} is not there: looked for {', '.join(map(str, places))}; build with -DSHEAF_TESTS=ON"
+        )
 
     def library(self, name: str) -> pathlib.Path:
         place = (self.root if self.installed else self.build) / "lib" / name
@@ -87,9 +94,13 @@ class Runner:
 
     def output_of(self, command: list, timeout: float = 900, more: dict | None = None) -> str:
         words = [str(word) for word in command]
-        done = subprocess.run(words, capture_output=True, text=True, env={**self.environment, **(more or {})}, timeout=timeout)
+        done = subprocess.run(
+            words, capture_output=True, text=True, env={**self.environment, **(more or {})}, timeout=timeout
+        )
         if done.returncode != 0:
-            raise RuntimeError(f"{shlex.join(words)} ended with {done.returncode}:\n{(done.stderr or done.stdout)[-2000:]}")
+            raise RuntimeError(
+                f"{shlex.join(words)} ended with {done.returncode}:\n{(done.stderr or done.stdout)[-2000:]}"
+            )
         return done.stdout
 
     def simulate(self, machine: str, program: str, **options) -> dict:
@@ -97,13 +108,13 @@ class Runner:
         machine."""
         numbers = dict(MACHINES[machine]["numbers"])
         for name in list(options):
-            if name in numbers or name in ("fragment", "stripes"):
+            if name in numbers or name in ("fragment", "stripes", "scattered", "ahead"):
                 numbers[name] = options.pop(name)
         words = tuple(f"{name}={value}" for name, value in (numbers | options).items())
         key = (program, *words)
         if key not in self.known:
             self.say(f"{machine}: {program} " + " ".join(f"{name}={value}" for name, value in options.items()))
-            self.known[key] = json.loads(self.output_of([self.programs.program("sheaf_simulate"), *key]))
+            self.known[key] = json.loads(self.output_of([self.programs.program("sheaf_simulate"), *key], timeout=3600))
         return self.known[key]
 
     def mpirun(self, tasks: int, command: list, more: dict | None = None) -> str:
@@ -136,14 +147,15 @@ class Runner:
             path.unlink()
 
     def here(self) -> str:
-        """Returns the name, in titles of panels, of the place where MPI programs run."""
-        return f"three hosts on {self.file_system}" if self.file_system else "this machine"
+        """Returns the beginning of titles of panels that MPI programs have measured."""
+        place = f", three hosts on {self.file_system}" if self.file_system else ""
+        return f"measured, {os.cpu_count()} cores{place}"
 
     def partest(self, tasks: int, *words, more: dict | None = None) -> list[dict]:
         """Returns the phases of sheaf-partest, and removes its files."""
         path = self.directory / "partest"
         text = self.mpirun(tasks, [self.programs.program("sheaf-partest"), "-f", path, "--json", "-X", 1, *words], more)
-        return json.loads(text[text.index("{"):])["phases"]
+        return json.loads(text[text.index("{") :])["phases"]
 
     def rates(self, tasks: int, *words, more: dict | None = None) -> dict[tuple[int, str], dict]:
         """Returns the MB/s of the transfers by test type and operation: median and spread of several runs
@@ -151,7 +163,9 @@ class Runner:
         found: dict[tuple[int, str], list[float]] = {}
         for _ in range(self.repeats()):
             for one in self.partest(tasks, *words, more=more):
-                found.setdefault((one["testtype"], one["operation"]), []).append(one["transfer_mib_per_second"] * 1.048576)
+                found.setdefault((one["testtype"], one["operation"]), []).append(
+                    one["transfer_mib_per_second"] * 1.048576
+                )
         return {key: middle(values) for key, values in found.items()}
 
     def repeats(self) -> int:
@@ -164,7 +178,7 @@ def middle(values: list[float]) -> dict:
 
 
 def curve(name: str, points: list[tuple], kind: str) -> dict:
-    """Returns a curve. Points are (x, y) or (x, {value, least, most}); kind: measured, simulated or paper."""
+    """Returns a curve. Points are (x, y) or (x, {value, least, most}); kind: measured, modelled or paper."""
     result = {"name": name, "kind": kind, "x": [x for x, _ in points], "y": [], "least": [], "most": []}
     for _, y in points:
         one = y if isinstance(y, dict) else {"value": y, "least": y, "most": y}
@@ -176,12 +190,6 @@ def curve(name: str, points: list[tuple], kind: str) -> dict:
 
 def panel(title: str, x: str, y: str, curves: list[dict], log_x: bool = True, log_y: bool = False) -> dict:
     return {"title": title, "x": x, "y": y, "log_x": log_x, "log_y": log_y, "curves": curves}
-
-
-def claim(what: str, paper: str, here: str, holds: bool, why: str = "") -> dict:
-    """Returns a statement of the paper with the result here. `why`: the reason if it does not hold, if
-    known."""
-    return {"what": what, "paper": paper, "here": here, "holds": holds, "why": "" if holds else why}
 
 
 def table(title: str, columns: list[str], rows: list[list]) -> dict:

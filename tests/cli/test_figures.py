@@ -280,7 +280,9 @@ class Driver(unittest.TestCase):
         self.assertEqual(done.stderr, "", "quiet in a pipe")
         self.assertIn("holds", done.stdout)
         result = json.loads((self.dir / "out/jugene-table1.json").read_text())
-        self.assertEqual([row[0] for row in result["tables"][0]["rows"]], [1, 2, 4])
+        self.assertEqual(len(result["tables"][0]["rows"]), 27, "every block, stripe and size of a request")
+        self.assertEqual(len(result["claims"][0]["cells"]), 12, "the least and most of each printed range")
+        self.assertIn('<img src="jugene-table1.png"', (self.dir / "out/index.html").read_text())
         self.assertTrue((self.dir / "out/jugene-table1.png").read_bytes().startswith(b"\x89PNG"))
         self.assertEqual([path.name for path in self.dir.iterdir()], ["out"], "nothing else is left")
 
