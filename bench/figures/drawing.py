@@ -171,10 +171,10 @@ def draw(result: dict, path: pathlib.Path) -> None:
         (draw_table, one, 0.3 + 0.19 * sum(1 + max(len(str(cell)) for cell in row) // 15 for row in one["rows"]), 0.15)
         for one in result["tables"]
     ]
-    head, top = 0.3, 0.28  # inches above the first part, and of the title of each
+    head, top = 0.42, 0.28  # inches above the first part, and of the title of each
     height = head + sum(top + tall + below for _, _, tall, below in parts) + LINE * (len(lines) + 2)
     figure = plot.figure(figsize=(WIDTH, height))
-    title = textwrap.shorten(f"{result['name']} ({result['paper']}): {result['title']}", 72)
+    title = textwrap.fill(f"{result['name']} ({result['paper']}): {result['title']}", 58)
     figure.text(
         0.02,
         1 - 0.1 / height,
