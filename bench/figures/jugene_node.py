@@ -126,9 +126,9 @@ def node_panel(found: NodeRates, pool: int, phase: str) -> dict:
 
 
 def onset(found: NodeRates, *key) -> int:
-    """Returns the largest number of tasks before the bandwidth falls."""
+    """Returns the largest number of tasks before the bandwidth falls by a fifth, more than the seventh of VN mode."""
     points = {n: y for (*mine, n), y in found.items() if mine == list(key)}
-    return max(n for n, y in points.items() if y > 0.7 * max(points.values()))
+    return max(n for n, y in points.items() if y > 0.8 * max(points.values()))
 
 
 def node_claims(found: NodeRates) -> list[dict]:
@@ -147,7 +147,7 @@ def node_claims(found: NodeRates) -> list[dict]:
     small = [
         at_most(
             f"page pool {pool} MiB, buffers of {size} MiB, {phase}, over whole blocks",
-            0.7,
+            0.8,
             found[pool, size, phase, 512] / found[pool, 4, phase, 512],
         )
         for pool in POOLS
