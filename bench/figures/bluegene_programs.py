@@ -139,6 +139,7 @@ def figure_4(run: Runner) -> dict:
                         1,
                         loss("Pset only", large) / max(loss("Pset only", large, "read"), 1e-9),
                         "times",
+                        gain_of_bt(run, large, "read"),
                     )
                 ],
             ),
