@@ -2,6 +2,7 @@
 // server.
 #include <gtest/gtest.h>
 
+#include "support/counting_store.hpp"
 #include "support/hosts_store.hpp"
 #include "support/programs.hpp"
 #include "support/stores/recording_store.hpp"
@@ -66,45 +67,22 @@ TEST(Requests, NobodyLooksForAJournalThatNobodyHasBegun) {
 }
 
 // Counts requests of at least, and of less than, 32 KiB.
-class SizeCountingStore : public ForwardingStore {
+class SizeCountingStore final : public ObservedStore {
  public:
   struct Requests {
     int large = 0;
     int small = 0;
-
-    void count(int64_t bytes) { ++(bytes >= 32 << 10 ? large : small); }
   };
 
-  using ForwardingStore::ForwardingStore;
-  std::shared_ptr<File> open(const std::string& path, Access access) override {
-    return std::make_shared<SizeCountingFile>(ForwardingStore::open(path, access), *this);
-  }
-
+  using ObservedStore::ObservedStore;
   Requests reads, writes;
 
  private:
-  class SizeCountingFile final : public ForwardingFile {
-   public:
-    SizeCountingFile(std::shared_ptr<File> file, SizeCountingStore& store)
-        : ForwardingFile(std::move(file)), store_(store) {}
-    void write_at(std::span<const std::byte> data, int64_t offset) override {
-      store_.writes.count(std::ssize(data));
-      inner().write_at(data, offset);
-    }
-    void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
-      int64_t bytes = 0;
-      for (const auto& piece : pieces) bytes += std::ssize(piece.memory);
-      store_.writes.count(bytes);
-      inner().write_pieces(pieces);
-    }
-    size_t read_at(std::span<std::byte> data, int64_t offset) override {
-      store_.reads.count(std::ssize(data));
-      return inner().read_at(data, offset);
-    }
-
-   private:
-    SizeCountingStore& store_;
-  };
+  void observe(ObservedKind kind, int64_t bytes, const std::function<void()>& transfer) override {
+    Requests& requests = kind == ObservedKind::read ? reads : writes;
+    ++(bytes >= 32 << 10 ? requests.large : requests.small);
+    transfer();
+  }
 };
 
 constexpr int64_t mib = 1 << 20;

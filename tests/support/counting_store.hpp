@@ -1,16 +1,54 @@
-// counting_store: counts concurrent writes, and delays each one so that concurrent writes overlap.
+// counting_store: observes the requests to the files of a store, and counts concurrent ones.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <utility>
 
 #include "storage/decorators/forwarding_file.hpp"
-#include "storage/store.hpp"
+#include "storage/decorators/forwarding_store.hpp"
 
 namespace sheaf::test {
+
+// Decorator of a Store. Derived classes observe each request to its files.
+class ObservedStore : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    return std::make_shared<ObservedFile>(ForwardingStore::open(path, access), *this);
+  }
+
+ protected:
+  enum class ObservedKind : uint8_t { read, write };
+  // Must call transfer() once, which makes the request of `bytes` bytes.
+  virtual void observe(ObservedKind kind, int64_t bytes, const std::function<void()>& transfer) = 0;
+
+ private:
+  class ObservedFile final : public ForwardingFile {
+   public:
+    ObservedFile(std::shared_ptr<File> file, ObservedStore& store)
+        : ForwardingFile(std::move(file)), store_(store) {}
+    void write_at(std::span<const std::byte> data, int64_t offset) override {
+      store_.observe(ObservedKind::write, std::ssize(data), [&] { inner().write_at(data, offset); });
+    }
+    void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
+      int64_t bytes = 0;
+      for (const auto& piece : pieces) bytes += std::ssize(piece.memory);
+      store_.observe(ObservedKind::write, bytes, [&] { inner().write_pieces(pieces); });
+    }
+    size_t read_at(std::span<std::byte> data, int64_t offset) override {
+      size_t done = 0;
+      store_.observe(ObservedKind::read, std::ssize(data), [&] { done = inner().read_at(data, offset); });
+      return done;
+    }
+
+   private:
+    ObservedStore& store_;
+  };
+};
 
 // Counters of CountingStore. They may be placed in memory that several processes share.
 struct WritersAtWork {
@@ -26,55 +64,28 @@ struct WritersAtWork {
   void leave() { --now; }
 };
 
-// Decorator of a Store. Counts the writes of at least `smallest` bytes, or with `reads` the reads of at least
-// that size.
-class CountingStore final : public Store {
+// Counts the writes of at least `smallest` bytes, or with `reads` the reads of at least that size. Delays
+// each of them, so that concurrent ones overlap.
+class CountingStore final : public ObservedStore {
  public:
-  CountingStore(Store& inner, WritersAtWork& count, size_t smallest, bool reads = false)
-      : inner_(inner), count_(count), smallest_(smallest), reads_(reads) {}
-
-  std::shared_ptr<File> open(const std::string& path, Access access) override {
-    return std::make_shared<CountedFile>(inner_.open(path, access), *this);
-  }
-  FileStatus status(const std::string& path) override { return inner_.status(path); }
-  void remove(const std::string& path) override { inner_.remove(path); }
-  void rename(const std::string& from, const std::string& to) override { inner_.rename(from, to); }
-  std::shared_ptr<WriteSlots> make_slots(int count) override { return inner_.make_slots(count); }
-  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
-    return inner_.join_slots(name, count);
-  }
+  CountingStore(Store& inner, WritersAtWork& count, int64_t smallest, bool reads = false)
+      : ObservedStore(inner),
+        count_(count),
+        smallest_(smallest),
+        kind_(reads ? ObservedKind::read : ObservedKind::write) {}
 
  private:
-  class CountedFile final : public ForwardingFile {
-   public:
-    CountedFile(std::shared_ptr<File> file, CountingStore& store)
-        : ForwardingFile(std::move(file)), store_(store) {}
-    void write_at(std::span<const std::byte> data, int64_t offset) override {
-      counted(data.size(), false, [&] { inner().write_at(data, offset); });
-    }
-    size_t read_at(std::span<std::byte> data, int64_t offset) override {
-      size_t done = 0;
-      counted(data.size(), true, [&] { done = inner().read_at(data, offset); });
-      return done;
-    }
+  void observe(ObservedKind kind, int64_t bytes, const std::function<void()>& transfer) override {
+    if (kind != kind_ || bytes < smallest_) return transfer();
+    count_.enter();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    transfer();
+    count_.leave();
+  }
 
-   private:
-    template <class Transfer>
-    void counted(size_t bytes, bool reads, Transfer transfer) {
-      const bool counts = bytes >= store_.smallest_ && reads == store_.reads_;
-      if (counts) store_.count_.enter();
-      if (counts) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      transfer();
-      if (counts) store_.count_.leave();
-    }
-
-    CountingStore& store_;
-  };
-
-  Store& inner_;
   WritersAtWork& count_;
-  const size_t smallest_;
-  const bool reads_;
+  const int64_t smallest_;
+  const ObservedKind kind_;
 };
 
 }  // namespace sheaf::test
