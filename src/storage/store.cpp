@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/os/host_name.hpp"
 #include "storage/write_slots.hpp"
 
 namespace sheaf {
@@ -28,6 +29,8 @@ FileDescriptor File::descriptor(DescriptorKind kind) {
 FileSystemTraits Store::traits(const std::string&) {
   return traits_of_kind(FileSystem::memory, std::nullopt, 0);
 }
+
+bool Store::is_host(const std::string& name) { return is_this_host(name); }
 
 void Store::sync_name(const std::string& path) {
   const auto file = open(path, Access::read);

@@ -29,6 +29,13 @@ struct Striping {
   bool is_wished() const { return unit > 0 || count > 0; }
 };
 
+// Where a file is stored, for the choice of the hosts that access it.
+struct FilePlacement {
+  // The file system serves one client of the file at a time; requests of other clients wait.
+  bool one_client = false;
+  std::string host;  // name of the only host that stores the file; empty: unknown, or several
+};
+
 // State of a replacement file, or of a copy of a file.
 enum class ReplaceState : uint8_t {
   begun,  // being written
@@ -83,6 +90,12 @@ class Store {
   // Returns the traits for a file that this store has opened. Does not look up the name of the file again,
   // because that costs a message if the file is on a server.
   virtual FileSystemTraits traits_of(File& file) { return traits(file.path()); }
+
+  // Returns the placement of a file that this store has opened, on a file system of this kind. One task calls
+  // it and sends the result to the others. Unknown by default.
+  virtual FilePlacement placement_of(File& /*file*/, FileSystem /*kind*/) { return {}; }
+  // Returns true if FilePlacement::host names the host of this task.
+  virtual bool is_host(const std::string& name);
 
   // Makes the name of the file `path` durable, so that it survives a power failure.
   virtual void sync_name(const std::string& path);

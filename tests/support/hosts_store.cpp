@@ -315,6 +315,13 @@ std::vector<std::string> HostsStore::names_in(const std::string& directory) {
   return names;
 }
 
+FilePlacement HostsStore::placement_of(File&, FileSystem) {
+  const int host = world_->options.data_host;
+  return {.one_client = world_->options.one_client, .host = host < 0 ? "" : std::to_string(host)};
+}
+
+bool HostsStore::is_host(const std::string& name) { return name == std::to_string(who_.host); }
+
 FileSystemTraits HostsStore::traits(const std::string& path) {
   FileSystemTraits traits = Store::traits(path);
   traits.kind = world_->options.kind;

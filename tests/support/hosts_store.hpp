@@ -43,6 +43,8 @@ struct HostsOptions {
   bool opens_revalidate = true;
   // If true, a host discards its cache when it acquires a global lock, and flushes it at the release
   bool locks_revalidate = true;
+  bool one_client = false;  // value in placement_of()
+  int data_host = -1;       // number of the only host that stores the files, for placement_of(); -1: unknown
   // If true, the first call of a host with a name that another host has removed fails with ESTALE
   bool names_get_stale = true;
   // If true, a host that did not find a name gets one more ENOENT for it, even if the file exists by then
@@ -91,6 +93,8 @@ class HostsStore final : public Store {
   void rename(const std::string& from, const std::string& to) override;
   std::vector<std::string> names_in(const std::string& directory) override;
   FileSystemTraits traits(const std::string& path) override;
+  FilePlacement placement_of(File& file, FileSystem kind) override;
+  bool is_host(const std::string& name) override;  // hosts are named by their numbers
 
  private:
   const std::shared_ptr<SimulatedHosts::World> world_;

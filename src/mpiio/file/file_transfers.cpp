@@ -45,10 +45,12 @@ exchange::IndependentOptions TransferSettings::independent_reads() const {
 
 exchange::CollectiveOptions TransferSettings::collective(
     Choice buffering, const exchange::IndependentOptions& independent) const {
+  const bool by_one_host = one_host && policy.has_own_caches() && hints.aggregators == 0 &&
+                           hints.striping_factor == 0 && hints.config_list.empty();
   return {.exchange = wanted<exchange::CollectiveOptions::Buffering>(buffering),
           .independent = independent,
-          .aggregators = hints.aggregators,
-          .per_host = per_host,
+          .aggregators = by_one_host ? 1 : hints.aggregators,
+          .per_host = by_one_host && !stores_file ? 0 : per_host,
           .stripes = hints.striping_factor,
           .buffer = hints.buffer_size,
           .block = block(),

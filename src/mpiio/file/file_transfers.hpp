@@ -25,15 +25,20 @@
 
 namespace sheaf::mpiio {
 
-// Determines the options of transfers. Equal on all tasks, except for `per_host` and `others`.
+// Determines the options of transfers. Equal on all tasks, except for `per_host`, `stores_file` and
+// `others`.
 struct TransferSettings {
   Hints hints;
   VisibilityPolicy policy;
   int64_t per_host = -1;      // maximum aggregators on this host by cb_config_list; negative: unlimited
   int64_t file_block = 4096;  // preferred block of the file, in bytes
-  mutable exchange::ConcurrentOpeners others;   // used on task 0
-  bool is_announced = false;                    // task 0 has announced the handle to `others`
-  bool atomic = false;                          // atomic mode
+  mutable exchange::ConcurrentOpeners others;  // used on task 0
+  bool is_announced = false;                   // task 0 has announced the handle to `others`
+  bool atomic = false;                         // atomic mode
+  // Without hints, one host accesses the file in collective transfers between hosts (FilePlacement): one of
+  // those with `stores_file`.
+  bool one_host = false;
+  bool stores_file = true;                      // of this host
   std::atomic<bool> several_sequences = false;  // transfers of two sequences may be in flight
 
   // The following functions are local.

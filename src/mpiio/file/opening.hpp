@@ -6,6 +6,7 @@
 
 #include "mpiio/file/hints.hpp"
 #include "storage/filesystem/traits.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf::mpiio {
 
@@ -16,8 +17,11 @@ struct OpeningMessage {
   FileSystemTraits traits;
   HintValues hints;
   char config_list[232];  // truncated if too long
+  bool one_client;        // of the FilePlacement
+  char data_host[256];    // host of the FilePlacement; empty if unknown or too long
 };
 
+void keep(const FilePlacement& placement, OpeningMessage& to);
 void keep(const Hints& hints, OpeningMessage& to);
 Hints hints_in(const OpeningMessage& opening);
 

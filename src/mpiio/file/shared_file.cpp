@@ -22,7 +22,8 @@ namespace {
 struct OpenedFile {
   int64_t block = 0, pointers = 0;  // block size; start of the file pointers
   bool is_announced = false;
-  constexpr void combine(auto& by) { by.max(block).max(pointers).any(is_announced); }
+  bool is_stored = false;  // the host of a task is the only one that stores the file
+  constexpr void combine(auto& by) { by.max(block).max(pointers).any(is_announced).any(is_stored); }
 };
 
 class OpenSharedFile final : public SharedFile {
@@ -42,6 +43,7 @@ class OpenSharedFile final : public SharedFile {
       hints.apply_environment();
       const Striping striping{hints.striping_unit, hints.striping_factor};
       problem = attempt([&] { file = open_first(store_, path(), mode_, striping, opening.traits); });
+      if (!problem) attempt([&] { keep(store_.placement_of(*file, opening.traits.kind), opening); });
       opening.opened = !problem;
       opening.id = random_number();
       targets_ = statistics_targets();
@@ -63,7 +65,8 @@ class OpenSharedFile final : public SharedFile {
     }
     limit_transfers(comm(), store_, settings().hints, file, problem);
     transfers_.across = wrap(policy(), file);
-    OpenedFile opened{.is_announced = settings().others.is_announced()};
+    settings().stores_file = opening.data_host[0] != 0 && store_.is_host(opening.data_host);
+    OpenedFile opened{.is_announced = settings().others.is_announced(), .is_stored = settings().stores_file};
     if (!problem && rank() == 0)
       problem = attempt([&] {
         const FileStatus status = file->status();
@@ -74,6 +77,8 @@ class OpenSharedFile final : public SharedFile {
     file->expect_lockers(comm().size());
     settings().file_block = std::max<int64_t>(opened.block, 1);
     settings().is_announced = opened.is_announced;
+    settings().one_host = opening.one_client || opened.is_stored;
+    if (!opened.is_stored) settings().stores_file = true;
     if (policy().hosts > 1) sequence_.transfers.find_hosts(settings().collective_writes());
     begin(std::make_unique<SharedPointer>(store_, path(), opening.id, comm().size(), policy()),
           opened.pointers);

@@ -34,6 +34,10 @@ class ForwardingStore : public Store {
     return store_of(path)->traits(name_there(path));
   }
   FileSystemTraits traits_of(File& file) override { return store_of(file.path())->traits_of(file); }
+  FilePlacement placement_of(File& file, FileSystem kind) override {
+    return store_of(file.path())->placement_of(file, kind);
+  }
+  bool is_host(const std::string& name) override { return inner_.is_host(name); }
   void sync_name(const std::string& path) override { store_of(path)->sync_name(name_there(path)); }
   std::shared_ptr<WriteSlots> make_slots(int count) override { return inner_.make_slots(count); }
   std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {

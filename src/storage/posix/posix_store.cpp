@@ -14,6 +14,7 @@
 #include "base/os/backoff.hpp"
 #include "storage/constants.hpp"
 #include "storage/posix/file_attributes.hpp"
+#include "storage/posix/gluster_placement.hpp"
 #include "storage/posix/lustre_layout.hpp"
 #include "storage/posix/posix_beneath.hpp"
 #include "storage/posix/posix_file.hpp"
@@ -146,6 +147,10 @@ class PosixStore final : public Store {
   }
   FileSystemTraits traits(const std::string& path) override {
     return traits_of_path(path, path, [&](const std::string& name) { return open_at(base(), name, O_PATH); });
+  }
+  FilePlacement placement_of(File& file, FileSystem kind) override {
+    return kind == FileSystem::glusterfs ? gluster_placement(file.descriptor(DescriptorKind::file).number)
+                                         : FilePlacement{};
   }
   void sync_name(const std::string& path) override { sync_directory_of(path, directory_.get()); }
   std::shared_ptr<Store> beneath(std::string root) override {
