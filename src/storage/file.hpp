@@ -118,6 +118,12 @@ class File : private NonCopyable {
   // the one that was opened (WatchedFile). Equal to read_at() by default.
   virtual size_t read_verified(std::span<std::byte> data, int64_t offset) { return read_at(data, offset); }
 
+  // Fetches bytes that read_at() calls will soon return, in one request. The bytes may be those at the time
+  // of this call until drop_prefetched() or revalidate(). Reports no errors. No effect by default.
+  virtual void prefetch(int64_t /*offset*/, int64_t /*length*/) {}
+  // Discards what prefetch() has fetched at and after offset `from`.
+  virtual void drop_prefetched(int64_t /*from*/) {}
+
   // Fills segments. Bytes beyond the end of the file read as zero.
   virtual void read_pieces(std::span<const Piece<std::byte>> pieces);
 

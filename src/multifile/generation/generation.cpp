@@ -17,8 +17,8 @@ namespace {
 
 // Whether the tasks may attempt an open again.
 struct Repetition {
-  bool fails = false, mismatch = false;
-  constexpr void combine(auto& by) { by.any(fails).any(mismatch); }
+  bool fails = false, mismatch = false, damaged = false;
+  constexpr void combine(auto& by) { by.any(fails).any(mismatch).any(damaged); }
 };
 
 using FileHead = std::array<std::byte, format::fixed_size>;
@@ -52,10 +52,13 @@ std::optional<format::CommitRecord> find_commit_record(Store& store, const std::
 
 std::optional<format::Identity> read_identity(File& file) {
   FileHead bytes;  // no heap allocation, because every reading task runs this
-  const auto head = std::span(bytes).first(file.read_at(bytes, 0));
+  return identity_in(std::span(bytes).first(file.read_at(bytes, 0)), file.path());
+}
+
+std::optional<format::Identity> identity_in(std::span<const std::byte> head, const std::string& path) {
   if (!format::begins_as_multifile(head)) return std::nullopt;
   std::optional<format::Extension> extension;
-  attempt([&] { extension = format::decode_extension(head, file.path()); });
+  attempt([&] { extension = format::decode_extension(head, path); });
   return extension ? std::optional(extension->identity) : std::nullopt;
 }
 
@@ -79,10 +82,24 @@ std::shared_ptr<File> GenerationStore::open(const std::string& path, Access acce
   if (!number) return inner().open(path, access);
   if (record_) return open_committed(path, format::physical_name(temporary_, *number));
   auto file = inner().open(path, access);
-  if (expected_) require_expected(*file, path);
+  if (expected_ && !attempt_) require_expected(read_identity(*file), path);
   const std::lock_guard guard(mutex_);
   if (*number == 0 && !lead_ && !is_open_) lead_ = file;
-  return file;
+  if (!attempt_) return file;
+  auto opening = std::make_shared<OpeningFile>(std::move(file), attempt_, expected_.has_value());
+  opening_.insert_or_assign(opening.get(), opening);
+  return opening;
+}
+
+void GenerationStore::check_identities() {
+  for (const auto& [address, file] : opening_)
+    if (const auto opening = file.lock()) opening->check_identity();
+}
+
+std::shared_ptr<File> GenerationStore::opened(const std::shared_ptr<File>& file) const {
+  const auto found = opening_.find(file.get());
+  const auto opening = found == opening_.end() ? nullptr : found->second.lock();
+  return opening ? opening->opened() : file;
 }
 
 std::shared_ptr<File> GenerationStore::open_committed(const std::string& path, const std::string& temporary) {
@@ -117,10 +134,9 @@ bool GenerationStore::is_replaced(File& lead) {
   return was.number != 0 && now.number != 0 && (was.number != now.number || was.device != now.device);
 }
 
-// Throws if the file has a different identity than expected and a commit explains this. Without a commit, the
-// code that reads the metadata reports the difference.
-void GenerationStore::require_expected(File& file, const std::string& path) {
-  if (read_identity(file) == *expected_) return;
+void GenerationStore::require_expected(const std::optional<format::Identity>& found,
+                                       const std::string& path) {
+  if (!expected_ || found == *expected_) return;
   mismatch_ = true;
   if (!is_open_) {
     const auto lead = inner().open(path_, Access::read);
@@ -135,6 +151,18 @@ void GenerationStore::require_expected(File& file, const std::string& path) {
 bool GenerationStore::may_pass(const Error& problem) {
   return problem.errno_value() == ESTALE || problem.code() == Code::not_found ||
          problem.code() == Code::damaged || problem.code() == Code::not_a_multifile;
+}
+
+void GenerationStore::begin_attempt() {
+  expected_.reset();
+  attempt_ = std::make_shared<OpenAttempt>(OpenAttempt{this, prefetches_});
+}
+
+void GenerationStore::end_attempt() {
+  for (const auto& [address, file] : std::exchange(opening_, {}))
+    if (const auto opening = file.lock()) opening->drop_prefetched(0);
+  if (attempt_) attempt_->store = nullptr;
+  attempt_.reset();
 }
 
 void GenerationStore::succeed() {
@@ -170,12 +198,19 @@ bool GenerationStore::look_again() {
   return true;
 }
 
-bool GenerationStore::look_again_together(Comm& comm, const Error& problem, bool may_repeat) {
+bool GenerationStore::repeats(const Error& problem) {
+  if (!may_pass(problem)) return false;
+  const bool torn = may_be_torn(problem.code() == Code::damaged);
+  return look_again() || torn;
+}
+
+bool GenerationStore::repeats_together(Comm& comm, const Error& problem, bool may_repeat) {
   if (comm.rank() != 0) lead_.reset();  // only task 0 compares
-  Repetition any{!may_repeat || !may_pass(problem), mismatch_};
+  Repetition any{!may_repeat || !may_pass(problem), mismatch_, problem.code() == Code::damaged};
   reduce(comm, any);
   mismatch_ = any.mismatch;
-  return !any.fails && find_record(comm);
+  const bool torn = may_be_torn(any.damaged);
+  return !any.fails && (find_record(comm) || torn);
 }
 
 // Runs look_again() on task 0 and broadcasts the result. Collective.

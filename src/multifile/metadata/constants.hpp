@@ -37,6 +37,17 @@ inline constexpr int64_t max_tasks_of_overruns = 512 << 10;
 inline constexpr size_t max_cut_blocks = 64 << 10;
 inline constexpr int64_t overruns_read_at_once = 8 << 10;  // block sizes
 
+// --- Prefetching during an open, in bytes. A request of up to 64 KiB takes hardly longer than a small one,
+// and holds all metadata of small multifiles. The first request to a larger file has META1 of 900 tasks; the
+// bytes after META1 are data, which the caller does not need.
+inline constexpr int64_t prefetched_at_once = 64 << 10;
+inline constexpr int64_t prefetched_head = 16 << 10;
+
+// --- Small metadata (load_small_multifile): one or two requests to each file, and at most 64 KiB of rows and
+// mapping in each.
+inline constexpr int64_t small_tasks = 1 << 10;
+inline constexpr int32_t small_files = 8;
+
 // --- Others.
 inline constexpr size_t written_at_once = 128 << 10;  // block sizes: 1 MiB
 // tasks; number of chunk sizes and other values read at a time from a file that was never closed

@@ -15,6 +15,7 @@ namespace sheaf::multifile {
 // A metadata reader shared by several threads.
 struct SharedReader {
   std::mutex mutex;
+  std::shared_ptr<File> file;  // file of `reader`; null if another object keeps it open
   std::unique_ptr<MetadataReader> reader;
   format::Pointer pointer;
 

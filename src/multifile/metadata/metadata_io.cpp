@@ -23,8 +23,16 @@ int64_t regular_size(File& file) {
   return status.size;
 }
 
+// Prefetches all of a small file, or the beginning of a large one.
+void prefetch_head(File& file) {
+  const int64_t size = file.traits().opened_size;
+  const bool large = size > prefetched_at_once;
+  file.prefetch(0, large ? prefetched_head : prefetched_at_once);
+}
+
 Header read_header(File& file) {
   try {
+    prefetch_head(file);
     std::array<std::byte, format::fixed_size> bytes;
     const size_t got = file.read_at(bytes, 0);
     Header h = format::decode_header(std::span(bytes).first(got), file.path());
@@ -79,8 +87,23 @@ std::optional<Pointer> MetadataReader::read_stored_pointer() {
     damaged("truncated: the block table at offset " + std::to_string(p.varheader) + " with " +
             std::to_string(p.maxblocks) + " blocks does not fit into " + std::to_string(file_size()) +
             " bytes");
+  prefetch_tables(p);
   file_size_ = -1;  // the pointer is written after all other bytes, so the size is final now
   return p;
+}
+
+// Prefetches META2 and the trailer. Without checksums, nothing would show that a table was prefetched before
+// the pointer was written, so this request follows the one that has found the pointer.
+void MetadataReader::prefetch_tables(const Pointer& p) {
+  if (!(checking_ == Checking::on && extension() && extension()->checksums()))
+    file_.drop_prefetched(header_.pointer_offset() + format::pointer_size);
+  const int64_t meta1 = header_.pointer_offset() + format::pointer_size;
+  const int64_t groups = format::group_entry_size * format::groups_of(header_.ntasks);
+  const int64_t tables = layout::meta2_size(header_.ntasks, p.maxblocks) + groups;
+  const int64_t rest = std::max(opened_size_, file_size_) - p.varheader;
+  if (meta1 <= prefetched_at_once) file_.prefetch(0, meta1);
+  if (std::min(tables, rest) <= prefetched_at_once)
+    file_.prefetch(p.varheader, std::min(rest, prefetched_at_once));
 }
 
 Pointer MetadataReader::read_pointer() {
@@ -90,6 +113,7 @@ Pointer MetadataReader::read_pointer() {
     stored = read_stored_pointer();
     if (stored) checks(*stored);
   });
+  if (!stored || problem) file_.drop_prefetched(0);  // the file may be completed at any time
   if (problem && (problem->code() != Code::damaged || !unclosed_.is_pointer_torn())) throw *problem;
   return stored && !problem ? *stored : unclosed_.recover_pointer();
 }

@@ -102,8 +102,9 @@ class UnclosedMetadata : private NonCopyable {
   std::optional<format::Pointer> closed_;  // the file was completed after the reader was opened
 };
 
-// Reads the metadata of one physical file. All calls may throw damaged and unclosed, naming the file. With a
-// store, the reader can also read a file that was never closed (UnclosedMetadata).
+// Reads the metadata of one physical file. Prefetches them (File::prefetch) if they are small: one request
+// for a file of at most 64 KiB, two for a larger one. All calls may throw damaged and unclosed, naming the
+// file. With a store, the reader can also read a file that was never closed (UnclosedMetadata).
 class MetadataReader {
  public:
   // Reads and validates the header. `file` and `store` must outlive the reader.
@@ -206,6 +207,7 @@ class MetadataReader {
 
  private:
   MetadataReader(File& file, Store* store, Checking checking, NameOf name_of);
+  void prefetch_tables(const format::Pointer& p);
   template <class Number>
   void read_numbers(int64_t offset, std::span<Number> values, const char* what) {
     const std::span<std::byte> bytes = std::as_writable_bytes(values);

@@ -45,8 +45,9 @@ void warn_of_damage(const JournalDamage& found, const std::string& path) {
 }  // namespace
 
 // Returns false if the file cannot have a journal. If it can have one but has none, returns true and leaves
-// journal_ null.
+// journal_ null. Later reads of the file return bytes at least as new as the journal.
 bool UnclosedMetadata::open_journal() {
+  reader_.file().drop_prefetched(0);  // a close may complete the file before it removes the journal
   const auto own = store_ ? reader_.extension() : std::nullopt;
   if (own)
     journal_ = JournalReader::open(*store_, reader_.file().path(), reader_.header(), *own, lost_records_);

@@ -9,26 +9,42 @@
 
 namespace sheaf::multifile {
 
+using namespace metadata_constants;
+
 namespace {
 
-// Loads the metadata of an open file. `store` opens the files beside it.
-PhysicalFile load_opened_file(Store& store, std::shared_ptr<File> file, Checking checking, int64_t max_held) {
+// A physical file before its tables are loaded.
+struct UnloadedFile {
+  PhysicalFile file;
+  std::unique_ptr<MetadataReader> reader;
+};
+
+// Reads the head of an open file. `store` opens the files beside it.
+UnloadedFile read_head(Store& store, std::shared_ptr<File> file, Checking checking) {
   PhysicalFile f;
   f.file = std::move(file);
   auto reader = std::make_unique<MetadataReader>(store, *f.file, checking);
   f.header = reader->header();
   f.pointer = reader->read_pointer();
   f.extension = reader->extension();
+  return {std::move(f), std::move(reader)};
+}
+
+PhysicalFile load_tables(Store& store, UnloadedFile unloaded, int64_t max_held) {
+  auto& [f, reader] = unloaded;
   f.table = std::make_shared<const TaskTable>(std::move(reader), f.pointer, max_held);
   if (!f.pointer.complete()) f.file = with_boundary_blocks(store, std::move(f.file));
   f.file = watched(std::move(f.file), FileIdentity::of(f.header, f.pointer, f.extension));
-  return f;
+  return std::move(f);
 }
 
 }  // namespace
 
 PhysicalFile load_physical_file(Store& store, const std::string& path, Checking checking, int64_t max_held) {
-  return load_opened_file(store, open_one_of_many(store, path), checking, max_held);
+  const auto opened = open_one_of_many(store, path);
+  PhysicalFile loaded = load_tables(store, read_head(store, opened, checking), max_held);
+  opened->drop_prefetched(0);
+  return loaded;
 }
 
 void Multifile::read_places(int64_t first, std::span<layout::Placement> places) const {
@@ -142,18 +158,22 @@ Multifile plain_view(Multifile multifile) {
 
 namespace {
 
-// Loads the files of one generation, opened through `files`.
-Multifile load_generation(Store& store, GenerationStore& files, const std::string& path, Checking checking,
-                          int64_t max_held) {
+// Loads the files of one generation, opened through `files`. `lead_file` is file 0.
+Multifile load_generation(Store& store, GenerationStore& files, const std::string& path,
+                          UnloadedFile lead_file, Checking checking, int64_t max_held) {
   Multifile m;
   m.path = path;
-  const auto load = [&](const std::string& name) {
-    m.files.push_back(load_opened_file(store, open_one_of_many(files, name), checking, max_held));
+  const auto load = [&](UnloadedFile file) {
+    const auto opened = file.file.file;
+    const bool is_lead = m.files.empty();
+    m.files.push_back(load_tables(store, std::move(file), max_held));
     max_held -= m.files.back().table->bytes_held();
+    if (!is_lead) opened->drop_prefetched(0);  // file 0 also has the mapping
   };
-  load(path);
+  load(std::move(lead_file));
   if (!m.files.front().header.leads_set()) return m;
-  files.expect(read_identity(*m.files.front().file));
+  const auto& extension = m.files.front().extension;
+  files.expect(extension ? std::optional(extension->identity) : std::nullopt);
 
   const TaskTable& lead = *m.files.front().table;
   m.set_tasks = lead.check_mapping();
@@ -167,7 +187,7 @@ Multifile load_generation(Store& store, GenerationStore& files, const std::strin
 
   const int32_t nfiles = m.files.front().header.nfiles;
   for (int32_t k = 1; k < nfiles; ++k) {
-    load(format::physical_name(path, k));
+    load(read_head(store, open_one_of_many(files, format::physical_name(path, k)), checking));
     const PhysicalFile& f = m.files.back();
     if (f.header.nfiles != nfiles || f.header.filenumber != k)
       throw file_error(Code::damaged, f.path(),
@@ -187,7 +207,26 @@ Multifile load_generation(Store& store, GenerationStore& files, const std::strin
 Multifile load_multifile(Store& store, const std::string& path, Checking checking, int64_t max_held) {
   Multifile m;
   GenerationStore files(store, path);
-  files.open_multifile([&] { m = load_generation(store, files, path, checking, max_held); });
+  files.open_multifile([&] {
+    m = load_generation(store, files, path, read_head(store, open_one_of_many(files, path), checking),
+                        checking, max_held);
+  });
+  return m;
+}
+
+std::optional<Multifile> load_small_multifile(Store& store, const std::string& path, Checking checking,
+                                              int64_t& ntasks) {
+  std::optional<Multifile> m;
+  GenerationStore files(store, path);
+  files.open_multifile([&] {
+    UnloadedFile lead = read_head(store, open_one_of_many(files, path), checking);
+    const format::Header& h = lead.file.header;
+    ntasks = h.leads_set() ? lead.reader->read_mapping_size(lead.file.pointer) : h.ntasks;
+    const int32_t nfiles = h.leads_set() ? h.nfiles : 1;
+    m.reset();
+    if (ntasks <= small_tasks && nfiles <= small_files)
+      m = load_generation(store, files, path, std::move(lead), checking, held_by_readers);
+  });
   return m;
 }
 

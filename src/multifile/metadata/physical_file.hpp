@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,11 @@ struct SHEAF_EXPORT Multifile {
 // Loads all physical files. Throws damaged if they do not belong together.
 SHEAF_EXPORT Multifile load_multifile(Store& store, const std::string& path, Checking checking = Checking::on,
                                       int64_t max_held = held_by_tools);
+
+// Does the same if the metadata are small (metadata/constants). Otherwise returns nullopt, after it has
+// opened file 0 only. Sets `ntasks` to the number of tasks in both cases.
+SHEAF_EXPORT std::optional<Multifile> load_small_multifile(Store& store, const std::string& path,
+                                                           Checking checking, int64_t& ntasks);
 
 // Calls visit(first, places) for all tasks of a set, slice by slice.
 template <class Visit>

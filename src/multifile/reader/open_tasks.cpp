@@ -10,6 +10,13 @@
 
 namespace sheaf::multifile {
 
+std::shared_ptr<File> FilesOfAttempt::open(int32_t number, NameExpectation name) {
+  if (const auto found = kept_.find(number); found != kept_.end()) return found->second;
+  auto file = name == NameExpectation::existing ? tables_.open(number) : tables_.open_member(number);
+  if (kept_.size() < max_kept) kept_.emplace(number, file);
+  return file;
+}
+
 OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request, const OpenMode& mode,
                      PartitionRows* appends, Slicing slicing) {
   const auto generation = std::make_shared<GenerationStore>(store, request.path);
@@ -21,21 +28,26 @@ OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request,
                    comm.rank() == 0 ? attempt([&] { finish_commit(store, request.path); }) : std::nullopt, 0);
         generation->forget_record();
       }
+      FilesOfAttempt opened(*tables_);
       std::shared_ptr<File> first;
       SetLead lead = tables_->read_lead(comm, first);
+      if (first) opened.keep(0, first);
       generation->expect(lead.identity);
       facts_ = lead.facts();
       ntasks_ = lead.ntasks;
       own = {};
       choose_tasks(comm, request);
       find_places(comm, lead, first);
-      first.reset();
       PartitionRows own_tables;
       PartitionRows& tables = appends ? *appends : own_tables;
       tables.segments.clear();
       tables.appends = appends != nullptr;
-      find_rows(comm, count_files(comm, lead), slicing, tables);
-      read_rows(comm, lead, tables);
+      find_rows(comm, count_files(comm, lead, opened), slicing, tables);
+      std::vector<Readable> rows = read_rows(comm, lead, tables, opened);
+      agree(comm, attempt([&] {
+              open_own_files(lead, opened, *generation);
+              take_rows(std::move(rows));
+            }));
     } catch (...) {
       own = {};  // closes the files, so that a store that shares open files does not return them again
       no_task.reset();
@@ -105,12 +117,12 @@ void OpenTasks::find_places(Comm& comm, const SetLead& lead, const std::shared_p
 }
 
 // Counts the tasks per file. Collective; every process reads the heads of its share of the physical files.
-std::vector<FileShare> OpenTasks::count_files(Comm& comm, const SetLead& lead) {
+std::vector<FileShare> OpenTasks::count_files(Comm& comm, const SetLead& lead, FilesOfAttempt& opened) {
   const auto border = [&](int64_t rank) { return static_cast<int32_t>(files() * rank / comm.size()); };
   std::vector<FileShare> share;
   agree(comm, attempt([&] {
           for (int32_t k = border(comm.rank()); k < border(comm.rank() + 1); ++k) {
-            const auto file = tables_->open_member(k);
+            const auto file = opened.open(k, NameExpectation::unverified);
             const MetadataReader reader(*file);
             tables_->check_member(reader, lead, k);
             share.push_back({k, reader.header().ntasks});
@@ -137,29 +149,40 @@ void OpenTasks::find_rows(Comm& comm, std::span<const FileShare> share, Slicing 
         }));
 }
 
-// Reads the rows of the local tasks. Collective; every process opens the files of its tasks.
-void OpenTasks::read_rows(Comm& comm, SetLead& lead, PartitionRows& tables) {
+// Reads the rows of the local tasks, in the order of `own.by_row`. Collective.
+std::vector<Readable> OpenTasks::read_rows(Comm& comm, SetLead& lead, PartitionRows& tables,
+                                           FilesOfAttempt& opened) {
   std::vector<TaskRequest> wanted;
   for (const size_t i : own.by_row) wanted.push_back({own.tasks[i].row});
-  std::vector<Readable> rows = tables_->read_rows(
-      comm, lead, tables, wanted, [&](int32_t number) { return tables_->open_member(number); });
+  std::vector<Readable> rows = tables_->read_rows(comm, lead, tables, wanted, [&](int32_t number) {
+    return opened.open(number, NameExpectation::unverified);
+  });
   facts_.unclosed = lead.unclosed;
-  agree(comm, attempt([&] {
-          for (OwnFile& f : own.files) {
-            f.file = tables_->open(f.number);
-            if (facts_.unclosed) f.file = with_boundary_blocks(tables_->store(), std::move(f.file));
-            f.file = watched(std::move(f.file), lead.identity_of(f.number));
-          }
-          if (own.files.empty()) no_task = tables_->open(0);
-          stored_.resize(own.tasks.size());
-          for (size_t k = 0; k < rows.size(); ++k) {
-            OwnTask& t = own.tasks[own.by_row[k]];
-            t.geometry = rows[k].geometry;
-            rows[k].filenumber = t.place.file;
-            rows[k].file = own.files[t.file].file;
-            stored_[own.by_row[k]] = std::move(rows[k]);
-          }
-        }));
+  return rows;
+}
+
+// Opens the files of the local tasks. Local.
+void OpenTasks::open_own_files(const SetLead& lead, FilesOfAttempt& opened, GenerationStore& generation) {
+  for (OwnFile& f : own.files) f.file = opened.open(f.number, NameExpectation::existing);
+  if (own.files.empty()) no_task = tables_->open(0);
+  generation.check_identities();
+  for (OwnFile& f : own.files) {
+    f.file = generation.opened(f.file);
+    if (facts_.unclosed) f.file = with_boundary_blocks(tables_->store(), std::move(f.file));
+    f.file = watched(std::move(f.file), lead.identity_of(f.number));
+  }
+}
+
+// Stores the rows of the local tasks, after their files were opened.
+void OpenTasks::take_rows(std::vector<Readable> rows) {
+  stored_.resize(own.tasks.size());
+  for (size_t k = 0; k < rows.size(); ++k) {
+    OwnTask& t = own.tasks[own.by_row[k]];
+    t.geometry = rows[k].geometry;
+    rows[k].filenumber = t.place.file;
+    rows[k].file = own.files[t.file].file;
+    stored_[own.by_row[k]] = std::move(rows[k]);
+  }
 }
 
 }  // namespace sheaf::multifile

@@ -7,12 +7,14 @@
 // (docs/format.md, section 6).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/non_copyable.hpp"
 #include "comm/comm.hpp"
 #include "multifile/frames/plain_file.hpp"
 #include "multifile/metadata/facts.hpp"
@@ -35,6 +37,23 @@ struct MappedReadRequest {
   bool automatic = false;            // consecutive tasks, evenly distributed over the processes
   std::span<const int64_t> tasks{};  // unless automatic: tasks of this process
   NameOf name_of = {};
+};
+
+// The physical files that an attempt to open a multifile has opened, by number. Keeps the first ones open, so
+// that later steps of the attempt do not open them again.
+class FilesOfAttempt : private NonCopyable {
+ public:
+  explicit FilesOfAttempt(const SetTables& tables) : tables_(tables) {}
+  void keep(int32_t number, std::shared_ptr<File> file) { kept_.emplace(number, std::move(file)); }
+  // Returns the kept file, or opens it. Retries as SetTables::open() for an `existing` name, otherwise as
+  // SetTables::open_member().
+  std::shared_ptr<File> open(int32_t number, NameExpectation name);
+
+ private:
+  static constexpr size_t max_kept = 64;  // files: a process has at least 1024 descriptors
+
+  const SetTables& tables_;
+  std::map<int32_t, std::shared_ptr<File>> kept_;
 };
 
 class OpenTasks {
@@ -74,9 +93,11 @@ class OpenTasks {
  private:
   void choose_tasks(Comm& comm, const MappedReadRequest& request);
   void find_places(Comm& comm, const SetLead& lead, const std::shared_ptr<File>& lead_file);
-  std::vector<FileShare> count_files(Comm& comm, const SetLead& lead);
+  std::vector<FileShare> count_files(Comm& comm, const SetLead& lead, FilesOfAttempt& opened);
   void find_rows(Comm& comm, std::span<const FileShare> share, Slicing slicing, PartitionRows& tables);
-  void read_rows(Comm& comm, SetLead& lead, PartitionRows& tables);
+  std::vector<Readable> read_rows(Comm& comm, SetLead& lead, PartitionRows& tables, FilesOfAttempt& opened);
+  void open_own_files(const SetLead& lead, FilesOfAttempt& opened, GenerationStore& generation);
+  void take_rows(std::vector<Readable> rows);
   bool is_set() const { return facts_.nfiles > 1 && facts_.filenumber == 0; }
   int32_t files() const { return is_set() ? facts_.nfiles : 1; }
 

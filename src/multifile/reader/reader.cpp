@@ -196,12 +196,36 @@ std::shared_ptr<OpenTasks> open_one_task(Store& store, GenerationStore& generati
     stored.sums = checks->check_tasks(
         group, std::min(format::group_tasks, h.ntasks - group))[static_cast<size_t>(local_rank - group)];
   }
+  stored.file->drop_prefetched(0);
+  tables->file = std::exchange(stored.file, generation.opened(stored.file));
   if (facts.unclosed) stored.file = with_boundary_blocks(store, std::move(stored.file));
   stored.file = watched(std::move(stored.file), FileIdentity::of(h, p, reader.extension()));
   return std::make_shared<OpenTasks>(facts, all, task, h.ntasks, std::move(stored));
 }
 
 }  // namespace
+
+Reader::Reader(const Multifile& multifile, int64_t task, const OpenMode& mode) {
+  stream_.buffer().set_max(mode.read_buffer());
+  if (task < 0 || task >= multifile.ntasks())
+    throw Error(Code::out_of_range, "'" + multifile.path + "': there is no task " + std::to_string(task) +
+                                        "; the multifile holds tasks 0 to " +
+                                        std::to_string(multifile.ntasks() - 1));
+  const TaskRow row = multifile.row(task);
+  const PhysicalFile& file = multifile.file_of(row);
+  Readable stored{.filenumber = file.header.filenumber,
+                  .fsblksize = file.header.fsblksize,
+                  .globalrank = row.globalrank,
+                  .file = file.file,
+                  .geometry = row.geometry,
+                  .sizes = row.sizes,
+                  .held = row.held,
+                  .sums = row.sums};
+  stored.sums.local_rank = row.place.local_rank;
+  tasks_ = std::make_shared<OpenTasks>(facts_of(file.header, !file.pointer.complete()), multifile.ntasks(),
+                                       task, file.header.ntasks, std::move(stored));
+  load(tasks_->readable(0), task);
+}
 
 Reader::Reader(Store& store, const std::string& path, int64_t task, const OpenMode& mode) {
   stream_.buffer().set_max(mode.read_buffer());

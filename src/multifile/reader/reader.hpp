@@ -36,6 +36,9 @@ class SHEAF_EXPORT Reader {
   Reader(Store& store, const std::string& path, int64_t task, const OpenMode& mode);
   // Returns the resources of collective calls for a task of `local` in physical file `number`. Collective.
   using MeansOf = std::function<CollectiveMeans(Comm& all, Comm& local, int32_t number, int32_t nfiles)>;
+  // Opens one task of a multifile that was loaded, in the files that are open there. `multifile` is not
+  // needed afterwards. Throws out_of_range if it has no such task.
+  Reader(const Multifile& multifile, int64_t task, const OpenMode& mode);
   // Opens one task per process, that of its rank. Collective over `comm`. Throws on every task alike;
   // throws out_of_range if the multifile has another number of tasks.
   //   name_of: names of the physical files, if they differ from those of docs/format.md.

@@ -47,7 +47,7 @@ class GroupOpen {
     const int rank = r_.comm.rank();
     if (r_.levels > 0)
       restore_from_buddies(r_.generation, r_.comm, r_.path, r_.levels, 1, rank == 0 ? 0 : -1);
-    lead_ = tables_->read_lead(r_.comm, file_);
+    lead_ = tables_->read_lead(r_.comm, opening_);
     r_.generation.expect(lead_.identity);
     if (lead_.ntasks != r_.comm.size())
       throw Error(Code::out_of_range, "'" + r_.path + "' holds " + std::to_string(lead_.ntasks) +
@@ -72,12 +72,18 @@ class GroupOpen {
 
   // Opens the file and reads the row of this task.
   void read_row(Comm& local, bool collective) {
-    const auto unopened = attempt([&] { open_file(local, collective); });
     PartitionRows rows{std::make_unique<MetadataPartition>(local, Slicing::groups), {}, nullptr};
     add_segment(rows.segments, *rows.rows, place_.file, local.size(), 0);
+    const auto unopened = attempt([&] {
+      open_file(local, collective);
+      // Metadata tasks check the identity when they read the header.
+      if (rows.segments.empty()) r_.generation.check_identities();
+    });
     const TaskRequest own_row{local.rank()};
     stored_ = std::move(tables_->read_rows(
-        r_.comm, lead_, rows, std::span(&own_row, 1), [&](int32_t) { return file_; }, unopened)[0]);
+        r_.comm, lead_, rows, std::span(&own_row, 1), [&](int32_t) { return opening_ ? opening_ : file_; },
+        unopened)[0]);
+    opening_.reset();
     tables_.reset();  // frees memory
   }
 
@@ -108,7 +114,7 @@ class GroupOpen {
     const int32_t nfiles = lead_.header.nfiles;
     // If files are restored from buddy copies, possibly only rank 0 can open file 0.
     MetadataPartition numbers(r_.comm, r_.levels > 0 ? Slicing::whole : Slicing::groups);
-    place_ = tables_->find_places(r_.comm, std::move(numbers), lead_, std::span(&own_task, 1), file_)[0];
+    place_ = tables_->find_places(r_.comm, std::move(numbers), lead_, std::span(&own_task, 1), opening_)[0];
     // With as many files as tasks, every task is alone in its file.
     auto local = nfiles == r_.comm.size() ? self_comm() : r_.comm.split(place_.file, place_.local_rank);
     if (r_.levels > 0)
@@ -118,11 +124,12 @@ class GroupOpen {
   }
 
   void open_file(const Comm& local, bool collective) {
-    if (local.rank() != 0 || place_.file != 0) file_.reset();
+    if (local.rank() != 0 || place_.file != 0) opening_.reset();
     const std::string name = tables_->name(place_.file);
     // Task 0 has opened file 0; the other files are known only by name.
-    if (!file_ && (!collective || local.rank() == 0))
-      file_ = place_.file == 0 ? tables_->open(0) : tables_->open_member(place_.file);
+    if (!opening_ && (!collective || local.rank() == 0))
+      opening_ = place_.file == 0 ? tables_->open(0) : tables_->open_member(place_.file);
+    file_ = r_.generation.opened(opening_);
     if (collective) file_ = std::make_shared<AggregatedReadFile>(*r_.store, name, std::move(file_));
     if (local.rank() != place_.local_rank)
       throw file_error(Code::damaged, name,
@@ -132,7 +139,8 @@ class GroupOpen {
   const GroupOpenRequest& r_;
   std::optional<SetTables> tables_;
   SetLead lead_;
-  std::shared_ptr<File> file_;
+  std::shared_ptr<File> opening_;  // the open file as its metadata are read; null: not open
+  std::shared_ptr<File> file_;     // as the stream reads it
   layout::Placement place_;
   Readable stored_;
 };

@@ -15,11 +15,12 @@ namespace sheaf::multifile {
 using format::group_tasks;
 using format::SectionKind;
 
-// Returns the trailer of a file of `size` bytes, or nullopt if the file does not end with a footer.
-static std::optional<format::Trailer> read_trailer(File& file, int64_t size) {
+// Returns the trailer of a file of `size` bytes, or nullopt if the file does not end with a footer. The
+// trailer begins at or after `begin`.
+static std::optional<format::Trailer> read_trailer(File& file, int64_t begin, int64_t size) {
   // One read of this size gets the footer and a table with all kinds of sections defined so far.
   std::array<std::byte, 8 * format::section_entry_size + format::footer_size> end;
-  const int64_t from = std::max<int64_t>(0, size - std::ssize(end));
+  const int64_t from = std::clamp<int64_t>(size - std::ssize(end), std::min(begin, size), size);
   const size_t got = file.read_at(std::span(end).first(static_cast<size_t>(size - from)), from);
   const auto bytes = std::span<const std::byte>(end).first(got);
   if (got < format::footer_size) return std::nullopt;
@@ -53,7 +54,7 @@ std::optional<FileChecks> FileChecks::open(File& file, int64_t size, const forma
     return std::nullopt;
   }
   if (!extension->checksums()) return std::nullopt;
-  auto found = read_trailer(file, size);
+  auto found = read_trailer(file, pointer.varheader, size);
   if (!found) throw file_error(Code::damaged, file.path(), "its trailer with the checksums is missing");
   FileChecks checks(file, header, std::move(*found), extension->piece);
   const format::Trailer& trailer = checks.trailer();
@@ -86,7 +87,7 @@ std::optional<format::Pointer> pointer_in_trailer(File& file,
                                                   const std::optional<format::Extension>& extension) {
   if (!extension || !extension->checksums()) return std::nullopt;
   std::optional<format::Trailer> trailer;
-  unless_damaged([&] { trailer = read_trailer(file, file.status().size); });
+  unless_damaged([&] { trailer = read_trailer(file, 0, file.status().size); });
   if (!trailer || trailer->identity != extension->identity) return std::nullopt;
   return trailer->pointer;
 }

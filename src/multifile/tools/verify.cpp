@@ -247,7 +247,7 @@ Loaded load_set(GenerationStore& store, const std::string& path) {
   if (!lead) return loaded;
   loaded.multifile.files.push_back(*lead);
   if (!lead->header.leads_set()) return loaded;
-  guarded(loaded.report.files.front(), [&] { store.expect(read_identity(*lead->file)); });
+  store.expect(lead->extension ? std::optional(lead->extension->identity) : std::nullopt);
   check_set(store, path, loaded.files, loaded.report, loaded.multifile, max_held);
   return loaded;
 }

@@ -133,7 +133,10 @@ class OneOfMany final : public ForwardingFile {
 
   void write_at(std::span<const std::byte> data, int64_t offset) override { use()->write_at(data, offset); }
   size_t read_at(std::span<std::byte> data, int64_t offset) override { return use()->read_at(data, offset); }
+  void prefetch(int64_t offset, int64_t length) override { use()->prefetch(offset, length); }
+  void drop_prefetched(int64_t from) override { inner().drop_prefetched(from); }
   FileStatus status() override { return use()->status(); }
+  FileTraits traits() override { return {.opened_size = inner().traits().opened_size}; }
   void resize(int64_t size) override { use()->resize(size); }
   void sync() override { use()->sync(); }
   void revalidate() override { use()->revalidate(); }

@@ -34,6 +34,7 @@ class ForwardingFile : public File {
 
  protected:
   File& inner() const { return *inner_; }
+  const std::shared_ptr<File>& shared_inner() const { return inner_; }
   // Forwards to `other` from now on. Returns the former file.
   std::shared_ptr<File> replace_inner(std::shared_ptr<File> other) {
     return std::exchange(inner_, std::move(other));
