@@ -22,6 +22,17 @@ typedef struct sheaf_metadata sheaf_metadata;
 sheaf_metadata* sheaf_metadata_open(const char* path, int checksums);
 void sheaf_metadata_close(sheaf_metadata* metadata);
 
+/* Like sheaf_metadata_open if the multifile has at most 1024 tasks in at most 8 physical files. For a larger
+ * one, returns NULL after reading its number of tasks only. Sets `tasks` to the number of tasks, or to -1 on
+ * error. */
+sheaf_metadata* sheaf_metadata_open_small(const char* path, int checksums, long long* tasks);
+
+/* Opens the stream of a task for reading, like sion_open_rank, in the files that `metadata` has open: opens
+ * no file and reads no metadata again. `words` is an open mode (docs/api-sion.md); whether checksums are
+ * verified is that of `metadata`. Returns a handle, which the caller closes with sion_close, before or after
+ * the metadata; -1 on error. */
+int sheaf_metadata_stream(const sheaf_metadata* metadata, long long task, const char* words);
+
 typedef struct sheaf_multifile_info {
   long long tasks;
   long long rounds; /* maximum number of chunks per task */

@@ -147,6 +147,8 @@ _CALLS: Dict[str, Tuple[Any, List[Any]]] = {
     ),
     "sion_generic_parclose_mapped": (c_int, [c_int]),
     "sheaf_metadata_open": (c_void_p, [c_char_p, c_int]),
+    "sheaf_metadata_open_small": (c_void_p, [c_char_p, c_int, _LONG_P]),
+    "sheaf_metadata_stream": (c_int, [c_void_p, c_longlong, c_char_p]),
     "sheaf_metadata_close": (None, [c_void_p]),
     "sheaf_metadata_info": (c_int, [c_void_p, POINTER(MultifileInfoStruct)]),
     "sheaf_metadata_path": (c_char_p, [c_void_p, c_int]),

@@ -75,12 +75,14 @@ class StreamName:
 
 
 class Metadata:
-    """The metadata of a multifile as of its opening. Any thread may use it."""
+    """The metadata of a multifile as of its opening. Any thread may use it. ``handle``: open metadata, which
+    the object then owns; None opens those of ``path``."""
 
-    def __init__(self, path: str, checksums: bool = True) -> None:
+    def __init__(self, path: str, checksums: bool = True, handle: Optional[int] = None) -> None:
         self._library = library("reading the metadata of a multifile")
         self.path = path
-        handle = self._library.sheaf_metadata_open(os.fsencode(path), int(checksums))
+        if handle is None:
+            handle = self._library.sheaf_metadata_open(os.fsencode(path), int(checksums))
         if not handle:
             raise self._library.error(path)
         self._handle: Optional[int] = handle
@@ -178,10 +180,29 @@ class Metadata:
                 self._names = found
             return self._names
 
+    def open_stream(self, task: int, words: bytes) -> int:
+        """Opens the stream of a task in the files that are open here. Returns the handle, for sion_close."""
+        sid = int(self._library.sheaf_metadata_stream(self._open(), task, words))
+        if sid < 0:
+            raise self._library.error(self.path, task)
+        return sid
+
     def _open(self) -> int:
         if self._handle is None:
             raise ValueError(f"'{self.path}' is closed")
         return self._handle
+
+
+def metadata_if_small(path: str, checksums: bool) -> Union[Metadata, int]:
+    """Returns the metadata of a multifile if they are small, otherwise the number of tasks."""
+    calls = library("reading the metadata of a multifile")
+    tasks = ctypes.c_longlong()
+    handle = calls.sheaf_metadata_open_small(os.fsencode(path), int(checksums), ctypes.byref(tasks))
+    if handle:
+        return Metadata(path, checksums, handle)
+    if tasks.value < 0:
+        raise calls.error(path)
+    return tasks.value
 
 
 class TaskList(Sequence[TaskInfo]):

@@ -13,13 +13,13 @@ from typing import Iterator, List, Optional, Union, cast, overload
 
 from ._library import available, library
 from .errors import Error, NoStreamError
-from .info import Info, Metadata, TaskInfo, TaskList, task_number
+from .info import Info, Metadata, TaskInfo, TaskList, metadata_if_small, task_number
 from .streams import InputStream
 from .words import as_mode
 from .writer import MultifileWriter
 
 LARGE = 4 << 20  # bytes; smaller multifiles have little metadata
-KEPT = 256  # streams; each keeps a file open
+KEPT = 256  # streams
 
 
 class MultifileReader(Sequence[InputStream]):
@@ -28,7 +28,8 @@ class MultifileReader(Sequence[InputStream]):
     name, ``"out/a.txt" in f`` checks whether it exists, and ``f.names`` lists all names in the order of
     the tasks.
 
-    Each stream has its own handle, so different threads may read different streams at once. Any thread may
+    The streams of a multifile with small metadata share its open files; with large ones, each stream opens
+    its own. Each stream has its own handle, so different threads may read different streams at once. Any thread may
     use the reader itself. ``f[rank]`` returns the same stream, at its current position, while it is
     referenced or among the 256 streams used most recently. Closing the reader closes its streams."""
 
@@ -58,14 +59,24 @@ class MultifileReader(Sequence[InputStream]):
             return self._metadata
 
     def _count_quickly(self) -> Optional[int]:
-        """Returns the number of tasks of a large complete multifile, for which the metadata are read on
-        demand; None for all others."""
+        """Returns the number of tasks of a complete multifile with large metadata, which are read on demand;
+        None for all others."""
         try:
             small = os.path.getsize(self.path) < LARGE or os.path.exists(self.path + ".journal")
         except OSError:
             return None
         if small or self._pure:
             return None
+        try:
+            found = metadata_if_small(self.path, self._checksums)
+        except Error:  # for example if a file of a set is missing; the streams in the others can be read
+            return self._count_with_first()
+        if isinstance(found, int):
+            return found
+        self._metadata = found
+        return None
+
+    def _count_with_first(self) -> Optional[int]:
         try:
             with self._open_task(0) as first:
                 return first.count_tasks()
@@ -153,6 +164,10 @@ class MultifileReader(Sequence[InputStream]):
             from .pure import PureInputStream
 
             return PureInputStream(self.path, task, self._facts)
+        facts = self._metadata
+        if facts is not None and facts.info.closed:
+            sid = facts.open_stream(task, self._words)
+            return InputStream(self.path, task, sid, library().sion_close, self._facts)
         calls = library()
         number, size, block = c_int(task), c_longlong(), c_int()
         sid = calls.sion_open_rank(

@@ -7,6 +7,7 @@
 #include "api/sion/forgotten.hpp"
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/on_handle.hpp"
+#include "api/sion/metadata_handle.hpp"
 #include "api/sion/opening.hpp"
 #include "multifile/metadata/task_rows.hpp"
 #include "sfio/striped_store.hpp"
@@ -21,6 +22,14 @@ OpenMode serial_mode(const char* function, const char* file_mode) {
   OpenMode mode = mode_with_environment(file_mode);
   if (mode.direction == OpenDirection::none) mode.direction = OpenDirection::read;
   report_unknown_words(function, mode, -1);
+  return mode;
+}
+
+// Returns the mode of an open of one task of the multifile `path`.
+OpenMode mode_of_task(const char* function, const char* file_mode, const std::string& path) {
+  OpenMode mode = serial_mode(function, file_mode);
+  if (mode.writes())
+    throw Error(Code::wrong_mode, "'" + path + "': a single task can be opened for reading only");
   return mode;
 }
 
@@ -117,10 +126,7 @@ int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, si
   return guarded("sion_open_rank", rank ? *rank : -1, -1, [&] {
     require(fname, "fname");
     require(rank, "rank");
-    const OpenMode mode = serial_mode("sion_open_rank", file_mode);
-    if (mode.writes())
-      throw Error(Code::wrong_mode,
-                  std::string("'") + fname + "': a single task can be opened for reading only");
+    const OpenMode mode = mode_of_task("sion_open_rank", file_mode, fname);
     const auto store = sfio::any_store_for(fname);
     auto reader = std::make_unique<Reader>(*store, fname, *rank, mode);
     report_found("sion_open_rank", mode, *reader, fname, *rank);
@@ -129,6 +135,20 @@ int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, si
     auto handle = std::make_unique<SionHandle>(store, std::move(reader), mode);
     handle->opened.by = OpenedBy::serial;
     give_stream(*handle, fileptr);
+    return add_handle(handle);
+  });
+}
+
+int sheaf_metadata_stream(const sheaf_metadata* metadata, long long task, const char* words) {
+  constexpr const char* function = "sheaf_metadata_stream";
+  return guarded(function, static_cast<int>(task), -1, [&] {
+    require(metadata, "metadata");
+    const Multifile& m = metadata->multifile;
+    const OpenMode mode = mode_of_task(function, words, m.path);
+    auto reader = std::make_unique<Reader>(m, task, mode);
+    report_found(function, mode, *reader, m.path, static_cast<int>(task));
+    auto handle = std::make_unique<SionHandle>(metadata->store, std::move(reader), mode);
+    handle->opened.by = OpenedBy::serial;
     return add_handle(handle);
   });
 }

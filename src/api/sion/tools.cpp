@@ -7,6 +7,7 @@
 
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/guard.hpp"
+#include "api/sion/metadata_handle.hpp"
 #include "multifile/journal/ownership.hpp"
 #include "multifile/metadata/task_names.hpp"
 #include "multifile/metadata/task_rows.hpp"
@@ -18,19 +19,10 @@
 #include "sfio/striped_store.hpp"
 #include "streams/verify/verify_set.hpp"
 
-#pragma GCC visibility push(default)
-#include "sheaf_tools.h"
-#pragma GCC visibility pop
-
 using namespace sheaf;
 using namespace sheaf::multifile;
 using namespace sheaf::sfio;
 using namespace sheaf::api;
-
-struct sheaf_metadata {
-  std::shared_ptr<Store> store;  // store of the files
-  Multifile multifile;
-};
 
 namespace {
 
@@ -92,6 +84,20 @@ sheaf_metadata* sheaf_metadata_open(const char* path, int checksums) {
     auto store = any_store_for(path);
     Multifile m = load_multifile(*store, path, checksums ? Checking::on : Checking::off, held_by_readers);
     return new sheaf_metadata{std::move(store), std::move(m)};
+  });
+}
+
+sheaf_metadata* sheaf_metadata_open_small(const char* path, int checksums, long long* tasks) {
+  return guarded("sheaf_metadata_open_small", -1, static_cast<sheaf_metadata*>(nullptr), [&] {
+    require(path, "path");
+    require(tasks, "tasks");
+    *tasks = -1;
+    auto store = any_store_for(path);
+    int64_t found = 0;
+    auto m = load_small_multifile(*store, path, checksums ? Checking::on : Checking::off, found);
+    auto* const metadata = m ? new sheaf_metadata{std::move(store), std::move(*m)} : nullptr;
+    *tasks = found;
+    return metadata;
   });
 }
 
