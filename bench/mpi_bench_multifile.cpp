@@ -1,7 +1,7 @@
 // One write and one read of 64 MiB (or --bytes) by each task, in one of four ways. bench_multifile.py runs
 // the ways in turn.
 //
-//   mpi_bench_multifile WAY DIRECTORY [--bytes B] [--piece B] [--files N] [--words WORDS]
+//   mpi_bench_multifile WAY DIRECTORY [--bytes B] [--piece B] [--files N] [--words WORDS] [--phase PHASE]
 //
 // WAY:
 // - multifile: a multifile of N physical files (0: files=auto), opened with the additional mode words WORDS
@@ -12,7 +12,8 @@
 //
 // Consecutive tasks share a file. A time runs from the common start of all tasks to the last close, and
 // includes opening. The processor time is the sum over all tasks. Files of an earlier run in DIRECTORY are
-// overwritten. Prints "TIME write S CPU S", "TIME read S CPU S".
+// overwritten. Prints for each phase, write and read or only PHASE, "TIME write S CPU S" and "SPAN write
+// BEGIN END", in seconds of CLOCK_MONOTONIC.
 #include <mpi.h>
 
 #include <fcntl.h>
@@ -160,21 +161,30 @@ int main(int argc, char** argv) {
   job.piece = options.number("--piece", 1 << 20);
   job.files = static_cast<int>(options.number("--files", 1));
   if (const std::string words = options.text("--words", ""); !words.empty()) job.words = "," + words;
+  const std::string phase = options.text("--phase", "");
   options.check();
   job.allocate();
   for (const bool writes : {true, false}) {
+    const char* const name = writes ? "write" : "read";
+    if (!phase.empty() && phase != name) continue;
     writes ? job.fill() : static_cast<void>(std::memset(job.memory.data(), 0xEE, job.memory.size()));
     double cpu = 0;
+    double span[2] = {};  // minus the begin, and the end
     const double seconds = quiet::timed(job.rank, [&] {
       const double before = bench::processor_time();
+      span[0] = -bench::now();
       run(job, argv[1], writes);
+      span[1] = bench::now();
       cpu = bench::processor_time() - before;
     });
-    double all_cpu = 0;
+    double all_cpu = 0, whole[2] = {};
     MPI_Reduce(&cpu, &all_cpu, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (job.rank == 0) std::printf("TIME %s %.6f CPU %.6f\n", writes ? "write" : "read", seconds, all_cpu);
+    MPI_Reduce(span, whole, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (job.rank == 0)
+      std::printf("TIME %s %.6f CPU %.6f\nSPAN %s %.6f %.6f\n", name, seconds, all_cpu, name, -whole[0],
+                  whole[1]);
+    if (!writes) job.check();
   }
-  job.check();
   MPI_Finalize();
   return 0;
 }
