@@ -119,7 +119,8 @@ class File : private NonCopyable {
   virtual size_t read_verified(std::span<std::byte> data, int64_t offset) { return read_at(data, offset); }
 
   // Fetches bytes that read_at() calls will soon return, in one request. The bytes may be those at the time
-  // of this call until drop_prefetched() or revalidate(). Reports no errors. No effect by default.
+  // of this call until drop_prefetched() or revalidate(). Throws the errors of read_at(). No effect by
+  // default.
   virtual void prefetch(int64_t /*offset*/, int64_t /*length*/) {}
   // Discards what prefetch() has fetched at and after offset `from`.
   virtual void drop_prefetched(int64_t /*from*/) {}

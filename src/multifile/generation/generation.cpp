@@ -82,13 +82,15 @@ std::shared_ptr<File> GenerationStore::open(const std::string& path, Access acce
   if (!number) return inner().open(path, access);
   if (record_) return open_committed(path, format::physical_name(temporary_, *number));
   auto file = inner().open(path, access);
-  if (expected_ && !attempt_) require_expected(read_identity(*file), path);
+  const bool opening = terms_.running && terms_.reads_metadata;
+  if (expected_ && !opening) require_expected(read_identity(*file), path);
   const std::lock_guard guard(mutex_);
   if (*number == 0 && !lead_ && !is_open_) lead_ = file;
-  if (!attempt_) return file;
-  auto opening = std::make_shared<OpeningFile>(std::move(file), attempt_, expected_.has_value());
-  opening_.insert_or_assign(opening.get(), opening);
-  return opening;
+  if (!opening) return file;
+  if (!attempt_) attempt_ = std::make_shared<OpenAttempt>(OpenAttempt{this, terms_.prefetches});
+  auto wrapped = std::make_shared<OpeningFile>(std::move(file), attempt_, expected_.has_value());
+  opening_.insert_or_assign(wrapped.get(), wrapped);
+  return wrapped;
 }
 
 void GenerationStore::check_identities() {
@@ -155,12 +157,13 @@ bool GenerationStore::may_pass(const Error& problem) {
 
 void GenerationStore::begin_attempt() {
   expected_.reset();
-  attempt_ = std::make_shared<OpenAttempt>(OpenAttempt{this, prefetches_});
+  terms_.running = terms_.reads_metadata = true;
 }
 
 void GenerationStore::end_attempt() {
   for (const auto& [address, file] : std::exchange(opening_, {}))
     if (const auto opening = file.lock()) opening->drop_prefetched(0);
+  terms_.running = false;
   if (attempt_) attempt_->store = nullptr;
   attempt_.reset();
 }

@@ -61,6 +61,9 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   std::shared_ptr<File> open(const std::string& path, Access access) override;
   FileStatus status(const std::string& path) override;
 
+  // States whether the caller reads the metadata of the files that it opens from now on in this attempt. If
+  // not, open() returns no OpeningFile, which saves memory, and checks the identity itself. Initially true.
+  void reads_metadata(bool reads) { terms_.reads_metadata = reads; }
   // Returns the file to use after the attempt instead of `file`, a result of open() in this attempt: the file
   // below the OpeningFile. Returns any other `file` unchanged; it may be null.
   std::shared_ptr<File> opened(const std::shared_ptr<File>& file) const;
@@ -131,7 +134,7 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   bool is_changed();
   // Returns true if an attempt may have found damage only because a file was completed during the request
   // that prefetched its metadata. The next attempts prefetch nothing.
-  bool may_be_torn(bool damaged) { return std::exchange(prefetches_, false) && damaged; }
+  bool may_be_torn(bool damaged) { return std::exchange(terms_.prefetches, false) && damaged; }
   void begin_attempt();
   void end_attempt();
   void succeed();
@@ -142,16 +145,23 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   std::shared_ptr<File> open_committed(const std::string& path, const std::string& temporary);
   bool is_replaced(File& lead);
 
+  // Terms of the current attempt, or of the next one.
+  struct AttemptTerms {
+    bool running = false;
+    bool prefetches = true;
+    bool reads_metadata = true;
+  };
+
   const std::string path_;
   std::optional<format::CommitRecord> record_;
   std::string temporary_;                                    // temporary name of physical file 0
   std::optional<std::optional<format::Identity>> expected_;  // none: any identity
-  std::atomic<bool> mismatch_ = false;    // an attempt has opened a file of a different generation
-  bool prefetches_ = true;                // in the next attempt
-  std::shared_ptr<OpenAttempt> attempt_;  // null between attempts
+  std::atomic<bool> mismatch_ = false;  // an attempt has opened a file of a different generation
+  AttemptTerms terms_;
   std::optional<Deadline> names_known_;   // set by the first attempt that failed because of such a file
   std::mutex mutex_;                      // guards the following members
   bool is_open_ = false;                  // an attempt has succeeded
+  std::shared_ptr<OpenAttempt> attempt_;  // null until the attempt opens its first OpeningFile
   // files opened in this attempt
   std::unordered_map<const File*, std::weak_ptr<OpeningFile>> opening_;
   std::shared_ptr<File> lead_;  // file that the current attempt opened first under path_

@@ -33,18 +33,15 @@ size_t OpeningFile::read_at(std::span<std::byte> data, int64_t offset) {
   return got;
 }
 
-// An error is not reported: the bytes may never be needed, and otherwise their read reports it.
 void OpeningFile::prefetch(int64_t offset, int64_t length) {
   if (!is_opening() || !attempt_->prefetches) return;
   const int64_t end = offset + length;
   for (const Prefetched& p : prefetched_)
     if (p.offset <= offset && offset < p.requested_end) offset = p.requested_end;
   if (offset >= end) return;
-  attempt([&] {
-    Prefetched more{offset, end, std::vector<std::byte>(static_cast<size_t>(end - offset))};
-    more.bytes.resize(inner().read_at(more.bytes, offset));
-    prefetched_.push_back(std::move(more));
-  });
+  Prefetched more{offset, end, std::vector<std::byte>(static_cast<size_t>(end - offset))};
+  more.bytes.resize(inner().read_at(more.bytes, offset));
+  prefetched_.push_back(std::move(more));
 }
 
 void OpeningFile::drop_prefetched(int64_t from) {

@@ -74,11 +74,8 @@ class GroupOpen {
   void read_row(Comm& local, bool collective) {
     PartitionRows rows{std::make_unique<MetadataPartition>(local, Slicing::groups), {}, nullptr};
     add_segment(rows.segments, *rows.rows, place_.file, local.size(), 0);
-    const auto unopened = attempt([&] {
-      open_file(local, collective);
-      // Metadata tasks check the identity when they read the header.
-      if (rows.segments.empty()) r_.generation.check_identities();
-    });
+    r_.generation.reads_metadata(!rows.segments.empty());
+    const auto unopened = attempt([&] { open_file(local, collective); });
     const TaskRequest own_row{local.rank()};
     stored_ = std::move(tables_->read_rows(
         r_.comm, lead_, rows, std::span(&own_row, 1), [&](int32_t) { return opening_ ? opening_ : file_; },
