@@ -3,7 +3,7 @@
 set(SHEAF_SOURCE_MODULES base format layout storage comm exchange multifile mpiio sfio streams api cli)
 
 set(SHEAF_CORE_FOLDERS base base/os base/report format format/codec layout storage/system
-  storage/filesystem storage storage/decorators storage/posix
+  storage/filesystem storage storage/decorators storage/background storage/posix
   comm comm/threads exchange/pieces exchange/transfer
   multifile/generation multifile/journal multifile/options multifile/stream multifile/frames multifile/metadata multifile/create
   multifile/buddy multifile/collective multifile/reader multifile/writer multifile/keyval multifile/recover multifile/tools

@@ -1,0 +1,48 @@
+// base/os/page_memory: memory of whole pages, taken from the operating system and returned to it.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <new>
+#include <span>
+
+#include "base/assert.hpp"
+#include "base/non_copyable.hpp"
+
+namespace sheaf {
+
+class PageMemory : private NonCopyable {
+ public:
+  // Allocates `bytes` > 0 bytes of zeros, in large pages if the system grants them. Throws std::bad_alloc.
+  explicit PageMemory(size_t bytes) : bytes_(bytes), begin_(map(bytes)) {}
+  ~PageMemory() { ::munmap(begin_, bytes_); }
+
+  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(begin_), bytes_}; }
+
+  // Allocates all pages now, so that the first stores do not fault. The stores allocate them if the kernel
+  // cannot do so.
+  void populate() {
+    constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, absent from older headers
+    const int before = errno;
+    ::madvise(begin_, bytes_, populate_write);
+    errno = before;
+  }
+
+ private:
+  static void* map(size_t bytes) {
+    SHEAF_ASSERT(bytes > 0);
+    void* const begin = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (begin == MAP_FAILED) throw std::bad_alloc();
+    const int before = errno;
+    ::madvise(begin, bytes, MADV_HUGEPAGE);
+    errno = before;
+    return begin;
+  }
+
+  const size_t bytes_;
+  void* const begin_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,74 @@
+#include "storage/background/background_store.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "storage/decorators/forwarding_file.hpp"
+
+namespace sheaf {
+
+namespace {
+
+class BackgroundFile final : public ForwardingFile {
+ public:
+  BackgroundFile(std::shared_ptr<File> file, BackgroundWriter& writer, std::shared_ptr<WriteBatch> batch)
+      : ForwardingFile(file), file_(std::move(file)), writer_(writer), batch_(std::move(batch)) {}
+
+  void write_at(std::span<const std::byte> data, int64_t offset) override {
+    writer_.write(batch_, file_, data, offset);
+    if (!data.empty()) end_ = std::max(end_, offset + std::ssize(data));
+  }
+  size_t read_at(std::span<std::byte> data, int64_t offset) override {
+    return drained().read_at(data, offset);
+  }
+  FileStatus status() override {
+    batch_->require_sound();
+    FileStatus status = inner().status();
+    status.size = std::max(status.size, end_);
+    return status;
+  }
+  void resize(int64_t size) override {
+    drained().resize(size);
+    end_ = 0;
+  }
+  void sync() override { drained().sync(); }
+  void publish() override { drained().publish(); }
+  void revalidate() override { drained().revalidate(); }
+  int64_t revalidate_opened() override { return drained().revalidate_opened(); }
+  int64_t next(Space space, int64_t offset) override { return drained().next(space, offset); }
+  bool evict() override { return false; }
+  FileTraits traits() override {
+    FileTraits traits = inner().traits();
+    traits.evictable = false;
+    return traits;
+  }
+  FileDescriptor descriptor(DescriptorKind kind) override {
+    if (kind == DescriptorKind::file) return {};
+    throw Error(Code::unsupported, "'" + path() + "' is written in the background: it has no descriptor");
+  }
+  void close() override {
+    batch_->close_later(file_);
+    batch_->require_sound();
+  }
+
+ private:
+  File& drained() {
+    writer_.drain(*batch_);
+    return inner();
+  }
+
+  const std::shared_ptr<File> file_;
+  BackgroundWriter& writer_;
+  const std::shared_ptr<WriteBatch> batch_;
+  int64_t end_ = 0;  // of the captured bytes
+};
+
+}  // namespace
+
+std::shared_ptr<File> BackgroundStore::open(const std::string& path, Access access) {
+  auto file = ForwardingStore::open(path, access);
+  if (access == Access::read) return file;
+  return std::make_shared<BackgroundFile>(std::move(file), writer_, batch_);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,244 @@
+#include "storage/background/background_writer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/report/trace.hpp"
+#include "base/service_thread.hpp"
+#include "storage/background/constants.hpp"
+
+namespace sheaf {
+
+namespace {
+using background_constants::piece;
+using std::chrono::steady_clock;
+}  // namespace
+
+BackgroundWriter::~BackgroundWriter() {
+  if (!is_here()) {
+    thread_.detach();
+    return;
+  }
+  {
+    Lock lock(mutex_);
+    ends_ = true;
+    while (!thread_.joinable() && carry_out(lock)) continue;
+    timed_.clear();
+    current_.reset();
+  }
+  requested_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  timed_.clear();
+  current_.reset();
+}
+
+void BackgroundWriter::write(const std::shared_ptr<WriteBatch>& batch, const std::shared_ptr<File>& file,
+                             std::span<const std::byte> data, int64_t offset) {
+  if (batch->discards() || data.empty()) return;
+  batch->require_sound();
+  batch->captured_ += std::ssize(data);
+  if (!is_here()) return file->write_at(data, offset);
+  try {
+    capture(batch, file, data, offset);
+  } catch (const std::bad_alloc&) {
+    drain(*batch);
+    file->write_at(data, offset);
+    batch->written_ += std::ssize(data);
+  }
+  if (is_synchronous()) drain(*batch);
+}
+
+// Copies the bytes in parts, so that the first ones are written while the last ones are copied.
+void BackgroundWriter::capture(const std::shared_ptr<WriteBatch>& batch, const std::shared_ptr<File>& file,
+                               std::span<const std::byte> data, int64_t offset) {
+  while (!data.empty()) {
+    CapturedWrite* made = nullptr;
+    {
+      Lock lock(mutex_);
+      const auto bytes = reserve(lock, batch, data.size());
+      requests_.push_back({batch, file, current_, bytes, offset});
+      made = &requests_.back();  // references to elements of a deque stay valid
+      current_->filled += bytes.size();
+      ++batch->pending_;
+    }
+    const auto bytes = made->bytes;
+    std::memcpy(bytes.data(), data.data(), bytes.size());
+    {
+      const Lock lock(mutex_);
+      made->is_ready = true;
+    }
+    requested_.notify_one();
+    data = data.subspan(bytes.size());
+    offset += std::ssize(bytes);
+  }
+}
+
+// Returns memory for the first of `wanted` bytes, in the current piece. Releases the lock while it waits.
+std::span<std::byte> BackgroundWriter::reserve(Lock& lock, const std::shared_ptr<WriteBatch>& batch,
+                                               size_t wanted) {
+  begin_thread();
+  Backoff backoff(background_constants::memory_backoff);
+  for (;;) {
+    if (current_ && current_.use_count() == 1) current_->filled = 0;  // no request needs its bytes
+    const size_t least = std::min(wanted, background_constants::smallest_split);
+    if (current_ && (current_->budget != batch->budget() || current_->rest().size() < least))
+      current_.reset();
+    if (!current_) current_ = memory_.acquire(batch->budget());
+    if (current_) return current_->rest().first(std::min(wanted, current_->rest().size()));
+    wait_for_memory(lock, backoff.next());
+    batch->require_sound();
+  }
+}
+
+void BackgroundWriter::wait_for_memory(Lock& lock, std::chrono::nanoseconds pause) {
+  const TraceEvent traced("wait for captured memory");
+  if (served_by_ == ServedBy::thread && !has_no_thread_) {
+    changed_.wait_for(lock, pause);
+  } else if (!carry_out(lock)) {
+    lock.unlock();
+    std::this_thread::sleep_for(pause);
+    lock.lock();
+  }
+}
+
+void BackgroundWriter::wait_for_change(Lock& lock) {
+  if (served_by_ == ServedBy::thread && !has_no_thread_) return changed_.wait(lock);
+  const bool any = carry_out(lock);
+  SHEAF_ASSERT(any);  // a pending request is in the queue
+}
+
+void BackgroundWriter::drain(WriteBatch& batch) {
+  if (is_here()) {
+    const TraceEvent traced("wait for background writes");
+    Lock lock(mutex_);
+    while (batch.pending_ > 0) wait_for_change(lock);
+  }
+  if (!batch.discards()) batch.require_sound();
+}
+
+void BackgroundWriter::then(const std::shared_ptr<WriteBatch>& batch, Step step) {
+  SHEAF_ASSERT(is_here());
+  {
+    Lock lock(mutex_);
+    begin_thread();
+    requests_.push_back({.batch = batch, .is_ready = true, .step = std::move(step)});
+  }
+  requested_.notify_one();
+}
+
+bool BackgroundWriter::run_one() {
+  SHEAF_ASSERT(served_by_ == ServedBy::callers || is_synchronous());
+  Lock lock(mutex_);
+  if (carry_out(lock)) return true;
+  return run_due(lock, steady_clock::time_point::max());
+}
+
+bool BackgroundWriter::is_synchronous() {
+  const Lock lock(mutex_);
+  return has_no_thread_;
+}
+
+void BackgroundWriter::begin_thread() {
+  if (served_by_ != ServedBy::thread || thread_.joinable() || has_no_thread_) return;
+  try {
+    thread_ = service_thread([this] { serve(); });
+  } catch (const std::system_error&) {
+    has_no_thread_ = true;
+  }
+}
+
+// The body of the thread.
+void BackgroundWriter::serve() {
+  Lock lock(mutex_);
+  for (;;) {
+    const bool busy = carry_out(lock);
+    const bool was_due = run_due(lock, steady_clock::now());
+    if (busy || was_due) continue;
+    if (ends_ && requests_.empty()) return;
+    const auto wakes = [&] { return ends_ || (!requests_.empty() && requests_.front().is_ready); };
+    if (timed_.empty()) {
+      requested_.wait(lock, wakes);
+    } else {
+      requested_.wait_until(lock, std::ranges::min_element(timed_, {}, &TimedStep::due)->due, wakes);
+    }
+  }
+}
+
+// Carries out the first requests. Releases the lock meanwhile. Returns false if none is ready.
+bool BackgroundWriter::carry_out(Lock& lock) {
+  if (requests_.empty() || !requests_.front().is_ready) return false;
+  if (requests_.front().step) {
+    CapturedWrite request = std::move(requests_.front());
+    requests_.pop_front();
+    run_step(lock, std::move(request));
+    return true;
+  }
+  std::vector<CapturedWrite> run = take_run();
+  lock.unlock();
+  write_run(run);
+  lock.lock();
+  run.front().batch->pending_ -= std::ssize(run);
+  run.clear();
+  changed_.notify_all();
+  return true;
+}
+
+// Removes the requests that one request to the file can carry out.
+std::vector<BackgroundWriter::CapturedWrite> BackgroundWriter::take_run() {
+  std::vector<CapturedWrite> run;
+  int64_t end = requests_.front().offset;
+  size_t bytes = 0;
+  while (!requests_.empty()) {
+    CapturedWrite& next = requests_.front();
+    bytes += next.bytes.size();
+    if (!next.is_ready || next.step || next.offset != end || (bytes > piece && !run.empty())) break;
+    if (!run.empty() && next.file != run.front().file) break;
+    end += std::ssize(next.bytes);
+    run.push_back(std::move(next));
+    requests_.pop_front();
+  }
+  return run;
+}
+
+void BackgroundWriter::write_run(std::vector<CapturedWrite>& run) {
+  WriteBatch& batch = *run.front().batch;
+  if (!batch.is_sound()) return;
+  std::vector<Piece<const std::byte>> pieces;
+  int64_t bytes = 0;
+  const auto problem = failure_of([&] {
+    for (const CapturedWrite& request : run) {
+      pieces.push_back({request.offset, request.bytes});
+      bytes += std::ssize(request.bytes);
+    }
+    const TraceEvent traced("background write", run.front().offset, bytes);
+    run.front().file->write_pieces(pieces);
+  });
+  if (problem) return batch.fail(*problem);
+  batch.written_ += bytes;
+}
+
+// ServedBy a step without the lock, and keeps it if it wants to run again.
+void BackgroundWriter::run_step(Lock& lock, CapturedWrite request) {
+  lock.unlock();
+  const auto again = request.step();
+  if (!again) request = {};
+  lock.lock();
+  if (again) timed_.push_back({steady_clock::now() + *again, std::move(request)});
+  changed_.notify_all();
+}
+
+bool BackgroundWriter::run_due(Lock& lock, steady_clock::time_point now) {
+  std::vector<CapturedWrite> due;
+  std::erase_if(timed_, [&](TimedStep& timed) {
+    if (timed.due > now) return false;
+    due.push_back(std::move(timed.request));
+    return true;
+  });
+  for (CapturedWrite& request : due) run_step(lock, std::move(request));
+  return !due.empty();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,102 @@
+// storage/background/background_writer: carries out writes after the call that made them.
+//
+// A write copies its bytes into captured memory and returns; a thread of the process performs the requests in
+// their order. One object serves all files of a process.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "base/export.hpp"
+#include "base/forks.hpp"
+#include "base/non_copyable.hpp"
+#include "storage/background/capture_memory.hpp"
+#include "storage/background/write_batch.hpp"
+
+namespace sheaf {
+
+// Thread-safe. In a forked child, the thread of the parent does not exist: writes are then carried out at
+// once, and nothing that the parent has captured is written.
+class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
+ public:
+  enum class ServedBy : uint8_t {
+    thread,   // a thread, which the first request starts
+    callers,  // callers of run_one(), and callers that wait
+  };
+  // Work that follows the writes of a batch. Returns the time after which it must run again; nullopt: it is
+  // finished. Must not throw. It must not call write() or drain().
+  using Step = std::function<std::optional<std::chrono::milliseconds>()>;
+
+  explicit BackgroundWriter(ServedBy served_by) : served_by_(served_by) {}
+  // Carries out all requests, and abandons steps that want to run again.
+  ~BackgroundWriter();
+
+  // Captures a write of `data` to `file`. Waits while the budget of the batch is exhausted. If there is no
+  // memory, writes at once. Throws the failure of the batch.
+  void write(const std::shared_ptr<WriteBatch>& batch, const std::shared_ptr<File>& file,
+             std::span<const std::byte> data, int64_t offset);
+  // Waits until all writes of the batch are carried out. Throws the failure of the batch.
+  void drain(WriteBatch& batch);
+  // ServedBy `step` after all requests made before, in the order of the calls.
+  void then(const std::shared_ptr<WriteBatch>& batch, Step step);
+
+  // Carries out one request, or the steps that wait for their time, now. Returns false if there is none.
+  // Only with ServedBy::callers.
+  bool run_one();
+  // Returns true if requests are carried out by their callers, because there is no thread.
+  bool is_synchronous();
+
+  CaptureMemory& memory() { return memory_; }
+
+ private:
+  struct CapturedWrite {
+    std::shared_ptr<WriteBatch> batch;
+    std::shared_ptr<File> file = {};
+    std::shared_ptr<CapturePiece> piece = {};  // null: a step
+    std::span<std::byte> bytes = {};
+    int64_t offset = 0;
+    bool is_ready = false;  // the bytes are copied
+    Step step = {};
+  };
+  struct TimedStep {
+    std::chrono::steady_clock::time_point due;
+    CapturedWrite request;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  bool is_here() const { return process_ == forks(); }
+  std::span<std::byte> reserve(Lock& lock, const std::shared_ptr<WriteBatch>& batch, size_t wanted);
+  void capture(const std::shared_ptr<WriteBatch>& batch, const std::shared_ptr<File>& file,
+               std::span<const std::byte> data, int64_t offset);
+  void wait_for_change(Lock& lock);
+  void wait_for_memory(Lock& lock, std::chrono::nanoseconds pause);
+  void begin_thread();
+  void serve();
+  bool carry_out(Lock& lock);
+  std::vector<CapturedWrite> take_run();
+  static void write_run(std::vector<CapturedWrite>& run);
+  void run_step(Lock& lock, CapturedWrite request);
+  bool run_due(Lock& lock, std::chrono::steady_clock::time_point now);
+
+  const ServedBy served_by_;
+  const int64_t process_ = forks();
+  CaptureMemory memory_;
+  std::mutex mutex_;  // guards the following members
+  std::condition_variable requested_, changed_;
+  std::deque<CapturedWrite> requests_;
+  std::vector<TimedStep> timed_;
+  std::shared_ptr<CapturePiece> current_;  // the piece that the next request uses
+  std::thread thread_;
+  bool has_no_thread_ = false;  // it could not be created
+  bool ends_ = false;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,77 @@
+// storage/background/write_batch: the writes that belong to one save of one task. They succeed or fail
+// together.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/non_copyable.hpp"
+#include "storage/background/capture_memory.hpp"
+#include "storage/file.hpp"
+
+namespace sheaf {
+
+// Thread-safe. The first failure is final: later writes of the batch are dropped, and every call that writes
+// throws it.
+class WriteBatch : private NonCopyable {
+ public:
+  explicit WriteBatch(std::shared_ptr<CaptureBudget> budget) : budget_(std::move(budget)) {}
+
+  const std::shared_ptr<CaptureBudget>& budget() const { return budget_; }
+
+  void fail(const Error& why);
+  // Fails the batch without a message of its own, because its files are given up.
+  void give_up();
+  std::optional<Error> failure() const;
+  bool is_sound() const { return is_sound_.load(std::memory_order_acquire); }
+  void require_sound() const {
+    if (!is_sound()) throw failure().value();
+  }
+  // Drops what is written from now on: nothing reaches a file, and nothing fails.
+  void discard() { discards_ = true; }
+  bool discards() const { return discards_; }
+
+  int64_t captured() const { return captured_; }  // bytes
+  int64_t written() const { return written_; }    // bytes
+
+  // Leaves a file that its user has closed to sync_files().
+  void close_later(std::shared_ptr<File> file);
+  // Closes the files of close_later() after it has made their bytes durable. Called when all writes are
+  // carried out. Fails the batch if that fails.
+  void sync_files();
+
+ private:
+  friend class BackgroundWriter;
+
+  const std::shared_ptr<CaptureBudget> budget_;
+  std::atomic<bool> is_sound_ = true;
+  std::atomic<bool> discards_ = false;
+  std::atomic<int64_t> captured_ = 0, written_ = 0;
+  int64_t pending_ = 0;  // requests not carried out; guarded by the mutex of the BackgroundWriter
+
+  mutable std::mutex mutex_;  // guards the following members
+  std::optional<Error> failure_;
+  std::vector<std::shared_ptr<File>> closed_;
+};
+
+// ServedBy act() and returns the error that it throws, if any.
+template <class Act>
+std::optional<Error> failure_of(Act&& act) noexcept {
+  try {
+    act();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return Error(Code::io, "out of memory", ENOMEM);
+  } catch (const std::exception& error) {
+    return Error(Code::io, error.what());
+  }
+}
+
+}  // namespace sheaf
