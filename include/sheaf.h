@@ -97,6 +97,9 @@ int sheaf_set_list(sheaf_set* set, const char* prefix,
  * Returns the number of streams. */
 long long sheaf_set_gather(const char* path);
 
+/* --- saving in the background (docs/async.md) --- */
+#include "sheaf_save.h"
+
 /* Returns the version of the library in use, in the format of SHEAF_VERSION_STRING. The string is static. */
 const char* sheaf_version(void);
 

@@ -76,6 +76,7 @@ class Handle {
   ~Handle() { leave(); }
 
   int sid() const { return sid_; }
+  int release() { return std::exchange(sid_, -1); }
   void close() {
     if (sid_ < 0) return;
     require(close_(std::exchange(sid_, -1)) == SION_SUCCESS);
@@ -105,6 +106,9 @@ class Stream {
   // Closes the multifile; the file of a writer is complete afterwards. The call is collective if the open was
   // collective. Repeated calls have no effect. The destructor closes as well, but ignores failures.
   void close() { handle_.close(); }
+
+  // Returns the handle, which the caller must close, and behaves as after close() from now on.
+  int release() { return handle_.release(); }
 
   // Returns the number of physical files.
   int files() const { return sion_get_number_of_files(handle()); }

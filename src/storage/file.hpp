@@ -54,6 +54,7 @@ struct FileStatus {
   // know them.
   uint64_t device = 0;
   uint64_t number = 0;
+  int64_t modified = 0;  // last change of the bytes, in nanoseconds since 1970; 0: unknown
 };
 
 // Segment: bytes of a file from `offset`, and the memory for them.
@@ -95,6 +96,7 @@ struct FileTraits {
   // Size in bytes of a regular file when it was opened for reading. Needs no message; invalid if the file has
   // been truncated since. -1: unknown.
   int64_t opened_size = -1;
+  bool computes_sums = false;  // File::begin_sums() may succeed. Such a file is best written in order, once
 
   bool written_as_pieces() const { return dear_requests || own_caches; }
 };
@@ -187,6 +189,17 @@ class File : private NonCopyable {
   void expect_lockers(int64_t tasks) { lockers_ = tasks; }
 
   virtual FileTraits traits() { return {}; }
+
+  // Checksums that the file computes beside the program. begin_sums() lets it compute a CRC32C for every
+  // `piece` bytes from `origin` on, of bytes that are written in order from there; a later call for the same
+  // origin continues. Returns false if the file computes none. take_sums() waits for the checksums of the
+  // first `bytes` bytes from `origin`, the last one possibly of a shorter piece, and stores them. Returns
+  // false, and stores nothing, if the bytes were not written in order. The default implementation computes
+  // none.
+  virtual bool begin_sums(int64_t /*origin*/, uint32_t /*piece*/) { return false; }
+  virtual bool take_sums(int64_t /*origin*/, int64_t /*bytes*/, std::span<uint32_t> /*sums*/) {
+    return false;
+  }
 
   // Throws `foreign` if the file is known to have been rewritten since it was opened. Called after reading
   // data that are wrong.

@@ -3,15 +3,18 @@
 // FILES state. A task's stream repeats the numbers of the step and of the task. The program prints each step
 // after its close has succeeded.
 //
-// KILL_AT_RENAME=N: the program dies by SIGKILL instead of its N-th rename.
+// SAVE_WORDS=WORDS: words of the open mode in place of `atomic`. With `async`, a step counts as saved when
+// its save is durable. KILL_AT_RENAME=N: the program dies by SIGKILL instead of its N-th rename.
 #include <dlfcn.h>
 #include <mpi.h>
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
+#include "sheaf.h"
 #include "sion.h"
 #include "sion_mpi.h"
 
@@ -24,6 +27,20 @@ void die_at_rename() {
   static int renames = 0;
   const char* const at = std::getenv("KILL_AT_RENAME");
   if (at && ++renames == std::atoi(at)) ::kill(::getpid(), SIGKILL);
+}
+
+std::string words() {
+  const char* const given = std::getenv("SAVE_WORDS");
+  return given ? given : "atomic";
+}
+
+// Closes the multifile, and waits until it has its name.
+bool close(int sid) {
+  if (words().find("async") == std::string::npos) return sion_parclose_mapped_mpi(sid) == SION_SUCCESS;
+  sheaf_save* const pending = sheaf_parclose_async(sid);
+  const bool durable = pending && sheaf_save_wait(pending, SHEAF_SAVE_DURABLE) == 1;
+  sheaf_save_free(pending);
+  return durable;
 }
 
 bool save(char* path, int files, long step, int rank, int size) {
@@ -44,7 +61,8 @@ bool save(char* path, int files, long step, int rank, int size) {
   int *r = ranks.data(), *n = numbers.data(), *l = locals.data();
   sion_int64* c = chunks.data();
   sion_int32 block = 512;
-  const int sid = sion_paropen_mapped_mpi(path, "wb,atomic", &files, MPI_COMM_WORLD, &count, &r, &c, &n, &l,
+  const std::string mode = "wb," + words();
+  const int sid = sion_paropen_mapped_mpi(path, mode.c_str(), &files, MPI_COMM_WORLD, &count, &r, &c, &n, &l,
                                           &block, nullptr);
   if (sid < 0) return false;
   for (const int t : ranks) {
@@ -54,7 +72,7 @@ bool save(char* path, int files, long step, int rank, int size) {
       if (sion_fwrite(pair, sizeof pair, 1, sid) != 1) return false;
     }
   }
-  return sion_parclose_mapped_mpi(sid) == SION_SUCCESS;
+  return close(sid);
 }
 
 }  // namespace

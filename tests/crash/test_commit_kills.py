@@ -1,4 +1,4 @@
-"""Kills MPI programs while they save steps under one name with `atomic`.
+"""Kills MPI programs while they save steps under one name with `atomic`, or in the background with `async`.
 
 After each kill, readers must find one complete step: the last reported step or a later one. The next program
 continues from this step. The first kills hit each rename of a commit once, and the others random moments.
@@ -63,6 +63,8 @@ def kill(pids: list[int]) -> None:
 
 
 class CommitKills(unittest.TestCase):
+    WORDS = "atomic"
+
     def setUp(self) -> None:
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-commit-"))
         self.path = self.directory / "step"
@@ -72,7 +74,7 @@ class CommitKills(unittest.TestCase):
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def start(self, mpi: str, files: list[str], at_rename: int = 0) -> subprocess.Popen[str]:
-        environment = dict(os.environ)
+        environment = {**os.environ, "SAVE_WORDS": self.WORDS}
         if at_rename:
             environment["KILL_AT_RENAME"] = str(at_rename)
         writer = [BIN / f"commit_writer_{mpi}", self.path, str(self.last + 1), *files]
@@ -167,6 +169,11 @@ class CommitKills(unittest.TestCase):
                     if ".sheaf-tmp." in entry.name and not in_commit_of(entry, self.path):
                         entry.unlink()
             print(f"{mpi}: {KILLS} kills, {in_commit} of them between the renames of a commit", flush=True)
+
+
+class SaveKills(CommitKills):
+    """The commit is in the background, and the next program resumes what a killed one has left."""
+    WORDS = "async"
 
 
 def in_commit_of(entry: pathlib.Path, path: pathlib.Path) -> bool:

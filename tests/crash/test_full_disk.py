@@ -48,5 +48,25 @@ class FullDisk(unittest.TestCase):
         self.run_all("mpich", 2)
 
 
+class BackgroundSaves(FullDisk):
+    """Saves in the background (async_full_disk.c)."""
+
+    def run_all(self, mpi: str, tasks: int) -> None:
+        program = BIN / f"async_full_disk_{mpi}"
+        if not program.exists():
+            self.skipTest(f"{program.name} was not built")
+        for answer, status in ("ask", 0), ("leave", 1):
+            with self.subTest(answer=answer):
+                command = [MPIRUN, mpi, tasks, program, self.where / "state.sion", self.where / "ballast", answer]
+                result = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=120, check=False)
+                self.assertEqual(result.returncode, status, f"{result.stdout}\n{result.stderr}")
+                if answer == "leave":
+                    self.assertIn("the save of", result.stderr)
+                else:
+                    self.assertEqual([left.name for left in self.where.iterdir()], ["state.sion"])
+            for left in self.where.iterdir():
+                left.unlink()
+
+
 if __name__ == "__main__":
     unittest.main()

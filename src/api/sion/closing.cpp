@@ -51,16 +51,42 @@ int on_found_handle_together(const char* function, int sid, Body&& body) {
 
 }  // namespace
 
-void close_handle(const char* function, int sid, SionHandle& opened) {
+namespace {
+
+// Closes a multifile that is saved in the background, and lets the save continue.
+std::shared_ptr<saves::Save> capture(SionHandle& handle) {
+  saves::BegunSave& begun = *handle.closing.save;
+  const int32_t nfiles = handle.facts().nfiles;
+  try {
+    handle.writes->close();
+  } catch (...) {
+    saves::give_up(begun, nfiles);
+    throw;
+  }
+  return saves::capture_save(*handle.comm(), begun,
+                             {.completion = handle.writes->take_deferred(),
+                              .nfiles = nfiles,
+                              .shares_files = handle.writes->shares_files_with_hosts(),
+                              .ownership = std::move(handle.closing.ownership)});
+}
+
+}  // namespace
+
+std::shared_ptr<saves::Save> close_handle(const char* function, int sid, SionHandle& opened) {
   report_last_overrun(function, opened);
   const std::unique_ptr<SionHandle> handle = remove_handle(sid);
   const std::unique_ptr<FILE, int (*)(FILE*)> second(handle->program.second, std::fclose);
-  if (handle->reads) return handle->reads->close();
+  if (handle->reads) {
+    handle->reads->close();
+    return nullptr;
+  }
+  if (handle->closing.save) return capture(*handle);
   const int32_t nfiles = handle->facts().nfiles;
   handle->writes->close();
   if (handle->closing.atomic)
     finish_atomic(*handle->comm(), *handle->store, *handle->closing.atomic, nfiles,
                   handle->closing.ownership.get());
+  return nullptr;
 }
 
 int close_parallel(const char* function, int sid, OpenedBy by) {

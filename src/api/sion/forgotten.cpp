@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "api/sion/exit_saves.hpp"
 #include "api/sion/handles/guard.hpp"
 #include "api/sion/handles/handle.hpp"
 #include "api/sion/opening.hpp"
@@ -37,7 +38,7 @@ constexpr milliseconds min_wait{500};
 constexpr size_t max_names = 8;
 
 // Outcome for a multifile that was left open.
-enum class End : uint8_t { closed, recorded, unrecorded, unnamed };
+enum class End : uint8_t { closed, recorded, unrecorded, unnamed, unsaved };
 
 struct Forgotten {
   int sid;
@@ -52,7 +53,8 @@ struct Forgotten {
 
 Forgotten describe(int sid, SionHandle& handle) {
   Comm* const comm = handle.comm();
-  const End end = handle.closing.atomic         ? End::unnamed
+  const End end = handle.closing.save           ? End::unsaved
+                  : handle.closing.atomic       ? End::unnamed
                   : handle.opened.keeps_journal ? End::recorded
                                                 : End::unrecorded;
   return {sid, &handle, handle.closing.atomic ? handle.closing.atomic->temporary : handle.writes->base_name(),
@@ -106,6 +108,8 @@ const char* words_for(End end) {
       return "what was written is in the file, but without a journal only 'sheaf repair' finds it";
     case End::unnamed:
       return "what was written can be read under this name, and what 'atomic' was to replace is unchanged";
+    case End::unsaved:
+      return "nothing of it was saved, and what 'async' was to replace is unchanged";
   }
   return "";
 }
@@ -148,6 +152,7 @@ void end_with_process() {
 // Flushes on another thread, so that signal handlers of the program do not interrupt the flush. If the thread
 // cannot be created, flushes on the calling thread.
 void at_exit() {
+  attempt([] { finish_saves_with_process("exit"); });
   if (!any_forgotten()) return;
   if (CallScope::any()) {
     attempt([] {
@@ -239,6 +244,7 @@ void end_with_mpi() {
     left.insert(left.end(), group.begin(), group.end());
   }
   tell(where, left);
+  attempt([] { finish_saves_with_mpi(where); });
 }
 
 }  // namespace sheaf::api

@@ -56,9 +56,12 @@ std::unique_ptr<SionHandle> open_mapped_to_write(std::unique_ptr<Comm> comm, con
                                               tasks,
                                               call.name_of,
                                               call.fname};
-  auto writer = std::make_unique<Writer>(*start.store, std::move(comm), request, mode);
-  auto handle = std::make_unique<SionHandle>(start.store, std::move(writer), mode);
+  auto save = begin_background(*comm, mode, atomic.get(), start);
+  const auto store = store_of(start, save.get());
+  auto writer = std::make_unique<Writer>(*store, std::move(comm), request, mode);
+  auto handle = std::make_unique<SionHandle>(store, std::move(writer), mode);
   handle->closing.atomic = std::move(atomic);
+  handle->closing.save = std::move(save);
   return handle;
 }
 

@@ -11,6 +11,8 @@
 #include "base/parse.hpp"
 #include "base/printable.hpp"
 #include "multifile/options/environment.hpp"
+#include "saves/save_files.hpp"
+#include "sfio/stripe_name.hpp"
 #include "sfio/striped_store.hpp"
 #include "storage/decorators/shared_handles.hpp"
 
@@ -95,6 +97,42 @@ std::shared_ptr<Ownership> take_ownership(const std::shared_ptr<Store>& store, c
   return Ownership::take(store, path, request);
 }
 
+void tell_files_chosen(const char* function, const OpenMode& mode, int given, int chosen) {
+  if (!mode.is_async() || !mode.async.chooses_files || given <= 0 || given == chosen) return;
+  warn(function,
+       "the multifile has " + std::to_string(chosen) + " physical files instead of " + std::to_string(given) +
+           ", one for each host, because 'async' saves them without messages; files=" +
+           std::to_string(given) + " in the open mode keeps the number",
+       0);
+}
+
+AcquiredName acquire_name(const std::shared_ptr<Store>& store, const std::string& path,
+                          const OpenMode& mode) {
+  AcquiredName name;
+  if (!mode.writes()) return name;
+  auto& saves = saves::ProcessSaves::here();
+  const bool is_known = saves.newest(store->place_of(path)) != nullptr;
+  name.earlier = saves::await_earlier(saves, *store, path, mode);
+  if (name.earlier.skips) return name;
+  if (name.earlier.pending) name.ownership = name.earlier.pending->ownership();
+  if (name.ownership) return name;
+  name.ownership = take_ownership(store, path, mode);
+  const bool took_over = name.ownership && name.ownership->took_over();
+  const bool resumes = took_over ? !mode.steal : mode.is_async();
+  if (name.ownership && !is_known && resumes) saves::resume_saves(*store, path);
+  return name;
+}
+
+std::unique_ptr<saves::BegunSave> begin_background(Comm& comm, const OpenMode& mode, const AtomicName* name,
+                                                   const OpenStart& start) {
+  if (!mode.is_async()) return nullptr;
+  // Writing striped files sends messages, which the thread in the background must not do.
+  if (sfio::is_stripe_path(name->path))
+    throw Error(Code::unsupported, "'" + name->path + "': striped files cannot be written with 'async'");
+  return saves::begin_save(comm, saves::ProcessSaves::here(), start.store, mode,
+                           {name->path, name->temporary}, start.earlier);
+}
+
 void keep_ownership(SionHandle& handle, std::shared_ptr<Ownership> ownership) {
   if (!handle.writes) return;
   handle.writes->own(ownership);
@@ -140,9 +178,12 @@ std::unique_ptr<SionHandle> open_parallel_to_write(std::unique_ptr<Comm> comm, c
   } else if (mode.file_policy == multifile::FilePolicy::caller && request.nfiles <= 0) {
     request.local = call.local(*comm);
   }
-  auto writer = std::make_unique<Writer>(*start.store, std::move(comm), std::move(request), mode);
-  auto handle = std::make_unique<SionHandle>(start.store, std::move(writer), mode);
+  auto save = begin_background(*comm, mode, atomic.get(), start);
+  const auto store = store_of(start, save.get());
+  auto writer = std::make_unique<Writer>(*store, std::move(comm), std::move(request), mode);
+  auto handle = std::make_unique<SionHandle>(store, std::move(writer), mode);
   handle->closing.atomic = std::move(atomic);
+  handle->closing.save = std::move(save);
   return handle;
 }
 
@@ -227,6 +268,7 @@ std::unique_ptr<SionHandle> open_in_mode(std::unique_ptr<Comm> comm, const Paral
                                     : open_parallel_to_read;
   auto handle = open(std::move(comm), call, start, mode);
   keep_ownership(*handle, std::move(start.ownership));
+  if (task == 0) tell_files_chosen(call.function, mode, *call.numfiles, handle->facts().nfiles);
   *call.numfiles = handle->facts().nfiles;
   *call.fsblksize = handle->facts().fsblksize;
   if (!mode.creates()) *call.chunksize = handle->geometry().size;

@@ -41,6 +41,18 @@ multifile::OpenMode mode_with_environment(const char* file_mode);
 std::shared_ptr<multifile::Ownership> take_ownership(const std::shared_ptr<Store>& store,
                                                      const std::string& path,
                                                      const multifile::OpenMode& mode);
+// Notes that an asynchronous mode has chosen another number of physical files than the call.
+void tell_files_chosen(const char* function, const multifile::OpenMode& mode, int given, int chosen);
+
+// What an open for writing finds and acquires under a name.
+struct AcquiredName {
+  std::shared_ptr<multifile::Ownership> ownership;  // see take_ownership()
+  saves::EarlierSave earlier;
+};
+// Acquires the multifile as take_ownership() does, after saves of this process in the background, and resumes
+// those that ended jobs have left.
+AcquiredName acquire_name(const std::shared_ptr<Store>& store, const std::string& path,
+                          const multifile::OpenMode& mode);
 // Stores the ownership in the handle until the close. `ownership` is null on all tasks but the first. No
 // effect on a handle open for reading.
 void keep_ownership(SionHandle& handle, std::shared_ptr<multifile::Ownership> ownership);
@@ -82,9 +94,11 @@ std::shared_ptr<Store> store_for(const char* fname, bool named, bool shares);
 
 // Preparations of a task before the tasks agree on an open.
 struct OpenStart {
-  std::optional<Error> problem;
-  std::shared_ptr<Store> store;
-  std::shared_ptr<multifile::Ownership> ownership;  // on the first task; null if it is not available
+  std::optional<Error> problem = std::nullopt;
+  std::shared_ptr<Store> store = nullptr;
+  std::shared_ptr<multifile::Ownership> ownership =
+      nullptr;                      // on the first task; null if it is not available
+  saves::EarlierSave earlier = {};  // on the first task
 };
 
 // Makes the store and, on the first task, acquires the multifile. Local. Keeps an error in `problem`, which
@@ -96,8 +110,10 @@ OpenStart start_open(const Call& call, int task, std::optional<Error> problem) {
   if (start.problem) return start;
   start.problem = attempt([&] {
     start.store = store_for(call.fname, call.name_of != nullptr, call.shares);
-    if (task == 0)
-      start.ownership = take_ownership(start.store, call.fname, mode_with_environment(call.file_mode));
+    if (task != 0) return;
+    AcquiredName name = acquire_name(start.store, call.fname, mode_with_environment(call.file_mode));
+    start.ownership = std::move(name.ownership);
+    start.earlier = std::move(name.earlier);
   });
   return start;
 }
@@ -125,6 +141,15 @@ multifile::OpenMode agree_on_open(Comm& comm, const Call& call, const OpenStart&
 int enter_opened(Comm& comm, bool agrees, std::unique_ptr<SionHandle> handle, FILE** stream,
                  const std::function<void(SionHandle&)>& more);
 
+// Performs the part of an open for writing that asynchronous modes add (saves/begin_save). Returns null in
+// other modes. Collective.
+std::unique_ptr<saves::BegunSave> begin_background(Comm& comm, const multifile::OpenMode& mode,
+                                                   const AtomicName* name, const OpenStart& start);
+// Returns the store for the files of the multifile.
+inline std::shared_ptr<Store> store_of(const OpenStart& start, const saves::BegunSave* save) {
+  return save ? std::shared_ptr<Store>(save->store) : start.store;
+}
+
 // Opens a parallel multifile. Collective over `comm`. Returns a sid, or -1 on every task.
 SHEAF_EXPORT int open_parallel(std::unique_ptr<Comm> comm, const ParallelOpen& call);
 
@@ -132,8 +157,8 @@ SHEAF_EXPORT int open_parallel(std::unique_ptr<Comm> comm, const ParallelOpen& c
 // error.
 SHEAF_EXPORT int close_parallel(const char* function, int sid, OpenedBy by = OpenedBy::parallel);
 // Performs the common part of every close, including streams and the handle table. Throws on error. The call
-// is collective if the open was collective.
-void close_handle(const char* function, int sid, SionHandle& handle);
+// is collective if the open was collective. Returns the save that continues in the background, or null.
+std::shared_ptr<saves::Save> close_handle(const char* function, int sid, SionHandle& handle);
 SHEAF_EXPORT int reinit_parallel(const char* function, int sid, long long chunksize);
 
 // Returns the job end of the tasks that opened the handle; an empty one for serial handles and duplicates.

@@ -45,11 +45,15 @@ std::unique_ptr<SionHandle> open_to_write(const char* fname, OpenMode mode, cons
   const std::vector<int64_t> sizes(*chunksizes, *chunksizes + n);
   const std::vector<int64_t> ranks(*globalranks, *globalranks + n);
   const auto alone = self_comm();
-  const auto store = sfio::any_store_for(fname);
-  auto ownership = take_ownership(store, fname, mode);
+  OpenStart start{.store = sfio::any_store_for(fname)};
+  AcquiredName acquired = acquire_name(start.store, fname, mode);
+  auto ownership = std::move(acquired.ownership);
+  start.earlier = std::move(acquired.earlier);
   mode.replaces = ownership && ownership->took_over() && !mode.atomic;
   mode.is_local = ownership && ownership->is_local();
-  auto atomic = begin_atomic(*alone, mode, fname, *store, false, ownership.get());
+  auto atomic = begin_atomic(*alone, mode, fname, *start.store, false, ownership.get());
+  auto save = begin_background(*alone, mode, atomic.get(), start);
+  const auto store = store_of(start, save.get());
   const SerialWriteRequest request{.path = atomic ? atomic->temporary : fname,
                                    .chunk_sizes = sizes,
                                    .globalranks = ranks,
@@ -58,9 +62,11 @@ std::unique_ptr<SionHandle> open_to_write(const char* fname, OpenMode mode, cons
                                    .nfiles = nfiles ? std::max(*nfiles, 1) : 1};
   auto writer = std::make_unique<Writer>(*store, request, mode);
   *fsblksize = writer->facts().fsblksize;
+  if (nfiles) tell_files_chosen("sion_open", mode, *nfiles, writer->facts().nfiles);
   if (nfiles) *nfiles = writer->facts().nfiles;
   auto handle = std::make_unique<SionHandle>(store, std::move(writer), mode);
   handle->closing.atomic = std::move(atomic);
+  handle->closing.save = std::move(save);
   keep_ownership(*handle, std::move(ownership));
   return handle;
 }

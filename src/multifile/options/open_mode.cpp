@@ -234,9 +234,24 @@ void parse_words(OpenMode& m, std::string_view list, Blanks blanks) {
     const std::string_view key = key_of(word);
     const ModeWord parts{word, key, key == word ? std::string_view{} : word.substr(key.size() + 1)};
     if (!known || !(apply_word<OpenMode>(m, parts, actions) || apply_switch(m, parts) ||
-                    apply_collective_word(m.collective, parts)))
+                    apply_collective_word(m.collective, parts) || apply_async_word(m.async, parts)))
       m.unknown.emplace_back(word);
   }
+}
+
+}  // namespace
+
+namespace {
+
+// Sets what saving in the background implies (docs/async.md). A save becomes durable as a generation of its
+// own after the close. Physical files are per host unless the mode chooses them, so that hosts need no
+// messages after the close.
+void imply_async(OpenMode& m) {
+  if (!m.is_async()) return;
+  m.atomic = m.stream = true;
+  m.durable = m.journal = false;
+  m.async.chooses_files = m.file_policy == FilePolicy::caller && !m.collective.renumber;
+  if (m.async.chooses_files) m.file_policy = FilePolicy::per_node;
 }
 
 }  // namespace
@@ -249,6 +264,7 @@ OpenMode parse_open_mode(std::string_view mode, std::string_view additions) {
   parse_words(m, additions, Blanks::ignored);
   m.direction = direction;
   m.append = append;
+  imply_async(m);
   if (m.creates() && m.compression.on() &&
       ((m.collective.wanted && m.collective.merge) || m.collective.buddies > 0))
     throw Error(Code::invalid_argument,
@@ -292,7 +308,8 @@ std::string_view known_words() {
          "keyval[=default|inline|none|unknown], files=auto|node|ion|@TABLE|N, iotasks=N, "
          "buffer=BYTES|block, compress=zstd[:LEVEL]|gzip[:LEVEL]|lz4|none, shuffle=N, frame=BYTES, "
          "compress_threads=auto|N, collective[=auto|off|N], collsize=N, collectors=N, "
-         "cmerge|collectivemerge, collmsa, collector-hosts=EXPRESSION, colldebug=N, buddy[=N]";
+         "cmerge|collectivemerge, collmsa, collector-hosts=EXPRESSION, colldebug=N, buddy[=N], "
+         "async, async_memory=BYTES, pending=wait|skip|queue, keep=N, async_exit=report|fail";
 }
 
 }  // namespace sheaf::multifile

@@ -17,6 +17,7 @@
 #include "format/codec/frame_coder.hpp"
 #include "format/extension.hpp"
 #include "format/header.hpp"
+#include "multifile/options/async_mode.hpp"
 #include "multifile/options/checking.hpp"
 #include "multifile/options/collective_mode.hpp"
 
@@ -62,6 +63,7 @@ struct OpenMode {
   // Write-behind and read-ahead buffer of a task in bytes; 0: none; or one_block.
   int64_t buffer_bytes = default_buffer;
   CollectiveMode collective{};
+  AsyncMode async{};                   // saving in the background
   codec::Compression compression{};    // for new files
   std::vector<std::string> unknown{};  // words without a meaning
   format::Identity identity{};         // identity for new files; zeros: not chosen yet
@@ -76,6 +78,7 @@ struct OpenMode {
   Checking checking() const { return checksums ? Checking::on : Checking::off; }
   bool writes() const { return direction == OpenDirection::write; }
   bool creates() const { return writes() && !append; }
+  bool is_async() const { return async.wanted && creates(); }
 };
 
 // Parses `mode`, then `additions` (words_of_environment()). Ignores words for the direction in `additions`.

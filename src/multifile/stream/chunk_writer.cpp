@@ -27,7 +27,17 @@ void ChunkWriter::load(const layout::ChunkGeometry& geometry, TaskBlocks blocks,
   geometry_ = geometry;
   blocks_ = std::move(blocks);
   local_rank_ = static_cast<uint32_t>(local_rank);
+  let_file_sum();
   move_handle();
+}
+
+// Leaves the checksums of the current chunk to a file that computes them beside the program. take_sums()
+// fetches them. All bytes of the chunk must follow, or this must have been called for it before.
+void ChunkWriter::let_file_sum() {
+  const bool may_begin = blocks_.position == 0 || blocks_.unsummed;
+  if (blocks_.piece > 0 && may_begin && geometry_.size > 0 &&
+      target_.file().begin_sums(geometry_.offset(chunk()), blocks_.piece))
+    blocks_.share();
 }
 
 void ChunkWriter::write(std::span<const std::byte> bytes, int64_t again) {
@@ -59,7 +69,8 @@ void ChunkWriter::write(std::span<const std::byte> head, std::span<const std::by
     do {
       const int64_t new_in_head = std::ssize(head) - again;
       const int64_t at = begin + done + new_in_head;
-      const auto part = body.first(blocks_.piece == 0 ? body.size() : summed_part(body.size(), at));
+      const bool sums = blocks_.piece > 0 && !blocks_.unsummed;
+      const auto part = body.first(sums ? summed_part(body.size(), at) : body.size());
       const Piece<const std::byte> pieces[] = {{begin + done - again, head}, {at, part}};
       target_.file().write_pieces(pieces);
       blocks_.sum(head.last(static_cast<size_t>(new_in_head)), done);
@@ -85,6 +96,7 @@ void ChunkWriter::begin_next() {
     target_.report(progress(true));
     target_.confirm_many(geometry_.size);
     blocks_.finish_block(geometry_.size);
+    let_file_sum();
   } catch (...) {  // the chunk receives more bytes, so a collector must not record it as finished
     if (JournalWriter* const journal = target_.journal()) journal->withdraw(local_rank_, chunk(), chunk(), 0);
     throw;

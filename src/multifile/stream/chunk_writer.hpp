@@ -92,6 +92,7 @@ class ChunkWriter {
     if (!shared_) shared_ = std::make_unique<SharedHandle>();
     return *shared_;
   }
+  void let_file_sum();
   void learn_position(int64_t in_file);
   void take_in(int64_t tail);
 

@@ -120,6 +120,7 @@ std::vector<uint32_t> TaskBlocks::take_sums(File& file, const layout::ChunkGeome
     if (u.first >= end) continue;
     const auto wanted =
         std::span(sums).subspan(static_cast<size_t>(begin + u.first), static_cast<size_t>(end - u.first));
+    if (u.first == 0 && file.take_sums(geometry.offset(block), std::min(size, end * piece), wanted)) continue;
     const int64_t from = u.first * piece;
     sum_pieces(file, geometry.offset(block) + from, size - from, piece, wanted);
   }

@@ -36,7 +36,7 @@ class WriteStream {
   // Sets the file to write to. `max_buffer` 0: no buffer.
   void bind(std::shared_ptr<File> file, int64_t max_buffer, Rewriting rewriting = Rewriting::allowed) {
     SHEAF_ASSERT(buffer_.size() == 0 && max_buffer >= 0);
-    rewriting_ = rewriting;
+    rewriting_ = file->traits().computes_sums ? Rewriting::forbidden : rewriting;
     target().bind(std::move(file));
     buffer_.set_max(std::min(max_buffer, max_buffer_bytes));
   }

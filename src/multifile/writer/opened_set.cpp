@@ -21,8 +21,9 @@ OpenedSet begin_set(Store& store, std::unique_ptr<Comm> comm, std::string path, 
                .userdata_order = mode.userdata_order};
   set.buffer_bytes = mode.buffer_bytes;
   set.stream = std::make_unique<WriteStream>();
-  set.stream->chunks().watch_length(mode.is_local);
+  set.stream->chunks().watch_length(mode.is_local && !mode.is_async());
   set.stream->target().keep_journal(store, mode.journal, mode.durable);
+  if (mode.is_async()) set.deferred = std::make_unique<DeferredCompletion>();
   return set;
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
+#include "format/save_record.hpp"
 #include "multifile/collective/collective_writer.hpp"
 #include "multifile/create/new_file.hpp"
 #include "multifile/frames/compressed_writer.hpp"
@@ -107,6 +108,13 @@ struct WriterRights {
   std::exception_ptr lost;                 // why the files must not be written any more
 };
 
+// The last step of a close, left to the caller (docs/async.md): this process has written everything but these
+// marks of the files for which it is the first metadata writer.
+struct DeferredCompletion {
+  std::vector<format::CompletionMark> marks;
+  format::Identity identity{};  // of the set; set by the close on every process that has marks
+};
+
 struct SetComms {
   std::unique_ptr<Comm> comm;        // all processes
   std::unique_ptr<Comm> files_comm;  // see OpenedSet::local(); null: comm
@@ -122,8 +130,9 @@ struct OpenedSet : SetComms, TasksToWrite {
   ClosingTerms terms;
   std::unique_ptr<PlacedTables>
       placed;  // null: every process has one task, and its row is its rank in local()
-  std::unique_ptr<WriterRights> rights;  // null: neither ownership nor lease
-  std::unique_ptr<CreatedFiles> made;    // null: no files created or renamed
+  std::unique_ptr<WriterRights> rights;          // null: neither ownership nor lease
+  std::unique_ptr<CreatedFiles> made;            // null: no files created or renamed
+  std::unique_ptr<DeferredCompletion> deferred;  // null: the close completes the files
 
   Store& store() const { return stream->target().store(); }
   // Returns all tasks that write the physical files of this process.

@@ -52,6 +52,13 @@ class Writer : public TaskStreams {
   // Closes the multifile. Collective. Throws on every process alike, also after a failed append() on any
   // process. The object is closed in any case; after an error the files stay unclosed.
   void close() { close_set(*this); }
+  // After a close in an asynchronous mode (OpenMode::is_async), returns what completes the files.
+  DeferredCompletion take_deferred() {
+    SHEAF_ASSERT(set_.deferred);
+    return std::exchange(*set_.deferred, {});
+  }
+  // Returns true if tasks of several hosts write the physical files of this process.
+  bool shares_files_with_hosts() const { return set_.hosts.count > 1; }
   // Undoes the open instead of close(). Local; called on every process, before the first write. Removes the
   // files that the open created and leaves files opened for appending unchanged.
   void discard() { undo_open(set_); }

@@ -1,7 +1,7 @@
 #include "storage/background/background_store.hpp"
 
 #include <algorithm>
-#include <atomic>
+#include <map>
 
 #include "storage/decorators/forwarding_file.hpp"
 
@@ -13,9 +13,12 @@ class BackgroundFile final : public ForwardingFile {
  public:
   BackgroundFile(std::shared_ptr<File> file, BackgroundWriter& writer, std::shared_ptr<WriteBatch> batch)
       : ForwardingFile(file), file_(std::move(file)), writer_(writer), batch_(std::move(batch)) {}
+  ~BackgroundFile() override {
+    if (!is_closed_) failure_of([&] { batch_->close_later(file_); });  // its bytes are synced in any case
+  }
 
   void write_at(std::span<const std::byte> data, int64_t offset) override {
-    writer_.write(batch_, file_, data, offset);
+    writer_.write({batch_, file_, current_sums_}, data, offset);
     if (!data.empty()) end_ = std::max(end_, offset + std::ssize(data));
   }
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
@@ -40,14 +43,33 @@ class BackgroundFile final : public ForwardingFile {
   FileTraits traits() override {
     FileTraits traits = inner().traits();
     traits.evictable = false;
+    traits.computes_sums = true;
     return traits;
+  }
+  bool begin_sums(int64_t origin, uint32_t piece) override {
+    const auto unmade = failure_of([&] {
+      auto& sums = sums_[origin];
+      if (!sums) sums = std::make_shared<BackgroundSums>(origin, piece);
+      current_sums_ = sums;
+    });
+    return !unmade;
+  }
+  bool take_sums(int64_t origin, int64_t bytes, std::span<uint32_t> result) override {
+    if (batch_->discards()) {
+      std::ranges::fill(result, 0u);
+      return true;
+    }
+    const auto found = sums_.find(origin);
+    return found != sums_.end() && writer_.take_sums(*found->second, bytes, result);
   }
   FileDescriptor descriptor(DescriptorKind kind) override {
     if (kind == DescriptorKind::file) return {};
     throw Error(Code::unsupported, "'" + path() + "' is written in the background: it has no descriptor");
   }
+  File& file_below() const { return *file_; }
   void close() override {
-    batch_->close_later(file_);
+    if (!is_closed_) batch_->close_later(file_);
+    is_closed_ = true;
     batch_->require_sound();
   }
 
@@ -60,10 +82,18 @@ class BackgroundFile final : public ForwardingFile {
   const std::shared_ptr<File> file_;
   BackgroundWriter& writer_;
   const std::shared_ptr<WriteBatch> batch_;
-  int64_t end_ = 0;  // of the captured bytes
+  int64_t end_ = 0;                                          // of the captured bytes
+  std::map<int64_t, std::shared_ptr<BackgroundSums>> sums_;  // by origin
+  std::shared_ptr<BackgroundSums> current_sums_;             // of the bytes that are written now; may be null
+  bool is_closed_ = false;
 };
 
 }  // namespace
+
+FileSystemTraits BackgroundStore::traits_of(File& file) {
+  auto* const background = dynamic_cast<BackgroundFile*>(&file);
+  return inner_->traits_of(background ? background->file_below() : file);
+}
 
 std::shared_ptr<File> BackgroundStore::open(const std::string& path, Access access) {
   auto file = ForwardingStore::open(path, access);

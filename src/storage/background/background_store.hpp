@@ -32,6 +32,7 @@ class SHEAF_EXPORT BackgroundStore final : public ForwardingStore {
   void keep() { is_kept_ = true; }
 
   std::shared_ptr<File> open(const std::string& path, Access access) override;
+  FileSystemTraits traits_of(File& file) override;
 
   const std::shared_ptr<WriteBatch>& batch() const { return batch_; }
   BackgroundWriter& writer() const { return writer_; }

@@ -35,36 +35,41 @@ BackgroundWriter::~BackgroundWriter() {
   current_.reset();
 }
 
-void BackgroundWriter::write(const std::shared_ptr<WriteBatch>& batch, const std::shared_ptr<File>& file,
-                             std::span<const std::byte> data, int64_t offset) {
-  if (batch->discards() || data.empty()) return;
-  batch->require_sound();
-  batch->captured_ += std::ssize(data);
-  if (!is_here()) return file->write_at(data, offset);
+void BackgroundWriter::write(const Target& to, std::span<const std::byte> data, int64_t offset) {
+  WriteBatch& batch = *to.batch;
+  if (batch.discards() || data.empty()) return;
+  batch.require_sound();
+  batch.captured_ += std::ssize(data);
+  const auto write_at_once = [&] {
+    if (to.sums) to.sums->is_broken = true;
+    to.file->write_at(data, offset);
+    batch.written_ += std::ssize(data);
+  };
+  if (!is_here()) return write_at_once();
   try {
-    capture(batch, file, data, offset);
+    capture(to, data, offset);
   } catch (const std::bad_alloc&) {
-    drain(*batch);
-    file->write_at(data, offset);
-    batch->written_ += std::ssize(data);
+    drain(batch);
+    write_at_once();
   }
-  if (is_synchronous()) drain(*batch);
+  if (is_synchronous()) drain(batch);
 }
 
 // Copies the bytes in parts, so that the first ones are written while the last ones are copied.
-void BackgroundWriter::capture(const std::shared_ptr<WriteBatch>& batch, const std::shared_ptr<File>& file,
-                               std::span<const std::byte> data, int64_t offset) {
+void BackgroundWriter::capture(const Target& to, std::span<const std::byte> data, int64_t offset) {
   while (!data.empty()) {
     CapturedWrite* made = nullptr;
+    std::span<std::byte> bytes;
     {
       Lock lock(mutex_);
-      const auto bytes = reserve(lock, batch, data.size());
-      requests_.push_back({batch, file, current_, bytes, offset});
+      bytes = reserve(lock, to.batch, data.size());
+      const bool sums = to.sums && to.sums->continues(offset);
+      requests_.push_back({to.batch, to.file, current_, bytes, offset, sums ? to.sums : nullptr});
+      if (sums) to.sums->captured += std::ssize(bytes);
       made = &requests_.back();  // references to elements of a deque stay valid
       current_->filled += bytes.size();
-      ++batch->pending_;
+      ++to.batch->pending_;
     }
-    const auto bytes = made->bytes;
     std::memcpy(bytes.data(), data.data(), bytes.size());
     {
       const Lock lock(mutex_);
@@ -74,6 +79,44 @@ void BackgroundWriter::capture(const std::shared_ptr<WriteBatch>& batch, const s
     data = data.subspan(bytes.size());
     offset += std::ssize(bytes);
   }
+}
+
+bool BackgroundWriter::has_unsummed() const {
+  return !is_summing_ && summed_ < requests_.size() && requests_[summed_].is_ready;
+}
+
+// Computes the checksums of the next request. Releases the lock meanwhile. Returns false if none is ready, or
+// if another thread is at it.
+bool BackgroundWriter::sum_next(Lock& lock) {
+  if (!has_unsummed()) return false;
+  const CapturedWrite& request = requests_[summed_];
+  if (request.sums) {
+    BackgroundSums& sums = *request.sums;
+    BackgroundSums::Following more{sums.summed, sums.running};
+    const auto bytes = request.bytes;
+    is_summing_ = true;
+    lock.unlock();
+    const auto failed =
+        failure_of([&] { more = BackgroundSums::follow(std::move(more), sums.origin, sums.piece, bytes); });
+    lock.lock();
+    is_summing_ = false;
+    if (failed || failure_of([&] { sums.append(more); })) sums.is_broken = true;
+  }
+  ++summed_;
+  changed_.notify_all();
+  return true;
+}
+
+bool BackgroundWriter::take_sums(BackgroundSums& sums, int64_t bytes, std::span<uint32_t> result) {
+  if (!is_here()) return false;
+  const TraceEvent traced("wait for background checksums");
+  Lock lock(mutex_);
+  if (sums.captured - sums.origin != bytes) return false;
+  while (!sums.is_broken && sums.summed < sums.captured)
+    if (!sum_next(lock)) changed_.wait(lock);
+  if (sums.is_broken) return false;
+  sums.copy(result);
+  return true;
 }
 
 // Returns memory for the first of `wanted` bytes, in the current piece. Releases the lock while it waits.
@@ -136,6 +179,16 @@ bool BackgroundWriter::run_one() {
   return run_due(lock, steady_clock::time_point::max());
 }
 
+void BackgroundWriter::help(std::chrono::nanoseconds pause) {
+  Lock lock(mutex_);
+  if (served_by_ == ServedBy::thread && !has_no_thread_) {
+    changed_.wait_for(lock, pause);
+  } else if (!carry_out(lock) && !run_due(lock, steady_clock::time_point::max())) {
+    lock.unlock();
+    std::this_thread::sleep_for(pause);
+  }
+}
+
 bool BackgroundWriter::is_synchronous() {
   const Lock lock(mutex_);
   return has_no_thread_;
@@ -158,7 +211,7 @@ void BackgroundWriter::serve() {
     const bool was_due = run_due(lock, steady_clock::now());
     if (busy || was_due) continue;
     if (ends_ && requests_.empty()) return;
-    const auto wakes = [&] { return ends_ || (!requests_.empty() && requests_.front().is_ready); };
+    const auto wakes = [&] { return ends_ || has_unsummed() || (summed_ > 0 && requests_.front().is_ready); };
     if (timed_.empty()) {
       requested_.wait(lock, wakes);
     } else {
@@ -167,12 +220,16 @@ void BackgroundWriter::serve() {
   }
 }
 
-// Carries out the first requests. Releases the lock meanwhile. Returns false if none is ready.
+// Sums the next request, or carries out the first ones. Releases the lock meanwhile. Returns false if none is
+// ready.
 bool BackgroundWriter::carry_out(Lock& lock) {
-  if (requests_.empty() || !requests_.front().is_ready) return false;
+  // Checksums come first, because a close waits for them.
+  if (sum_next(lock)) return true;
+  if (summed_ == 0) return false;
   if (requests_.front().step) {
     CapturedWrite request = std::move(requests_.front());
     requests_.pop_front();
+    --summed_;
     run_step(lock, std::move(request));
     return true;
   }
@@ -191,10 +248,10 @@ std::vector<BackgroundWriter::CapturedWrite> BackgroundWriter::take_run() {
   std::vector<CapturedWrite> run;
   int64_t end = requests_.front().offset;
   size_t bytes = 0;
-  while (!requests_.empty()) {
+  for (; summed_ > 0; --summed_) {
     CapturedWrite& next = requests_.front();
     bytes += next.bytes.size();
-    if (!next.is_ready || next.step || next.offset != end || (bytes > piece && !run.empty())) break;
+    if (next.step || next.offset != end || (bytes > piece && !run.empty())) break;
     if (!run.empty() && next.file != run.front().file) break;
     end += std::ssize(next.bytes);
     run.push_back(std::move(next));

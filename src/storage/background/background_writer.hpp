@@ -18,6 +18,7 @@
 #include "base/export.hpp"
 #include "base/forks.hpp"
 #include "base/non_copyable.hpp"
+#include "storage/background/background_sums.hpp"
 #include "storage/background/capture_memory.hpp"
 #include "storage/background/write_batch.hpp"
 
@@ -39,18 +40,27 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
   // Carries out all requests, and abandons steps that want to run again.
   ~BackgroundWriter();
 
-  // Captures a write of `data` to `file`. Waits while the budget of the batch is exhausted. If there is no
+  // Captures a write of `data` to `to.file`. Waits while the budget of the batch is exhausted. If there is no
   // memory, writes at once. Throws the failure of the batch.
-  void write(const std::shared_ptr<WriteBatch>& batch, const std::shared_ptr<File>& file,
-             std::span<const std::byte> data, int64_t offset);
+  struct Target {
+    std::shared_ptr<WriteBatch> batch;
+    std::shared_ptr<File> file;
+    std::shared_ptr<BackgroundSums> sums = {};  // checksums to compute if the bytes follow; null: none
+  };
+  void write(const Target& to, std::span<const std::byte> data, int64_t offset);
+  // Waits for the checksums of the `bytes` bytes from their origin, and stores them. Returns false if these
+  // are not the bytes that were captured in order. Helps to compute them.
+  bool take_sums(BackgroundSums& sums, int64_t bytes, std::span<uint32_t> result);
   // Waits until all writes of the batch are carried out. Throws the failure of the batch.
   void drain(WriteBatch& batch);
-  // ServedBy `step` after all requests made before, in the order of the calls.
+  // Runs `step` after all requests made before, in the order of the calls.
   void then(const std::shared_ptr<WriteBatch>& batch, Step step);
 
   // Carries out one request, or the steps that wait for their time, now. Returns false if there is none.
   // Only with ServedBy::callers.
   bool run_one();
+  // For callers that wait for a step: carries out one request, or waits for at most `pause`.
+  void help(std::chrono::nanoseconds pause);
   // Returns true if requests are carried out by their callers, because there is no thread.
   bool is_synchronous();
 
@@ -63,7 +73,8 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
     std::shared_ptr<CapturePiece> piece = {};  // null: a step
     std::span<std::byte> bytes = {};
     int64_t offset = 0;
-    bool is_ready = false;  // the bytes are copied
+    std::shared_ptr<BackgroundSums> sums = {};  // null: the bytes are not summed
+    bool is_ready = false;                      // the bytes are copied
     Step step = {};
   };
   struct TimedStep {
@@ -74,8 +85,9 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
 
   bool is_here() const { return process_ == forks(); }
   std::span<std::byte> reserve(Lock& lock, const std::shared_ptr<WriteBatch>& batch, size_t wanted);
-  void capture(const std::shared_ptr<WriteBatch>& batch, const std::shared_ptr<File>& file,
-               std::span<const std::byte> data, int64_t offset);
+  void capture(const Target& to, std::span<const std::byte> data, int64_t offset);
+  bool has_unsummed() const;
+  bool sum_next(Lock& lock);
   void wait_for_change(Lock& lock);
   void wait_for_memory(Lock& lock, std::chrono::nanoseconds pause);
   void begin_thread();
@@ -92,6 +104,8 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
   std::mutex mutex_;  // guards the following members
   std::condition_variable requested_, changed_;
   std::deque<CapturedWrite> requests_;
+  size_t summed_ = 0;        // requests at the front that are summed, or need not be
+  bool is_summing_ = false;  // a thread computes the checksums of the next one
   std::vector<TimedStep> timed_;
   std::shared_ptr<CapturePiece> current_;  // the piece that the next request uses
   std::thread thread_;

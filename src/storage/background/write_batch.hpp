@@ -59,7 +59,7 @@ class WriteBatch : private NonCopyable {
   std::vector<std::shared_ptr<File>> closed_;
 };
 
-// ServedBy act() and returns the error that it throws, if any.
+// Runs act() and returns the error that it throws, if any.
 template <class Act>
 std::optional<Error> failure_of(Act&& act) noexcept {
   try {

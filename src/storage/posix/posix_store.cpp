@@ -187,7 +187,8 @@ FileStatus status_of(const struct stat& found) {
           .is_own = found.st_uid == ::geteuid(),
           .others_may_write = (found.st_mode & (S_IWGRP | S_IWOTH)) != 0,
           .device = found.st_dev,
-          .number = found.st_ino};
+          .number = found.st_ino,
+          .modified = int64_t{found.st_mtim.tv_sec} * 1'000'000'000 + found.st_mtim.tv_nsec};
 }
 
 Store& posix_store() {

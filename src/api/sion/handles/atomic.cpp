@@ -13,14 +13,17 @@ std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const multifile::OpenMode& 
   if (!mode.atomic) return nullptr;
   if (named || mode.collective.buddies > 0)
     throw Error(Code::invalid_argument,
-                "'" + path + "': 'atomic' cannot be combined with " +
+                "'" + path + "': '" + (mode.is_async() ? "async" : "atomic") + "' cannot be combined with " +
                     (named ? "names of physical files of the caller's" : "buddy copies"));
   auto name = std::make_unique<AtomicName>(AtomicName{path, "", mode.durable});
   agree_with(comm,
              comm.rank() == 0 ? attempt([&] {
                multifile::require_replaceable(store, path);
-               name->temporary = ownership ? multifile::temporary_name(store, path, ownership->id())
-                                           : multifile::new_temporary_name(store, path);
+               // Queued saves in the background may share an ownership.
+               const bool is_shared = mode.is_async() && mode.async.pending == multifile::WhilePending::queue;
+               name->temporary = ownership && !is_shared
+                                     ? multifile::temporary_name(store, path, ownership->id())
+                                     : multifile::new_temporary_name(store, path);
              })
                               : std::nullopt,
              0);

@@ -22,6 +22,7 @@
 #include "multifile/keyval/keyval_index.hpp"
 #include "multifile/reader/reader.hpp"
 #include "multifile/writer/writer.hpp"
+#include "saves/begin_save.hpp"
 
 namespace sheaf::api {
 
@@ -72,6 +73,7 @@ struct HandleKeys {
 // State that the close of a multifile open for writing needs.
 struct CloseState {
   std::unique_ptr<AtomicName> atomic;  // null: the file has its final name
+  std::unique_ptr<saves::BegunSave> save;  // null: the close is synchronous
   // Set on the first task; null if ownership is not available.
   std::shared_ptr<multifile::Ownership> ownership;
   bool told_forgotten = false;  // the warning about the missing close was printed

@@ -1,0 +1,229 @@
+#include "saves/begin_save.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include "base/os/available_memory.hpp"
+#include "base/os/random.hpp"
+#include "comm/agree.hpp"
+#include "comm/packing.hpp"
+#include "comm/shared_memory.hpp"
+#include "multifile/metadata/parallel_open.hpp"
+#include "saves/constants.hpp"
+#include "saves/save_files.hpp"
+
+namespace sheaf::saves {
+
+using multifile::WhilePending;
+
+EarlierSave await_earlier(ProcessSaves& saves, Store& store, const std::string& path,
+                          const multifile::OpenMode& mode) {
+  const std::string place = store.place_of(path);
+  const auto earlier = saves.newest(place);
+  if (!earlier) return {};
+  const bool is_pending = !is_final(earlier->look());
+  if (is_pending && mode.is_async() && mode.async.pending == WhilePending::skip) return {.skips = true};
+  if (is_pending && mode.is_async() && mode.async.pending == WhilePending::queue) return {.pending = earlier};
+  earlier->wait(SaveState::durable);
+  const auto failed = earlier->failure();
+  if (failed && !earlier->tell()) throw *failed;
+  return {.failed = failed ? earlier : nullptr};
+}
+
+namespace {
+
+// Values that the first task of a host finds for all its tasks.
+struct HostStart {
+  int64_t host = 0;
+  int64_t bound = 0;
+  int64_t budget = 0;  // id of the budget that the tasks share
+};
+
+// Returns the budget that the tasks of the host share: that of their last save if its memory is still in use,
+// so that the bound counts for both. Collective over the tasks of the host.
+std::shared_ptr<CaptureBudget> share_budget(Comm& tasks, ProcessSaves& saves, const HostStart& start) {
+  const ProcessSaves::SharedBudget last = saves.last_budget();
+  const bool fits = last.budget && last.budget->bound() == start.bound;
+  std::array<int64_t, 2> ids{fits ? last.id : 0, fits ? -last.id : 0};
+  tasks.all_max(ids);
+  if (fits && ids[0] == last.id && ids[1] == -last.id) return last.budget;
+
+  std::shared_ptr<CaptureBudget> budget;
+  auto memory = tasks.share_memory(sizeof(CaptureBudget::Counter));
+  if (memory) {
+    auto* const counter = reinterpret_cast<CaptureBudget::Counter*>(memory->bytes().data());
+    if (tasks.rank() == 0) counter->store(0);
+    tasks.barrier();
+    budget = std::make_shared<CaptureBudget>(start.bound,
+                                             std::shared_ptr<CaptureBudget::Counter>(memory, counter));
+  } else {
+    budget = std::make_shared<CaptureBudget>(start.bound / tasks.size());
+  }
+  saves.set_last_budget({budget, memory ? start.budget : 0});
+  return budget;
+}
+
+int64_t default_bound() { return available_memory() / saves_constants::share_of_memory; }
+
+}  // namespace
+
+std::unique_ptr<BegunSave> begin_save(Comm& comm, ProcessSaves& saves, std::shared_ptr<Store> files,
+                                      const multifile::OpenMode& mode, const SaveNames& names,
+                                      const EarlierSave& earlier) {
+  auto begun = std::make_unique<BegunSave>();
+  begun->saves = &saves;
+  begun->is_local = mode.is_local;
+  begun->how = mode.async;
+  begun->path = names.path;
+  begun->temporary = names.temporary;
+  begun->after = earlier.pending;
+  std::array<int64_t, 2> found{earlier.skips, earlier.failed != nullptr};
+  comm.broadcast(std::as_writable_bytes(std::span(found)), 0);
+  begun->skips = found[0] != 0;
+  const std::string place = files->place_of(names.path);
+  // Every task learns of the failure before the lead removes the record of it.
+  if (const auto own = found[1] != 0 ? saves.newest(place) : nullptr) own->look();
+
+  begun->host_tasks = comm.split_by_node();
+  Comm& tasks = *begun->host_tasks;
+  const multifile::PrefixedSum hosts = multifile::prefixed_sum(comm, tasks.rank() == 0);
+  if (earlier.failed) {
+    const SaveTerms& failed = earlier.failed->terms();
+    remove_save(*failed.store, failed.temporary, failed.nfiles, failed.hosts);
+  }
+  if (!begun->skips && !earlier.pending) saves.forget_ended(place);
+  HostStart start;
+  if (tasks.rank() == 0)
+    start = {hosts.before, mode.async.memory > 0 ? mode.async.memory : default_bound(),
+             static_cast<int64_t>(random_number() >> 1 | 1)};
+  tasks.broadcast(std::as_writable_bytes(std::span(&start, 1)), 0);
+  begun->host = static_cast<int32_t>(start.host);
+  begun->hosts = static_cast<int32_t>(hosts.total);
+
+  auto batch = std::make_shared<WriteBatch>(share_budget(tasks, saves, start));
+  if (begun->skips) batch->discard();
+  begun->store = std::make_shared<BackgroundStore>(std::move(files), saves.writer(), std::move(batch));
+  return begun;
+}
+
+namespace {
+
+// What each task sends to the first task of its host.
+struct CapturedTask {
+  int64_t task;
+  int64_t bytes;
+  int64_t marks;
+};
+
+int64_t microseconds_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
+
+// Creates the record of this host from the messages of its tasks. Local.
+void make_record(const BegunSave& begun, format::SaveHead head, const Gathered& messages) {
+  std::vector<format::SaveSlot> slots;
+  for (std::span<const std::byte> message : messages.pieces()) {
+    const auto task = take<CapturedTask>(message);
+    slots.push_back({.task = static_cast<int32_t>(task.task), .bytes = task.bytes});
+    for (int64_t i = 0; i < task.marks; ++i) {
+      format::CompletionMark mark;
+      mark.file = take<int32_t>(message);
+      mark.at = take<int64_t>(message);
+      mark.pointer = take<decltype(mark.pointer)>(message);
+      head.marks.push_back(mark);
+    }
+  }
+  head.tasks = static_cast<int32_t>(slots.size());
+  create_record(*begun.store->store_below(), format::save_record_name(begun.temporary, begun.host), head,
+                slots);
+}
+
+std::vector<std::byte> message_of(const BegunSave& begun, int task,
+                                  std::span<const format::CompletionMark> marks) {
+  const CapturedTask own{task, begun.store->batch()->captured(), std::ssize(marks)};
+  std::vector<std::byte> message = joined({value_bytes(own)});
+  for (const format::CompletionMark& mark : marks)
+    for (const auto part : {value_bytes(mark.file), value_bytes(mark.at), value_bytes(mark.pointer)})
+      message.insert(message.end(), part.begin(), part.end());
+  return message;
+}
+
+// Returns whether any task shares its files with other hosts, and the identity of the set. Collective.
+format::Identity agree_on_set(Comm& comm, const ClosedSet& closed, bool& shares_files) {
+  std::array<int64_t, 5> values{};
+  const auto halves = std::bit_cast<std::array<uint64_t, 2>>(closed.completion.identity);
+  // Tasks without marks have zeros. Parts of 32 bits keep their order as signed numbers.
+  for (size_t i = 0; i < 4; ++i) values[i] = static_cast<int64_t>(halves[i / 2] >> 32 * (i % 2) & 0xffffffff);
+  values[4] = closed.shares_files;
+  comm.all_max(values);
+  shares_files = values[4] != 0;
+  std::array<uint64_t, 2> agreed{};
+  for (size_t i = 0; i < 4; ++i) agreed[i / 2] |= static_cast<uint64_t>(values[i]) << 32 * (i % 2);
+  return std::bit_cast<format::Identity>(agreed);
+}
+
+}  // namespace
+
+std::shared_ptr<Save> capture_save(Comm& comm, BegunSave& begun, ClosedSet closed) {
+  if (begun.skips) {
+    give_up(begun, closed.nfiles);
+    return std::make_shared<SkippedSave>(begun.path);
+  }
+  Comm& tasks = *begun.host_tasks;
+  format::SaveHead head{.number = format::parse_temporary_name(begun.temporary).value().number,
+                        .nfiles = closed.nfiles,
+                        .host = begun.host,
+                        .hosts = begun.hosts,
+                        .since = microseconds_now(),
+                        .marks = {}};
+  bool shares_files = false;
+  head.identity = agree_on_set(comm, closed, shares_files);
+  head.shares_files = shares_files;
+  const Gathered messages = tasks.gather(message_of(begun, comm.rank(), closed.completion.marks), 0);
+  // The record must exist before any task of the host opens it.
+  std::optional<Error> problem;
+  if (tasks.rank() == 0) problem = attempt([&] { make_record(begun, head, messages); });
+  tasks.barrier();
+  std::shared_ptr<SavePart> part;
+  if (!problem)
+    problem = attempt([&] {
+      part = std::make_shared<SavePart>(SaveTerms{.store = begun.store->store_below(),
+                                                  .path = begun.path,
+                                                  .temporary = begun.temporary,
+                                                  .nfiles = closed.nfiles,
+                                                  .host = begun.host,
+                                                  .hosts = begun.hosts,
+                                                  .slot = tasks.rank() + 1,
+                                                  .task = comm.rank(),
+                                                  .shares_files = shares_files,
+                                                  .is_local = begun.is_local,
+                                                  .leads = comm.rank() == 0,
+                                                  .fails_exit = begun.how.fails_exit},
+                                        LeadDuties{std::move(closed.ownership), begun.after, begun.how.keep},
+                                        begun.store->writer(), begun.store->batch());
+      begun.store->batch()->require_sound();
+    });
+  try {
+    agree(comm, problem);
+  } catch (...) {
+    give_up(begun, closed.nfiles);
+    throw;
+  }
+  begun.saves->add(part);
+  begun.store->keep();
+  SavePart::begin(part, [&saves = *begun.saves](SavePart& ended) { saves.forget_durable(ended); });
+  if (begun.store->writer().is_synchronous())
+    while (!part->has_ended()) part->pause();
+  return part;
+}
+
+void give_up(BegunSave& begun, int32_t nfiles) {
+  if (!begun.skips) begun.store->batch()->give_up();
+  if (begun.host_tasks->rank() != 0) return;
+  remove_save(*begun.store->store_below(), begun.temporary, nfiles, begun.hosts);
+}
+
+}  // namespace sheaf::saves

@@ -1,0 +1,94 @@
+#include "saves/recorded_save.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "comm/agree.hpp"
+#include "saves/constants.hpp"
+#include "saves/host_record.hpp"
+#include "saves/liveness.hpp"
+#include "saves/retention.hpp"
+#include "saves/save_files.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf::saves {
+
+namespace {
+
+// A pending or failed save of another job.
+class RecordedSave final : public Save {
+ public:
+  RecordedSave(std::shared_ptr<Store> store, std::string path, std::string temporary)
+      : Save(std::move(path)), store_(std::move(store)), temporary_(std::move(temporary)) {}
+
+  SaveState look() override {
+    const std::lock_guard lock(mutex_);
+    if (is_final(state_)) return state_;
+    std::optional<format::SaveRecord> lead;
+    if (attempt([&] { lead = read_record(*store_, format::save_record_name(temporary_, 0)); })) return state_;
+    if (!lead) {
+      // The job has committed the save, or a later open has removed it.
+      state_ = SaveState::durable;
+      if (latest_save(*store_, path()).empty()) fail(Error(Code::not_found, "its records were removed"));
+      return state_;
+    }
+    why_ = failure_in(*lead, path());
+    if (!why_ && !liveness_.is_alive(0, lead->tasks))
+      why_ = Error(Code::io, "the save of '" + path() +
+                                 "' was not finished: its job has stopped; the next open for writing, or "
+                                 "`sheaf leftovers --finish`, completes it if all its bytes are on disk");
+    if (why_) state_ = SaveState::failed;
+    return state_;
+  }
+  std::optional<Error> failure() override {
+    look();
+    const std::lock_guard lock(mutex_);
+    return why_;
+  }
+  void pause() override { std::this_thread::sleep_for(saves_constants::look_backoff.max / 20); }
+
+ private:
+  void fail(const Error& why) {
+    why_ = why;
+    state_ = SaveState::failed;
+  }
+
+  const std::shared_ptr<Store> store_;
+  const std::string temporary_;
+  std::mutex mutex_;  // guards the following members
+  SaveState state_ = SaveState::captured;
+  std::optional<Error> why_;
+  Liveness liveness_;
+};
+
+class DurableMultifile final : public Save {
+ public:
+  using Save::Save;
+  SaveState look() override { return SaveState::durable; }
+  std::optional<Error> failure() override { return std::nullopt; }
+  void pause() override {}
+};
+
+}  // namespace
+
+std::shared_ptr<Save> find_save(ProcessSaves& saves, std::shared_ptr<Store> store, const std::string& path) {
+  if (auto own = saves.newest(store->place_of(path))) return own;
+  const std::vector<std::string> pending = saves_beside(*store, path);
+  if (!pending.empty()) {
+    const auto since = [&](const std::string& temporary) {
+      int64_t time = 0;
+      attempt([&] {
+        const auto record = read_record(*store, format::save_record_name(temporary, 0));
+        if (record) time = record->head.since;
+      });
+      return time;
+    };
+    return std::make_shared<RecordedSave>(std::move(store), path,
+                                          *std::ranges::max_element(pending, {}, since));
+  }
+  if (latest_save(*store, path).empty())
+    throw Error(Code::not_found, "'" + path + "' has no save, and no complete multifile has this name");
+  return std::make_shared<DurableMultifile>(path);
+}
+
+}  // namespace sheaf::saves

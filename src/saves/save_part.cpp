@@ -1,0 +1,320 @@
+#include "saves/save_part.hpp"
+
+#include <utility>
+
+#include "base/assert.hpp"
+#include "comm/agree.hpp"
+#include "multifile/create/commit.hpp"
+#include "saves/constants.hpp"
+#include "saves/retention.hpp"
+#include "saves/save_files.hpp"
+
+namespace sheaf::saves {
+
+using format::SaveProgress;
+using format::SaveRecord;
+using format::SaveSlot;
+using multifile::Ownership;
+using std::chrono::milliseconds;
+
+// State of the work.
+struct SavePart::Work {
+  Stage stage = Stage::writing;
+  int32_t next_host = 0;  // all hosts before it are ready
+  int commits = 0;        // attempts
+  std::shared_ptr<Save> after;
+  int32_t keep = 0;
+  Backoff pauses{saves_constants::look_backoff};
+  std::mutex mutex;  // guards the following members, which the heartbeat uses too
+  std::unique_ptr<HostRecordSlots> slots;
+  SaveSlot own_slot;
+};
+
+// What calls of the program are told.
+struct SavePart::Known {
+  SaveState state = SaveState::captured;
+  std::optional<Error> why;
+  std::shared_ptr<Ownership> ownership;
+};
+
+SavePart::SavePart(SaveTerms terms, LeadDuties duties, BackgroundWriter& writer,
+                   std::shared_ptr<WriteBatch> batch)
+    : Save(terms.path),
+      terms_(std::move(terms)),
+      writer_(writer),
+      batch_(std::move(batch)),
+      work_(std::make_unique<Work>()),
+      known_(std::make_unique<Known>()) {
+  work_->slots =
+      std::make_unique<HostRecordSlots>(*terms_.store, terms_.record(terms_.host), terms_.is_local);
+  known_->ownership = std::move(duties.ownership);
+  work_->after = std::move(duties.after);
+  work_->keep = duties.keep;
+  work_->own_slot = {.task = terms_.task, .bytes = batch_->captured()};
+}
+
+SavePart::~SavePart() = default;
+
+void SavePart::begin(const std::shared_ptr<SavePart>& self, std::function<void(SavePart&)> ended) {
+  const auto beat = multifile::lease_times().beat;
+  self->heartbeat_ = Heartbeat::start(beat, beat, [weak = std::weak_ptr(self)] {
+    if (const auto part = weak.lock()) part->beat();
+  });
+  self->writer_.then(self->batch_, [self, ended = std::move(ended)] {
+    const Delay delay = self->advance();
+    if (!delay) ended(*self);
+    return delay;
+  });
+}
+
+// Runs one step. Every failure ends the save.
+SavePart::Delay SavePart::advance() {
+  Delay delay;
+  const auto problem = attempt([&] { delay = step(); });
+  return problem ? fail(*problem) : delay;
+}
+
+SavePart::Delay SavePart::step() {
+  switch (work_->stage) {
+    case Stage::writing:
+    case Stage::syncing:
+      return write_and_sync();
+    case Stage::joining:
+      return join();
+    case Stage::sharing:
+      return share();
+    case Stage::committing:
+      return commit();
+    case Stage::ended:
+      break;
+  }
+  return std::nullopt;
+}
+
+SavePart::Delay SavePart::again() { return std::chrono::ceil<milliseconds>(work_->pauses.next()); }
+
+namespace {
+
+// Returns the slots of the tasks that are not synced yet. The others do not change any more, except that of
+// the lead.
+std::vector<SaveSlot> working(const SaveRecord& record) {
+  std::vector<SaveSlot> slots;
+  for (const SaveSlot& slot : record.tasks)
+    if (slot.state < SaveProgress::synced) slots.push_back(slot);
+  return slots;
+}
+
+}  // namespace
+
+// All captured bytes have been written when this is called.
+SavePart::Delay SavePart::write_and_sync() {
+  if (has_local() && batch_->is_sound()) put_own(SaveProgress::written);
+  work_->stage = Stage::syncing;
+  batch_->sync_files();
+  batch_->require_sound();
+  put_own(SaveProgress::synced);
+  work_->stage = Stage::joining;
+  return join();
+}
+
+// Each task writes its slot before it looks at the others, so at least one finds all of them synced.
+SavePart::Delay SavePart::join() {
+  const auto record = read_record(*terms_.store, terms_.record(terms_.host));
+  if (!record) throw Error(Code::foreign, "its record was removed");
+  if (const auto failed = failure_in(*record, path())) {
+    if (terms_.leads) throw *failed;
+    return end(SaveState::captured);
+  }
+  if (all_reached(*record, SaveProgress::synced)) {
+    work_->stage = Stage::sharing;
+    return share();
+  }
+  if (!terms_.leads) return end(SaveState::captured);
+  if (!others_.is_alive(terms_.host, working(*record)))
+    throw Error(Code::io, "a task of this host has stopped");
+  return again();
+}
+
+// Waits for the next hosts in turn. Returns true if all are ready.
+bool SavePart::await_hosts(const std::function<bool(const SaveRecord&)>& is_ready) {
+  for (; work_->next_host < terms_.hosts; ++work_->next_host) {
+    const auto record = read_record(*terms_.store, terms_.record(work_->next_host));
+    if (!record) throw Error(Code::foreign, "the record of a host was removed");
+    if (const auto failed = failure_in(*record, path())) throw *failed;
+    if (is_ready(*record)) continue;
+    if (!others_.is_alive(work_->next_host, working(*record)))
+      throw Error(Code::io, "host " + std::to_string(work_->next_host) + " of the job has stopped");
+    return false;
+  }
+  work_->next_host = 0;
+  return true;
+}
+
+SavePart::Delay SavePart::share() {
+  if (terms_.shares_files &&
+      !await_hosts([](const SaveRecord& record) { return all_reached(record, SaveProgress::synced); }))
+    return again();
+  return complete_host();
+}
+
+// Several tasks of the host may do this at once: they write the same bytes.
+SavePart::Delay SavePart::complete_host() {
+  const auto record = read_record(*terms_.store, terms_.record(terms_.host));
+  if (!record) throw Error(Code::foreign, "its record was removed");
+  complete_files(*terms_.store, terms_.temporary, record->head.marks);
+  put_host(SaveProgress::complete);
+  if (!terms_.leads) return end(SaveState::captured);
+  work_->stage = Stage::committing;
+  return commit();
+}
+
+SavePart::Delay SavePart::commit() {
+  if (!await_hosts([](const SaveRecord& record) { return record.host.state == SaveProgress::complete; }))
+    return again();
+  if (work_->after && !is_final(work_->after->look())) return again();
+  const auto ownership = this->ownership();
+  if (ownership) ownership->require_owned(Ownership::LeaseCheck::name);
+  const auto problem = attempt(
+      [&] { multifile::commit_set(*terms_.store, terms_.temporary, terms_.path, terms_.nfiles, true); });
+  if (problem) {
+    // If the commit has begun, the new generation has the name already, so the save cannot fail any more.
+    std::optional<format::CommitRecord> begun;
+    attempt([&] { begun = multifile::find_commit_record(*terms_.store, terms_.path); });
+    const auto number = format::parse_temporary_name(terms_.temporary).value().number;
+    if (!begun || begun->number != number || ++work_->commits == saves_constants::most_commits)
+      throw *problem;
+    return saves_constants::between_commits;
+  }
+  remove_records(*terms_.store, terms_.temporary, terms_.hosts);
+  if (work_->keep > 0) attempt([&] { remove_older(*terms_.store, terms_.path, work_->keep); });
+  return end(SaveState::durable);
+}
+
+// Ends the work of this task. `state` is final at the lead.
+SavePart::Delay SavePart::end(SaveState state) {
+  stop();
+  if (terms_.leads) set_outcome(state, std::nullopt);
+  has_ended_ = true;
+  return std::nullopt;
+}
+
+// Records the failure, so that all tasks learn of it, and ends.
+SavePart::Delay SavePart::fail(const Error& why) {
+  attempt([&] { terms_.leads ? put_host(SaveProgress::failed, why) : put_own(SaveProgress::failed, why); });
+  stop();
+  set_outcome(SaveState::failed, why);
+  has_ended_ = true;
+  return std::nullopt;
+}
+
+void SavePart::stop() {
+  work_->stage = Stage::ended;
+  work_->after.reset();
+  heartbeat_.reset();
+  const std::lock_guard lock(work_->mutex);
+  work_->slots.reset();
+}
+
+namespace {
+
+void describe(SaveSlot& slot, const std::optional<Error>& why) {
+  if (!why) return;
+  slot.code = static_cast<uint32_t>(why->code());
+  slot.errno_value = why->errno_value();
+  slot.message = why->what();
+}
+
+}  // namespace
+
+void SavePart::put_own(SaveProgress state, const std::optional<Error>& why) {
+  const std::lock_guard lock(work_->mutex);
+  SaveSlot& slot = work_->own_slot;
+  slot.state = state;
+  slot.written = batch_->written();
+  describe(slot, why);
+  work_->slots->put(terms_.slot, slot);
+}
+
+void SavePart::put_host(SaveProgress state, const std::optional<Error>& why) {
+  SaveSlot slot{.state = state, .task = why ? terms_.task : -1};
+  describe(slot, why);
+  const std::lock_guard lock(work_->mutex);
+  work_->slots->put(0, slot);
+}
+
+void SavePart::beat() {
+  attempt([&] {
+    const std::lock_guard lock(work_->mutex);
+    if (!work_->slots) return;
+    ++work_->own_slot.beats;
+    work_->own_slot.written = batch_->written();
+    work_->slots->put(terms_.slot, work_->own_slot);
+  });
+}
+
+void SavePart::set_outcome(SaveState state, const std::optional<Error>& why) {
+  std::shared_ptr<Ownership> released;
+  const std::lock_guard lock(mutex_);
+  released = std::move(known_->ownership);
+  if (is_final(known_->state)) return;
+  known_->state = state;
+  if (!why) return;
+  const std::string text = why->what();
+  const bool is_described = text.starts_with("the save of '");
+  known_->why = is_described ? *why
+                             : Error(why->code(), "the save of '" + path() + "' has failed: " + text,
+                                     why->errno_value());
+}
+
+SaveState SavePart::look() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_final(known_->state)) return known_->state;
+  }
+  SaveState found = SaveState::captured;
+  // A record that cannot be read now may be readable later.
+  attempt([&] { found = look_at_records(); });
+  const std::lock_guard lock(mutex_);
+  if (!is_final(known_->state) && found > known_->state) known_->state = found;
+  return known_->state;
+}
+
+// Finds the outcome in the records. The record of host 0 is removed after the commit, and contains the
+// failure of the save.
+SaveState SavePart::look_at_records() {
+  const auto record = read_record(*terms_.store, terms_.record(0));
+  if (!record) return terms_.leads ? SaveState::captured : SaveState::durable;
+  if (terms_.leads) {
+    const bool is_written = has_local() && all_reached(*record, SaveProgress::written);
+    return is_written ? SaveState::local : SaveState::captured;
+  }
+  auto failed = failure_in(*record, path());
+  const std::vector<SaveSlot> lead(record->tasks.begin(), record->tasks.begin() + 1);
+  if (!failed) {
+    const std::lock_guard lock(mutex_);
+    if (!others_.is_alive(0, lead))
+      failed = Error(Code::io, "the save of '" + path() + "' has failed: task 0 of the job has stopped");
+  }
+  if (failed) {
+    set_outcome(SaveState::failed, failed);
+    return SaveState::failed;
+  }
+  return has_local() && all_reached(*record, SaveProgress::written) ? SaveState::local : SaveState::captured;
+}
+
+std::optional<Error> SavePart::failure() {
+  if (look() != SaveState::failed) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  return known_->why;
+}
+
+SaveBytes SavePart::bytes() { return {batch_->captured(), batch_->written()}; }
+
+void SavePart::pause() { writer_.help(saves_constants::look_backoff.max / 20); }
+
+std::shared_ptr<Ownership> SavePart::ownership() {
+  const std::lock_guard lock(mutex_);
+  return known_->ownership;
+}
+
+}  // namespace sheaf::saves

@@ -1,0 +1,117 @@
+// saves/save_part: what one task does for a save after its close has returned. No message is sent: tasks and
+// hosts learn of each other from the records (saves/host_record).
+//
+//   stage      action                                             then
+//   writing    the captured bytes are written                     slot `written`
+//   syncing    the files are synced and closed                    slot `synced`
+//   joining    looks whether all tasks of the host are synced     the last one, and the lead, go on; others
+//   end sharing    if hosts share files: waits for all hosts          files of this host are completed, slot
+//   0 `complete` committing lead only: waits until all hosts are complete      commits, removes the records
+//   ended
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/os/backoff.hpp"
+#include "base/os/heartbeat.hpp"
+#include "format/save_record.hpp"
+#include "multifile/journal/ownership.hpp"
+#include "saves/host_record.hpp"
+#include "saves/liveness.hpp"
+#include "saves/save.hpp"
+#include "storage/background/background_writer.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf::saves {
+
+// What a task knows of a save when its close has agreed.
+struct SaveTerms {
+  std::shared_ptr<Store> store;  // of the files; not the background one
+  std::string path;              // final name
+  std::string temporary;         // of physical file 0
+  int32_t nfiles = 1;
+  int32_t host = 0, hosts = 1;
+  int32_t slot = 0;           // of the task in the record of its host, from 1
+  int32_t task = 0;           // number of the task
+  bool shares_files = false;  // hosts share physical files
+  bool is_local = false;      // the file system belongs to one host
+  bool leads = false;         // this is the only task that commits
+  bool fails_exit = false;    // see AsyncMode
+
+  std::string record(int32_t of_host) const { return format::save_record_name(temporary, of_host); }
+};
+
+// What only the lead has.
+struct LeadDuties {
+  std::shared_ptr<multifile::Ownership> ownership = nullptr;  // null: there is none
+  std::shared_ptr<Save> after = nullptr;                      // is to be committed first; null: none
+  int32_t keep = 0;                                           // see AsyncMode
+};
+
+class SavePart final : public Save {
+ public:
+  // Opens the record of this host, which must exist. Throws the errors of the store.
+  SavePart(SaveTerms terms, LeadDuties duties, BackgroundWriter& writer, std::shared_ptr<WriteBatch> batch);
+  ~SavePart() override;
+
+  // Begins the work in the background. `self` is this object. Calls `ended` when its work has ended.
+  static void begin(const std::shared_ptr<SavePart>& self, std::function<void(SavePart&)> ended);
+
+  SaveState look() override;
+  std::optional<Error> failure() override;
+  SaveBytes bytes() override;
+  void pause() override;
+  bool has_local() const override { return terms_.is_local && terms_.hosts == 1; }
+
+  // Returns true if this task has no more work for the save.
+  bool has_ended() const { return has_ended_; }
+  bool leads() const { return terms_.leads; }
+  // Returns the right to the name, for a save that is to follow this one; null if there is none.
+  std::shared_ptr<multifile::Ownership> ownership();
+  const SaveTerms& terms() const { return terms_; }
+
+ private:
+  enum class Stage : uint8_t { writing, syncing, joining, sharing, committing, ended };
+  using Delay = std::optional<std::chrono::milliseconds>;
+
+  Delay advance();
+  Delay step();
+  Delay write_and_sync();
+  Delay join();
+  Delay share();
+  Delay complete_host();
+  Delay commit();
+  Delay again();
+  Delay end(SaveState state);
+  Delay fail(const Error& why);
+  void put_own(format::SaveProgress state, const std::optional<Error>& why = std::nullopt);
+  void put_host(format::SaveProgress state, const std::optional<Error>& why = std::nullopt);
+  void beat();
+  bool await_hosts(const std::function<bool(const format::SaveRecord&)>& is_ready);
+  void stop();
+  void set_outcome(SaveState state, const std::optional<Error>& why);
+  SaveState look_at_records();
+
+  const SaveTerms terms_;
+  BackgroundWriter& writer_;
+  const std::shared_ptr<WriteBatch> batch_;
+  Liveness others_;  // of the host that the lead waits for, or of the lead
+  std::unique_ptr<Heartbeat> heartbeat_;
+  std::atomic<bool> has_ended_ = false;
+
+  struct Work;
+  const std::unique_ptr<Work> work_;  // used by one thread at a time, that of the BackgroundWriter
+
+  mutable std::mutex mutex_;  // guards the following members
+  struct Known;
+  const std::unique_ptr<Known> known_;
+};
+
+}  // namespace sheaf::saves
