@@ -11,37 +11,37 @@ namespace sheaf::format {
 
 namespace {
 
-constexpr std::array<uint8_t, 8> magic{0x89, 'S', 'h', 'f', 'S', 'v', 'r', '\n'};
-constexpr std::array<uint8_t, 8> slot_magic{0x89, 'S', 'h', 'f', 'S', 'v', 's', '\n'};
+constexpr std::array<uint8_t, 8> save_magic{0x89, 'S', 'h', 'f', 'S', 'v', 'r', '\n'};
+constexpr std::array<uint8_t, 8> save_slot_magic{0x89, 'S', 'h', 'f', 'S', 'v', 's', '\n'};
 constexpr uint32_t newest_save_record = 1;
-constexpr size_t seal_at = save_unit - 8;
-constexpr int64_t mark_size = 32;
-constexpr int32_t most_tasks = 1 << 24;  // of a host
-constexpr size_t message_room = 184;
+constexpr size_t save_seal_at = save_unit - 8;
+constexpr int64_t save_mark_size = 32;
+constexpr int32_t most_save_tasks = 1 << 24;  // of a host
+constexpr size_t save_message_room = 184;
 
 template <class Head>
-auto head_fields(Head& h, uint32_t& version, uint32_t& marks, uint64_t& marks_hash) {
+auto save_head_fields(Head& h, uint32_t& version, uint32_t& marks, uint64_t& marks_hash) {
   return std::tie(version, h.nfiles, h.number, h.identity, h.host, h.hosts, h.tasks, marks, h.since,
                   marks_hash, h.shares_files);
 }
 
 template <class Slot>
-auto slot_fields(Slot& s, std::array<char, message_room>& text) {
+auto save_slot_fields(Slot& s, std::array<char, save_message_room>& text) {
   return std::tie(s.state, s.code, s.errno_value, s.task, s.beats, s.bytes, s.written, text);
 }
 
 std::vector<std::byte> encode_marks(std::span<const CompletionMark> marks) {
-  std::vector<std::byte> bytes(marks.size() * static_cast<size_t>(mark_size));
+  std::vector<std::byte> bytes(marks.size() * static_cast<size_t>(save_mark_size));
   for (size_t i = 0; i < marks.size(); ++i)
-    put_fields(&bytes[i * static_cast<size_t>(mark_size)],
+    put_fields(&bytes[i * static_cast<size_t>(save_mark_size)],
                std::tie(marks[i].file, marks[i].at, marks[i].pointer));
   return bytes;
 }
 
-SaveSlot decode_slot(std::span<const std::byte> bytes) {
+SaveSlot decode_save_slot(std::span<const std::byte> bytes) {
   SaveSlot slot;
-  std::array<char, message_room> text{};
-  if (!decode_sealed(bytes, slot_magic, slot_fields(slot, text), seal_at)) return {};
+  std::array<char, save_message_room> text{};
+  if (!decode_sealed(bytes, save_slot_magic, save_slot_fields(slot, text), save_seal_at)) return {};
   if (slot.state < SaveProgress::captured || slot.state > SaveProgress::failed) return {};
   slot.message.assign(text.data(), strnlen(text.data(), text.size()));
   return slot;
@@ -56,9 +56,9 @@ std::string save_record_name(std::string_view temporary, int32_t host) {
 }
 
 std::array<std::byte, save_unit> encode(const SaveSlot& slot) {
-  std::array<char, message_room> text{};
+  std::array<char, save_message_room> text{};
   std::memcpy(text.data(), slot.message.data(), std::min(slot.message.size(), text.size() - 1));
-  return encode_sealed<save_unit>(slot_magic, slot_fields(slot, text), seal_at);
+  return encode_sealed<save_unit>(save_slot_magic, save_slot_fields(slot, text), save_seal_at);
 }
 
 std::vector<std::byte> encode_save_record(const SaveHead& head, std::span<const SaveSlot> tasks) {
@@ -66,7 +66,8 @@ std::vector<std::byte> encode_save_record(const SaveHead& head, std::span<const 
   uint32_t version = newest_save_record;
   auto count = static_cast<uint32_t>(head.marks.size());
   uint64_t hash = hash_of(marks);
-  const auto first = encode_sealed<save_unit>(magic, head_fields(head, version, count, hash), seal_at);
+  const auto first =
+      encode_sealed<save_unit>(save_magic, save_head_fields(head, version, count, hash), save_seal_at);
   std::vector<std::byte> record(first.begin(), first.end());
   const auto append = [&](std::span<const std::byte> bytes) {
     record.insert(record.end(), bytes.begin(), bytes.end());
@@ -78,32 +79,35 @@ std::vector<std::byte> encode_save_record(const SaveHead& head, std::span<const 
 }
 
 std::optional<SaveRecord> decode_save_record(std::span<const std::byte> bytes, std::string_view path) {
-  if (!begins_with(bytes, magic)) return std::nullopt;
+  if (!begins_with(bytes, save_magic)) return std::nullopt;
   SaveRecord record;
   SaveHead& h = record.head;
   uint32_t version = 0, count = 0;
   uint64_t hash = 0;
-  if (!decode_sealed(bytes, magic, head_fields(h, version, count, hash), seal_at))
+  if (!decode_sealed(bytes, save_magic, save_head_fields(h, version, count, hash), save_seal_at))
     throw_damaged(path, "the record of a save does not match its checksum");
   if (version != newest_save_record)
     throw file_error(Code::unsupported, path,
                      "the record of a save has version " + std::to_string(version) + ", not " +
                          std::to_string(newest_save_record));
-  if (h.nfiles < 1 || h.hosts < 1 || h.host < 0 || h.host >= h.hosts || h.tasks < 1 || h.tasks > most_tasks)
+  if (h.nfiles < 1 || h.hosts < 1 || h.host < 0 || h.host >= h.hosts || h.tasks < 1 ||
+      h.tasks > most_save_tasks)
     throw_damaged(path, "impossible numbers in the record of a save");
   const int64_t marks_at = save_slot_offset(1 + int64_t{h.tasks});
-  if (std::ssize(bytes) < marks_at + mark_size * int64_t{count})
+  if (std::ssize(bytes) < marks_at + save_mark_size * int64_t{count})
     throw_damaged(path, "the record of a save is truncated");
-  const auto marks = bytes.subspan(static_cast<size_t>(marks_at), static_cast<size_t>(mark_size) * count);
+  const auto marks =
+      bytes.subspan(static_cast<size_t>(marks_at), static_cast<size_t>(save_mark_size) * count);
   if (hash_of(marks) != hash) throw_damaged(path, "the record of a save does not match its checksum");
   for (uint32_t i = 0; i < count; ++i) {
     CompletionMark& mark = h.marks.emplace_back();
-    get_fields(marks.data() + static_cast<size_t>(mark_size) * i, std::tie(mark.file, mark.at, mark.pointer));
+    get_fields(marks.data() + static_cast<size_t>(save_mark_size) * i,
+               std::tie(mark.file, mark.at, mark.pointer));
     if (mark.file < 0 || mark.file >= h.nfiles || mark.at < 0)
       throw_damaged(path, "impossible numbers in the record of a save");
   }
   const auto slot = [&](int64_t k) {
-    return decode_slot(bytes.subspan(static_cast<size_t>(save_slot_offset(k)), save_unit));
+    return decode_save_slot(bytes.subspan(static_cast<size_t>(save_slot_offset(k)), save_unit));
   };
   record.host = slot(0);
   for (int64_t k = 1; k <= h.tasks; ++k) record.tasks.push_back(slot(k));

@@ -194,6 +194,7 @@ std::shared_ptr<Save> capture_save(Comm& comm, BegunSave& begun, ClosedSet close
                                                   .path = begun.path,
                                                   .temporary = begun.temporary,
                                                   .nfiles = closed.nfiles,
+                                                  .identity = head.identity,
                                                   .host = begun.host,
                                                   .hosts = begun.hosts,
                                                   .slot = tasks.rank() + 1,

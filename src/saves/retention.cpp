@@ -38,7 +38,6 @@ std::optional<DurableSave> durable_at(Store& store, const std::string& path) {
   const auto problem = attempt([&] {
     multifile::GenerationStore files(store, path);
     files.open_multifile([&] {
-      files.expect(std::nullopt);
       save.nfiles = 1;
       for (int32_t k = 0; k < save.nfiles; ++k) {
         const auto file = files.open(format::physical_name(path, k), Access::read);

@@ -1,6 +1,7 @@
 #include "saves/save_files.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "comm/agree.hpp"
 #include "format/commit_record.hpp"
@@ -41,6 +42,23 @@ void complete_files(Store& store, const std::string& temporary,
     file->sync();
     file->close();
   }
+}
+
+bool has_begun_commit(Store& store, const CommitNames& names) {
+  bool begun = false;
+  attempt([&] {
+    const auto file = store.open(names.path, Access::read);
+    const auto record = multifile::read_commit_record(*file);
+    const auto identity = record ? record->identity : multifile::read_identity(*file);
+    begun = identity == names.identity;
+  });
+  return begun;
+}
+
+void commit_save(Store& store, const CommitNames& names) {
+  const bool is_renamed = !store.status(names.temporary).exists && has_begun_commit(store, names);
+  if (is_renamed) return store.sync_name(store.target_of(names.path));
+  multifile::commit_set(store, names.temporary, names.path, names.nfiles, true);
 }
 
 void remove_records(Store& store, const std::string& temporary, int32_t hosts) {
@@ -85,43 +103,73 @@ std::vector<std::string> saves_beside(Store& store, const std::string& path) {
   const size_t slash = target.rfind('/');
   const std::string front = slash == std::string::npos ? "" : target.substr(0, slash + 1);
   const std::string base = target.substr(front.size());
-  constexpr std::string_view end = ".save.000000";
-  std::vector<std::string> found;
+  std::set<std::string> found;
   for (const std::string& name : store.names_in(front.size() > 1 ? front.substr(0, slash) : front)) {
-    if (!name.ends_with(end)) continue;
-    const std::string temporary = name.substr(0, name.size() - end.size());
-    const auto parsed = format::parse_temporary_name(temporary);
-    if (parsed && parsed->target == base) found.push_back(front + temporary);
+    const size_t end = name.rfind(".save.");
+    if (end == std::string::npos) continue;
+    const auto parsed = format::parse_temporary_name(name.substr(0, end));
+    if (parsed && parsed->target == base) found.insert(front + name.substr(0, end));
   }
-  return found;
+  return {found.begin(), found.end()};
 }
 
+namespace {
+
+// A save that an ended job has left.
+struct LeftSave {
+  std::string temporary;
+  std::vector<SaveRecord> records;  // empty if one is missing
+  int64_t since() const { return records.empty() ? 0 : records.front().head.since; }
+  int32_t nfiles() const { return records.empty() ? 1 : records.front().head.nfiles; }
+  int32_t hosts() const { return records.empty() ? 1 : records.front().head.hosts; }
+};
+
+// Removes a save that is not whole, also if records are missing.
+void remove_lost(Store& store, const LeftSave& save) {
+  remove_save(store, save.temporary, save.nfiles(), save.hosts());
+  if (!save.records.empty()) return;
+  const size_t slash = save.temporary.rfind('/');
+  const std::string front = slash == std::string::npos ? "" : save.temporary.substr(0, slash + 1);
+  const std::string base = save.temporary.substr(front.size()) + ".";
+  attempt([&] {
+    for (const std::string& name : store.names_in(front.size() > 1 ? front.substr(0, slash) : front))
+      if (name.starts_with(base)) attempt([&] { store.remove(front + name); });
+  });
+}
+
+// Commits the save if it is whole, or if its commit has begun, and removes its records. Returns whether it
+// has committed it.
+bool resume(Store& store, const std::string& path, const LeftSave& save) {
+  const auto record = multifile::find_commit_record(store, path);
+  // A loss of power may have lost the progress in the records, but not the commit, which was made durable.
+  if (record && record->number == format::parse_temporary_name(save.temporary).value().number) {
+    multifile::finish_commit(store, path);
+    remove_lost(store, {save.temporary, {}});
+    return true;
+  }
+  if (!store.status(save.temporary).exists) {  // was committed
+    remove_lost(store, {save.temporary, {}});
+    return false;
+  }
+  if (!is_whole(save.records)) {
+    remove_lost(store, save);
+    return false;
+  }
+  for (const SaveRecord& each : save.records) complete_files(store, save.temporary, each.head.marks);
+  multifile::commit_set(store, save.temporary, path, save.nfiles(), true);
+  remove_records(store, save.temporary, save.hosts());
+  return true;
+}
+
+}  // namespace
+
 bool resume_saves(Store& store, const std::string& path) {
-  struct LeftSave {
-    std::string temporary;
-    std::vector<SaveRecord> records;
-    int64_t since() const { return records.empty() ? 0 : records.front().head.since; }
-  };
   std::vector<LeftSave> left;
   for (const std::string& temporary : saves_beside(store, path))
     left.push_back({temporary, records_of_save(store, temporary)});
   std::ranges::sort(left, {}, &LeftSave::since);
   bool committed = false;
-  for (const LeftSave& save : left) {
-    const int32_t nfiles = save.records.empty() ? 1 : save.records.front().head.nfiles;
-    const int32_t hosts = save.records.empty() ? 1 : save.records.front().head.hosts;
-    const bool is_committed = !store.status(save.temporary).exists;
-    if (!is_committed && !is_whole(save.records)) {
-      remove_save(store, save.temporary, nfiles, hosts);
-      continue;
-    }
-    if (!is_committed) {
-      for (const SaveRecord& record : save.records) complete_files(store, save.temporary, record.head.marks);
-      multifile::commit_set(store, save.temporary, path, nfiles, true);
-      committed = true;
-    }
-    remove_records(store, save.temporary, hosts);
-  }
+  for (const LeftSave& save : left) committed |= resume(store, path, save);
   return committed;
 }
 

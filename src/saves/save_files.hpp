@@ -24,6 +24,18 @@ std::optional<Error> failure_in(const format::SaveRecord& record, const std::str
 void complete_files(Store& store, const std::string& temporary,
                     const std::vector<format::CompletionMark>& marks);
 
+// Commits a save with all files complete, so that it survives a loss of power. Can be repeated, also after a
+// failure in the middle. Throws what commit_set() throws.
+struct CommitNames {
+  std::string path, temporary;
+  int32_t nfiles = 1;
+  format::Identity identity{};
+};
+void commit_save(Store& store, const CommitNames& names);
+// Returns true if the commit has begun: the generation has its name, or a commit record leads to it. Never
+// throws.
+bool has_begun_commit(Store& store, const CommitNames& names);
+
 // Removes the records of `hosts` hosts, that of host 0 last. Never throws.
 void remove_records(Store& store, const std::string& temporary, int32_t hosts);
 // Removes a save that will not be committed. Never throws.

@@ -4,10 +4,8 @@
 
 #include "base/assert.hpp"
 #include "comm/agree.hpp"
-#include "multifile/create/commit.hpp"
 #include "saves/constants.hpp"
 #include "saves/retention.hpp"
-#include "saves/save_files.hpp"
 
 namespace sheaf::saves {
 
@@ -20,8 +18,9 @@ using std::chrono::milliseconds;
 // State of the work.
 struct SavePart::Work {
   Stage stage = Stage::writing;
-  int32_t next_host = 0;  // all hosts before it are ready
-  int commits = 0;        // attempts
+  bool is_synced = false;  // other tasks may know that this task is synced
+  int32_t next_host = 0;   // all hosts before it are ready
+  int commits = 0;         // attempts
   std::shared_ptr<Save> after;
   int32_t keep = 0;
   Backoff pauses{saves_constants::look_backoff};
@@ -112,6 +111,7 @@ SavePart::Delay SavePart::write_and_sync() {
   work_->stage = Stage::syncing;
   batch_->sync_files();
   batch_->require_sound();
+  work_->is_synced = true;
   put_own(SaveProgress::synced);
   work_->stage = Stage::joining;
   return join();
@@ -174,14 +174,10 @@ SavePart::Delay SavePart::commit() {
   if (work_->after && !is_final(work_->after->look())) return again();
   const auto ownership = this->ownership();
   if (ownership) ownership->require_owned(Ownership::LeaseCheck::name);
-  const auto problem = attempt(
-      [&] { multifile::commit_set(*terms_.store, terms_.temporary, terms_.path, terms_.nfiles, true); });
+  const auto problem = attempt([&] { commit_save(*terms_.store, terms_.names()); });
   if (problem) {
-    // If the commit has begun, the new generation has the name already, so the save cannot fail any more.
-    std::optional<format::CommitRecord> begun;
-    attempt([&] { begun = multifile::find_commit_record(*terms_.store, terms_.path); });
-    const auto number = format::parse_temporary_name(terms_.temporary).value().number;
-    if (!begun || begun->number != number || ++work_->commits == saves_constants::most_commits)
+    // If the commit has begun, the new generation is the one under the name already.
+    if (!has_begun_commit(*terms_.store, terms_.names()) || ++work_->commits == saves_constants::most_commits)
       throw *problem;
     return saves_constants::between_commits;
   }
@@ -198,10 +194,20 @@ SavePart::Delay SavePart::end(SaveState state) {
   return std::nullopt;
 }
 
-// Records the failure, so that all tasks learn of it, and ends.
+// Records the failure, so that all tasks learn of it, and ends. When a task may be known to be synced, only
+// the lead decides the outcome. The task then records that its host cannot be completed, except on the host
+// of the lead, which completes that itself.
 SavePart::Delay SavePart::fail(const Error& why) {
-  attempt([&] { terms_.leads ? put_host(SaveProgress::failed, why) : put_own(SaveProgress::failed, why); });
+  const bool may_decide = terms_.leads || !work_->is_synced;
+  attempt([&] {
+    if (terms_.leads || (!may_decide && terms_.host > 0)) return put_host(SaveProgress::failed, why);
+    if (may_decide) put_own(SaveProgress::failed, why);
+  });
   stop();
+  if (!may_decide) {
+    has_ended_ = true;
+    return std::nullopt;
+  }
   set_outcome(SaveState::failed, why);
   has_ended_ = true;
   return std::nullopt;
@@ -292,8 +298,13 @@ SaveState SavePart::look_at_records() {
   const std::vector<SaveSlot> lead(record->tasks.begin(), record->tasks.begin() + 1);
   if (!failed) {
     const std::lock_guard lock(mutex_);
-    if (!others_.is_alive(0, lead))
+    if (!others_.is_alive(0, lead)) {
+      // Task 0 may have stopped during the commit or after it. Any task can finish a commit that has begun.
+      if (has_begun_commit(*terms_.store, terms_.names()) &&
+          !attempt([&] { commit_save(*terms_.store, terms_.names()); }))
+        return SaveState::durable;
       failed = Error(Code::io, "the save of '" + path() + "' has failed: task 0 of the job has stopped");
+    }
   }
   if (failed) {
     set_outcome(SaveState::failed, failed);

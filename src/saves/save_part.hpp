@@ -26,6 +26,7 @@
 #include "saves/host_record.hpp"
 #include "saves/liveness.hpp"
 #include "saves/save.hpp"
+#include "saves/save_files.hpp"
 #include "storage/background/background_writer.hpp"
 #include "storage/store.hpp"
 
@@ -37,6 +38,7 @@ struct SaveTerms {
   std::string path;              // final name
   std::string temporary;         // of physical file 0
   int32_t nfiles = 1;
+  format::Identity identity{};
   int32_t host = 0, hosts = 1;
   int32_t slot = 0;           // of the task in the record of its host, from 1
   int32_t task = 0;           // number of the task
@@ -45,6 +47,7 @@ struct SaveTerms {
   bool leads = false;         // this is the only task that commits
   bool fails_exit = false;    // see AsyncMode
 
+  CommitNames names() const { return {path, temporary, nfiles, identity}; }
   std::string record(int32_t of_host) const { return format::save_record_name(temporary, of_host); }
 };
 

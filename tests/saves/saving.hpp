@@ -71,9 +71,10 @@ inline std::shared_ptr<saves::Save> save(Comm& comm, Store& store, Process& proc
   mode.identity[1] = std::byte{1};
   const std::string temporary = multifile::temporary_name(store, c.path, id);
   auto begun = saves::begin_save(comm, *process.saves, files, mode, {c.path, temporary}, earlier);
-  multifile::Writer writer(*begun->store, comm.duplicate(),
-                           {.path = temporary, .stored_name = c.path, .chunk_size = 1000, .fsblksize = 512},
-                           mode);
+  multifile::Writer writer(
+      *begun->store, comm.duplicate(),
+      {.path = temporary, .stored_name = c.path, .local = nullptr, .chunk_size = 1000, .fsblksize = 512},
+      mode);
   writer.own(ownership);
   const int32_t nfiles = writer.facts().nfiles;
   auto unwritten = attempt([&] { writer.stream().write(bytes_of(c, number, comm.rank())); });
@@ -111,14 +112,16 @@ inline SaveState outcome(Process& process, saves::Save& save, int most = 100'000
 inline int generation_at(Store& store, const SaveCase& c, std::vector<int> possible) {
   if (!store.status(c.path).exists) return 0;
   multifile::Reader reader(store, c.path, mode_of("r"));
+  std::vector<std::vector<std::byte>> found;
+  for (int t = 0; t < reader.ntasks(); ++t) {
+    reader.select(t);
+    found.emplace_back(static_cast<size_t>(c.bytes + 1000));
+    found.back().resize(reader.stream().read(found.back()));
+  }
   for (const int number : possible) {
-    bool equal = reader.ntasks() == c.ntasks;
-    for (int t = 0; equal && t < c.ntasks; ++t) {
-      reader.select(t);
-      std::vector<std::byte> found(static_cast<size_t>(c.bytes + 1000));
-      found.resize(reader.stream().read(found));
-      equal = found == bytes_of(c, number, t);
-    }
+    bool equal = std::ssize(found) == c.ntasks;
+    for (int t = 0; equal && t < c.ntasks; ++t)
+      equal = found[static_cast<size_t>(t)] == bytes_of(c, number, t);
     if (equal) return number;
   }
   ADD_FAILURE() << "no generation";

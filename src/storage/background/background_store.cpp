@@ -22,7 +22,14 @@ class BackgroundFile final : public ForwardingFile {
     if (!data.empty()) end_ = std::max(end_, offset + std::ssize(data));
   }
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
-    return drained().read_at(data, offset);
+    writer_.await_range(*batch_, path(), offset, std::ssize(data));
+    const size_t got = inner().read_at(data, offset);
+    // Bytes that are captured behind a hole.
+    if (got == data.size() || offset + static_cast<int64_t>(got) >= end_) return got;
+    const auto hole = data.subspan(got).first(
+        static_cast<size_t>(std::min(std::ssize(data), end_ - offset) - static_cast<int64_t>(got)));
+    std::ranges::fill(hole, std::byte{});
+    return got + hole.size();
   }
   FileStatus status() override {
     batch_->require_sound();

@@ -37,7 +37,7 @@ BackgroundWriter::~BackgroundWriter() {
 
 void BackgroundWriter::write(const Target& to, std::span<const std::byte> data, int64_t offset) {
   WriteBatch& batch = *to.batch;
-  if (batch.discards() || data.empty()) return;
+  if (data.empty() || is_dropped(to, offset, std::ssize(data))) return;
   batch.require_sound();
   batch.captured_ += std::ssize(data);
   const auto write_at_once = [&] {
@@ -53,6 +53,16 @@ void BackgroundWriter::write(const Target& to, std::span<const std::byte> data, 
     write_at_once();
   }
   if (is_synchronous()) drain(batch);
+}
+
+// Returns true for bytes of a stream in a batch that discards them. Metadata are written, because the program
+// may read them back.
+bool BackgroundWriter::is_dropped(const Target& to, int64_t offset, int64_t bytes) {
+  if (!to.batch->discards() || !to.sums) return false;
+  const Lock lock(mutex_);
+  if (!to.sums->continues(offset)) return false;
+  to.sums->captured += bytes;
+  return true;
 }
 
 // Copies the bytes in parts, so that the first ones are written while the last ones are copied.
@@ -104,6 +114,7 @@ bool BackgroundWriter::sum_next(Lock& lock) {
   }
   ++summed_;
   changed_.notify_all();
+  requested_.notify_one();  // the thread may have found nothing to do while another one summed
   return true;
 }
 
@@ -160,6 +171,23 @@ void BackgroundWriter::drain(WriteBatch& batch) {
     while (batch.pending_ > 0) wait_for_change(lock);
   }
   if (!batch.discards()) batch.require_sound();
+}
+
+bool BackgroundWriter::is_pending(const std::string& path, int64_t offset, int64_t bytes) const {
+  const auto overlaps = [&](const CapturedWrite& write) {
+    return write.file && write.offset < offset + bytes && offset < write.offset + std::ssize(write.bytes) &&
+           write.file->path() == path;
+  };
+  return std::ranges::any_of(running_, overlaps) || std::ranges::any_of(requests_, overlaps);
+}
+
+void BackgroundWriter::await_range(const WriteBatch& batch, const std::string& path, int64_t offset,
+                                   int64_t bytes) {
+  if (is_here()) {
+    Lock lock(mutex_);
+    while (is_pending(path, offset, bytes)) wait_for_change(lock);
+  }
+  batch.require_sound();
 }
 
 void BackgroundWriter::then(const std::shared_ptr<WriteBatch>& batch, Step step) {
@@ -234,9 +262,11 @@ bool BackgroundWriter::carry_out(Lock& lock) {
     return true;
   }
   std::vector<CapturedWrite> run = take_run();
+  running_ = run;
   lock.unlock();
   write_run(run);
   lock.lock();
+  running_ = {};
   run.front().batch->pending_ -= std::ssize(run);
   run.clear();
   changed_.notify_all();

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -53,6 +54,9 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
   bool take_sums(BackgroundSums& sums, int64_t bytes, std::span<uint32_t> result);
   // Waits until all writes of the batch are carried out. Throws the failure of the batch.
   void drain(WriteBatch& batch);
+  // Waits until the writes to `bytes` bytes of the file `path` at `offset` are carried out. Throws the
+  // failure of the batch.
+  void await_range(const WriteBatch& batch, const std::string& path, int64_t offset, int64_t bytes);
   // Runs `step` after all requests made before, in the order of the calls.
   void then(const std::shared_ptr<WriteBatch>& batch, Step step);
 
@@ -87,6 +91,8 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
   std::span<std::byte> reserve(Lock& lock, const std::shared_ptr<WriteBatch>& batch, size_t wanted);
   void capture(const Target& to, std::span<const std::byte> data, int64_t offset);
   bool has_unsummed() const;
+  bool is_dropped(const Target& to, int64_t offset, int64_t bytes);
+  bool is_pending(const std::string& path, int64_t offset, int64_t bytes) const;
   bool sum_next(Lock& lock);
   void wait_for_change(Lock& lock);
   void wait_for_memory(Lock& lock, std::chrono::nanoseconds pause);
@@ -104,8 +110,9 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
   std::mutex mutex_;  // guards the following members
   std::condition_variable requested_, changed_;
   std::deque<CapturedWrite> requests_;
-  size_t summed_ = 0;        // requests at the front that are summed, or need not be
-  bool is_summing_ = false;  // a thread computes the checksums of the next one
+  size_t summed_ = 0;                       // requests at the front that are summed, or need not be
+  bool is_summing_ = false;                 // a thread computes the checksums of the next one
+  std::span<const CapturedWrite> running_;  // writes that are being carried out
   std::vector<TimedStep> timed_;
   std::shared_ptr<CapturePiece> current_;  // the piece that the next request uses
   std::thread thread_;

@@ -32,7 +32,7 @@ class WriteBatch : private NonCopyable {
   void require_sound() const {
     if (!is_sound()) throw failure().value();
   }
-  // Drops what is written from now on: nothing reaches a file, and nothing fails.
+  // Drops the bytes of streams that are written from now on (File::begin_sums).
   void discard() { discards_ = true; }
   bool discards() const { return discards_; }
 
