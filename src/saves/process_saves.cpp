@@ -23,6 +23,12 @@ void ProcessSaves::add(std::shared_ptr<SavePart> part) {
   for (const auto& earlier : all())
     if (earlier->has_ended() && earlier->look() == SaveState::durable) removed.push_back(earlier);
   const std::lock_guard lock(mutex_);
+  const auto is_previous = [&](const auto& earlier) {
+    return earlier->path() == part->path() && earlier->leads() == part->leads();
+  };
+  const auto newest_first = parts_ | std::views::reverse;
+  if (const auto previous = std::ranges::find_if(newest_first, is_previous); previous != newest_first.end())
+    (*previous)->set_next(part);
   std::erase_if(parts_, [&](const auto& earlier) { return std::ranges::count(removed, earlier) > 0; });
   parts_.push_back(std::move(part));
 }

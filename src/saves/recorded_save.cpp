@@ -18,8 +18,12 @@ namespace {
 // A pending or failed save of another job.
 class RecordedSave final : public Save {
  public:
-  RecordedSave(std::shared_ptr<Store> store, std::string path, std::string temporary)
-      : Save(std::move(path)), store_(std::move(store)), temporary_(std::move(temporary)) {}
+  RecordedSave(std::shared_ptr<Store> store, std::string path, std::string temporary,
+               const format::Identity& identity)
+      : Save(std::move(path)),
+        store_(std::move(store)),
+        temporary_(std::move(temporary)),
+        identity_(identity) {}
 
   SaveState look() override {
     const std::lock_guard lock(mutex_);
@@ -29,7 +33,10 @@ class RecordedSave final : public Save {
     if (!lead) {
       // The job has committed the save, or a later open has removed it.
       state_ = SaveState::durable;
-      if (latest_save(*store_, path()).empty()) fail(Error(Code::not_found, "its records were removed"));
+      if (!is_durable(*store_, path(), identity_))
+        fail(Error(Code::not_found,
+                   "the save of '" + path() +
+                       "' has failed: its records were removed, and the name has other contents"));
       return state_;
     }
     why_ = failure_in(*lead, path());
@@ -55,6 +62,7 @@ class RecordedSave final : public Save {
 
   const std::shared_ptr<Store> store_;
   const std::string temporary_;
+  const format::Identity identity_;
   std::mutex mutex_;  // guards the following members
   SaveState state_ = SaveState::captured;
   std::optional<Error> why_;
@@ -73,19 +81,17 @@ class DurableMultifile final : public Save {
 
 std::shared_ptr<Save> find_save(ProcessSaves& saves, std::shared_ptr<Store> store, const std::string& path) {
   if (auto own = saves.newest(store->place_of(path))) return own;
-  const std::vector<std::string> pending = saves_beside(*store, path);
-  if (!pending.empty()) {
-    const auto since = [&](const std::string& temporary) {
-      int64_t time = 0;
-      attempt([&] {
-        const auto record = read_record(*store, format::save_record_name(temporary, 0));
-        if (record) time = record->head.since;
-      });
-      return time;
-    };
-    return std::make_shared<RecordedSave>(std::move(store), path,
-                                          *std::ranges::max_element(pending, {}, since));
+  std::string newest;
+  format::SaveHead head;
+  for (const std::string& temporary : saves_beside(*store, path)) {
+    std::optional<format::SaveRecord> record;
+    attempt([&] { record = read_record(*store, format::save_record_name(temporary, 0)); });
+    if (!record || (!newest.empty() && record->head.since < head.since)) continue;
+    newest = temporary;
+    head = record->head;
   }
+  if (!newest.empty())
+    return std::make_shared<RecordedSave>(std::move(store), path, std::move(newest), head.identity);
   if (latest_save(*store, path).empty())
     throw Error(Code::not_found, "'" + path + "' has no save, and no complete multifile has this name");
   return std::make_shared<DurableMultifile>(path);

@@ -34,6 +34,7 @@ struct SavePart::Known {
   SaveState state = SaveState::captured;
   std::optional<Error> why;
   std::shared_ptr<Ownership> ownership;
+  std::shared_ptr<SavePart> next;  // save of the same multifile
 };
 
 SavePart::SavePart(SaveTerms terms, LeadDuties duties, BackgroundWriter& writer,
@@ -285,11 +286,10 @@ SaveState SavePart::look() {
   return known_->state;
 }
 
-// Finds the outcome in the records. The record of host 0 is removed after the commit, and contains the
-// failure of the save.
+// Finds the outcome in the records. The record of host 0 contains the failure of the save.
 SaveState SavePart::look_at_records() {
   const auto record = read_record(*terms_.store, terms_.record(0));
-  if (!record) return terms_.leads ? SaveState::captured : SaveState::durable;
+  if (!record) return terms_.leads ? SaveState::captured : outcome_without_record();
   if (terms_.leads) {
     const bool is_written = has_local() && all_reached(*record, SaveProgress::written);
     return is_written ? SaveState::local : SaveState::captured;
@@ -311,6 +311,29 @@ SaveState SavePart::look_at_records() {
     return SaveState::failed;
   }
   return has_local() && all_reached(*record, SaveProgress::written) ? SaveState::local : SaveState::captured;
+}
+
+// Finds the outcome if the record of host 0 is gone. The lead removes it after the commit. If the lead has
+// died, another job may have removed it with the save. So the save is durable only if the name has its
+// generation, or that of a later save: the lead leaves the record of a failed one until all tasks know of the
+// failure.
+SaveState SavePart::outcome_without_record() {
+  if (is_durable(*terms_.store, path(), terms_.identity)) return SaveState::durable;
+  std::shared_ptr<SavePart> next;
+  {
+    const std::lock_guard lock(mutex_);
+    next = known_->next;
+  }
+  if (next && next->look() == SaveState::durable) return SaveState::durable;
+  set_outcome(
+      SaveState::failed,
+      Error(Code::foreign, "another program has removed its records, and the name has other contents"));
+  return SaveState::failed;
+}
+
+void SavePart::set_next(std::shared_ptr<SavePart> next) {
+  const std::lock_guard lock(mutex_);
+  known_->next = std::move(next);
 }
 
 std::optional<Error> SavePart::failure() {

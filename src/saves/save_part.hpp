@@ -38,7 +38,7 @@ struct SaveTerms {
   std::string path;              // final name
   std::string temporary;         // of physical file 0
   int32_t nfiles = 1;
-  format::Identity identity{};
+  format::Identity identity{};  // of the set
   int32_t host = 0, hosts = 1;
   int32_t slot = 0;           // of the task in the record of its host, from 1
   int32_t task = 0;           // number of the task
@@ -76,6 +76,8 @@ class SavePart final : public Save {
   // Returns true if this task has no more work for the save.
   bool has_ended() const { return has_ended_; }
   bool leads() const { return terms_.leads; }
+  // Notes the next save of the same multifile. The lead commits it only if the outcome of this one is final.
+  void set_next(std::shared_ptr<SavePart> next);
   // Returns the right to the name, for a save that is to follow this one; null if there is none.
   std::shared_ptr<multifile::Ownership> ownership();
   const SaveTerms& terms() const { return terms_; }
@@ -101,6 +103,7 @@ class SavePart final : public Save {
   void stop();
   void set_outcome(SaveState state, const std::optional<Error>& why);
   SaveState look_at_records();
+  SaveState outcome_without_record();
 
   const SaveTerms terms_;
   BackgroundWriter& writer_;

@@ -1,0 +1,95 @@
+// What tasks and other jobs learn of a save whose records are gone.
+#include "saves/recorded_save.hpp"
+#include "saves/save_files.hpp"
+#include "saves/saving.hpp"
+
+namespace sheaf::test::save_outcome_test {
+namespace {
+
+using namespace saving;
+
+constexpr SaveCase two_tasks{.ntasks = 2};
+
+// Saves generation 1, then captures generation 2. Task 0 does the first `requests` of it and dies. Another
+// job takes over the name. Returns what task 1 learns, which has done its own part.
+SaveState outcome_after_death(MemoryStore& memory, int requests, bool& found_by_name) {
+  SaveState learned = SaveState::captured;
+  run_fibers(hosted(two_tasks), [&](Comm& comm) {
+    Process process;
+    EXPECT_EQ(outcome(process, *save(comm, memory, process, two_tasks, 1)), SaveState::durable);
+    comm.barrier();
+    const auto second = save(comm, memory, process, two_tasks, 2);
+    process.run(comm.rank() == 0 ? requests : 100);
+    comm.barrier();
+    if (comm.rank() == 0) {
+      ProcessSaves other_job(BackgroundWriter::ServedBy::callers);
+      const auto seen =
+          saves::find_save(other_job, std::shared_ptr<Store>(std::shared_ptr<Store>(), &memory), "a");
+      saves::resume_saves(memory, "a");
+      found_by_name = seen->look() == SaveState::durable;
+    }
+    comm.barrier();
+    if (comm.rank() == 1) learned = second->look();
+    comm.barrier();
+  });
+  return learned;
+}
+
+// The lead has died, and another job has removed or completed the save.
+TEST(SaveOutcome, WithoutRecordsIsThatOfTheName) {
+  bool any_durable = false, any_failed = false;
+  for (int requests = 0; requests < 12; ++requests) {
+    MemoryStore memory;
+    bool found_by_name = false;
+    const SaveState learned = outcome_after_death(memory, requests, found_by_name);
+    const bool is_new = generation_at(memory, two_tasks, {1, 2}) == 2;
+    EXPECT_EQ(learned, is_new ? SaveState::durable : SaveState::failed) << requests;
+    EXPECT_EQ(found_by_name, is_new) << requests;
+    (is_new ? any_durable : any_failed) = true;
+  }
+  EXPECT_TRUE(any_durable && any_failed);
+}
+
+// A task that asks late learns that its save was durable, although later ones have replaced it.
+TEST(SaveOutcome, IsKnownAfterLaterSaves) {
+  SaveCase queued = two_tasks;
+  queued.words = ",pending=queue";
+  MemoryStore memory;
+  run_fibers(hosted(queued), [&](Comm& comm) {
+    Process process;
+    std::vector<std::shared_ptr<saves::Save>> all;
+    for (int number = 1; number <= 3; ++number) all.push_back(save(comm, memory, process, queued, number));
+    comm.barrier();
+    process.run(100);
+    comm.barrier();
+    EXPECT_EQ(outcome(process, *all.back()), SaveState::durable);
+    comm.barrier();
+    for (const auto& each : all) EXPECT_EQ(each->look(), SaveState::durable);
+  });
+  EXPECT_EQ(generation_at(memory, queued, {1, 2, 3}), 3);
+}
+
+// Another program has replaced the multifile after the commit. Whether it was durable is not known any more.
+TEST(SaveOutcome, IsAFailureIfAnotherProgramHasTheName) {
+  MemoryStore memory;
+  run_fibers(hosted(two_tasks), [&](Comm& comm) {
+    Process process;
+    const auto s = save(comm, memory, process, two_tasks, 1);
+    comm.barrier();
+    process.run(100);
+    comm.barrier();
+    if (comm.rank() == 0) {
+      EXPECT_EQ(outcome(process, *s), SaveState::durable);
+      memory.set_contents("a", {});
+    }
+    comm.barrier();
+    if (comm.rank() == 1) {
+      EXPECT_EQ(s->look(), SaveState::failed);
+      EXPECT_EQ(s->failure().value().code(), Code::foreign);
+    }
+    comm.barrier();
+  });
+}
+
+}  // namespace
+}  // namespace sheaf::test::save_outcome_test
