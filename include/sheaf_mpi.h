@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* Waits as sheaf_save_wait does. Collective over `comm`. Returns 1 on all tasks if every task has reached the state,
- * else 0 on all tasks. */
+/* Waits as sheaf_save_wait does. Collective over `comm`. Returns 1 on all tasks if every task has reached the
+ * state, else 0 on all tasks. */
 int sheaf_save_wait_mpi(sheaf_save* save, int state, MPI_Comm comm);
 
 #ifdef __cplusplus

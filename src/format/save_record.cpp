@@ -16,7 +16,7 @@ constexpr std::array<uint8_t, 8> save_slot_magic{0x89, 'S', 'h', 'f', 'S', 'v', 
 constexpr uint32_t newest_save_record = 1;
 constexpr size_t save_seal_at = save_unit - 8;
 constexpr int64_t save_mark_size = 32;
-constexpr int32_t most_save_tasks = 1 << 24;  // of a host
+constexpr int32_t max_save_tasks = 1 << 24;  // of a host
 constexpr size_t save_message_room = 184;
 
 template <class Head>
@@ -91,7 +91,7 @@ std::optional<SaveRecord> decode_save_record(std::span<const std::byte> bytes, s
                      "the record of a save has version " + std::to_string(version) + ", not " +
                          std::to_string(newest_save_record));
   if (h.nfiles < 1 || h.hosts < 1 || h.host < 0 || h.host >= h.hosts || h.tasks < 1 ||
-      h.tasks > most_save_tasks)
+      h.tasks > max_save_tasks)
     throw_damaged(path, "impossible numbers in the record of a save");
   const int64_t marks_at = save_slot_offset(1 + int64_t{h.tasks});
   if (std::ssize(bytes) < marks_at + save_mark_size * int64_t{count})

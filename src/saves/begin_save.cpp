@@ -167,7 +167,7 @@ format::Identity agree_on_set(Comm& comm, const ClosedSet& closed, bool& shares_
 
 }  // namespace
 
-std::shared_ptr<Save> capture_save(Comm& comm, BegunSave& begun, ClosedSet closed) {
+std::shared_ptr<TaskSave> capture_save(Comm& comm, BegunSave& begun, ClosedSet closed) {
   if (begun.skips) {
     give_up(begun, closed.nfiles);
     return std::make_shared<SkippedSave>(begun.path);

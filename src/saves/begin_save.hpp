@@ -64,7 +64,7 @@ struct ClosedSet {
 
 // Captures the save after the close of the multifile has succeeded on all tasks, and begins the work in the
 // background. Collective; throws on all tasks alike, and then removes the files.
-SHEAF_EXPORT std::shared_ptr<Save> capture_save(Comm& comm, BegunSave& begun, ClosedSet closed);
+SHEAF_EXPORT std::shared_ptr<TaskSave> capture_save(Comm& comm, BegunSave& begun, ClosedSet closed);
 
 // Gives the save up after its close has failed, and removes its files. Local; each task calls it.
 SHEAF_EXPORT void give_up(BegunSave& begun, int32_t nfiles);

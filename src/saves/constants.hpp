@@ -11,7 +11,7 @@ namespace sheaf::saves::saves_constants {
 inline constexpr BackoffTerms look_backoff{.first = std::chrono::milliseconds(1),
                                            .max = std::chrono::milliseconds(200)};
 // Attempts to finish a commit that has begun; then the save counts as failed, and the next open finishes it.
-inline constexpr int most_commits = 10;
+inline constexpr int max_commits = 10;
 inline constexpr std::chrono::milliseconds between_commits{200};
 // The default bound of captured memory is this fraction of what the host has available.
 inline constexpr int64_t share_of_memory = 4;

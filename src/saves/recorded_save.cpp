@@ -16,11 +16,11 @@ namespace sheaf::saves {
 namespace {
 
 // A pending or failed save of another job.
-class RecordedSave final : public Save {
+class RecordedSave final : public TaskSave {
  public:
   RecordedSave(std::shared_ptr<Store> store, std::string path, std::string temporary,
                const format::Identity& identity)
-      : Save(std::move(path)),
+      : TaskSave(std::move(path)),
         store_(std::move(store)),
         temporary_(std::move(temporary)),
         identity_(identity) {}
@@ -69,9 +69,9 @@ class RecordedSave final : public Save {
   Liveness liveness_;
 };
 
-class DurableMultifile final : public Save {
+class DurableMultifile final : public TaskSave {
  public:
-  using Save::Save;
+  using TaskSave::TaskSave;
   SaveState look() override { return SaveState::durable; }
   std::optional<Error> failure() override { return std::nullopt; }
   void pause() override {}
@@ -79,7 +79,8 @@ class DurableMultifile final : public Save {
 
 }  // namespace
 
-std::shared_ptr<Save> find_save(ProcessSaves& saves, std::shared_ptr<Store> store, const std::string& path) {
+std::shared_ptr<TaskSave> find_save(ProcessSaves& saves, std::shared_ptr<Store> store,
+                                    const std::string& path) {
   if (auto own = saves.newest(store->place_of(path))) return own;
   std::string newest;
   format::SaveHead head;

@@ -13,7 +13,7 @@ namespace sheaf::saves {
 
 // Returns the newest save of `path`: the part of this process, or that of another job, or the complete
 // multifile. Throws not_found if there is none.
-SHEAF_EXPORT std::shared_ptr<Save> find_save(ProcessSaves& saves, std::shared_ptr<Store> store,
-                                             const std::string& path);
+SHEAF_EXPORT std::shared_ptr<TaskSave> find_save(ProcessSaves& saves, std::shared_ptr<Store> store,
+                                                 const std::string& path);
 
 }  // namespace sheaf::saves

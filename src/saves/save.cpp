@@ -2,7 +2,7 @@
 
 namespace sheaf::saves {
 
-bool Save::wait(SaveState state) {
+bool TaskSave::wait(SaveState state) {
   if (state == SaveState::local && !has_local()) state = SaveState::durable;
   for (;;) {
     const SaveState now = look();

@@ -22,10 +22,10 @@ struct SaveBytes {
 };
 
 // Thread-safe. All calls are local.
-class SHEAF_EXPORT Save : private NonCopyable {
+class SHEAF_EXPORT TaskSave : private NonCopyable {
  public:
-  explicit Save(std::string path) : path_(std::move(path)) {}
-  virtual ~Save() = default;
+  explicit TaskSave(std::string path) : path_(std::move(path)) {}
+  virtual ~TaskSave() = default;
 
   const std::string& path() const { return path_; }
 
@@ -58,9 +58,9 @@ inline bool is_final(SaveState state) {
 }
 
 // A save that was discarded (`pending=skip`).
-class SkippedSave final : public Save {
+class SkippedSave final : public TaskSave {
  public:
-  using Save::Save;
+  using TaskSave::TaskSave;
   SaveState look() override { return SaveState::skipped; }
   std::optional<Error> failure() override { return std::nullopt; }
   void pause() override {}

@@ -17,11 +17,11 @@ using std::chrono::milliseconds;
 
 // State of the work.
 struct SavePart::Work {
-  Stage stage = Stage::writing;
+  SaveStage stage = SaveStage::writing;
   bool is_synced = false;  // other tasks may know that this task is synced
   int32_t next_host = 0;   // all hosts before it are ready
   int commits = 0;         // attempts
-  std::shared_ptr<Save> after;
+  std::shared_ptr<TaskSave> after;
   int32_t keep = 0;
   Backoff pauses{saves_constants::look_backoff};
   std::mutex mutex;  // guards the following members, which the heartbeat uses too
@@ -39,7 +39,7 @@ struct SavePart::Known {
 
 SavePart::SavePart(SaveTerms terms, LeadDuties duties, BackgroundWriter& writer,
                    std::shared_ptr<WriteBatch> batch)
-    : Save(terms.path),
+    : TaskSave(terms.path),
       terms_(std::move(terms)),
       writer_(writer),
       batch_(std::move(batch)),
@@ -76,16 +76,16 @@ SavePart::Delay SavePart::advance() {
 
 SavePart::Delay SavePart::step() {
   switch (work_->stage) {
-    case Stage::writing:
-    case Stage::syncing:
+    case SaveStage::writing:
+    case SaveStage::syncing:
       return write_and_sync();
-    case Stage::joining:
+    case SaveStage::joining:
       return join();
-    case Stage::sharing:
+    case SaveStage::sharing:
       return share();
-    case Stage::committing:
+    case SaveStage::committing:
       return commit();
-    case Stage::ended:
+    case SaveStage::ended:
       break;
   }
   return std::nullopt;
@@ -109,12 +109,12 @@ std::vector<SaveSlot> working(const SaveRecord& record) {
 // All captured bytes have been written when this is called.
 SavePart::Delay SavePart::write_and_sync() {
   if (has_local() && batch_->is_sound()) put_own(SaveProgress::written);
-  work_->stage = Stage::syncing;
+  work_->stage = SaveStage::syncing;
   batch_->sync_files();
   batch_->require_sound();
   work_->is_synced = true;
   put_own(SaveProgress::synced);
-  work_->stage = Stage::joining;
+  work_->stage = SaveStage::joining;
   return join();
 }
 
@@ -127,7 +127,7 @@ SavePart::Delay SavePart::join() {
     return end(SaveState::captured);
   }
   if (all_reached(*record, SaveProgress::synced)) {
-    work_->stage = Stage::sharing;
+    work_->stage = SaveStage::sharing;
     return share();
   }
   if (!terms_.leads) return end(SaveState::captured);
@@ -165,7 +165,7 @@ SavePart::Delay SavePart::complete_host() {
   complete_files(*terms_.store, terms_.temporary, record->head.marks);
   put_host(SaveProgress::complete);
   if (!terms_.leads) return end(SaveState::captured);
-  work_->stage = Stage::committing;
+  work_->stage = SaveStage::committing;
   return commit();
 }
 
@@ -178,7 +178,7 @@ SavePart::Delay SavePart::commit() {
   const auto problem = attempt([&] { commit_save(*terms_.store, terms_.names()); });
   if (problem) {
     // If the commit has begun, the new generation is the one under the name already.
-    if (!has_begun_commit(*terms_.store, terms_.names()) || ++work_->commits == saves_constants::most_commits)
+    if (!has_begun_commit(*terms_.store, terms_.names()) || ++work_->commits == saves_constants::max_commits)
       throw *problem;
     return saves_constants::between_commits;
   }
@@ -215,7 +215,7 @@ SavePart::Delay SavePart::fail(const Error& why) {
 }
 
 void SavePart::stop() {
-  work_->stage = Stage::ended;
+  work_->stage = SaveStage::ended;
   work_->after.reset();
   heartbeat_.reset();
   const std::lock_guard lock(work_->mutex);

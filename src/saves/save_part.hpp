@@ -54,11 +54,11 @@ struct SaveTerms {
 // What only the lead has.
 struct LeadDuties {
   std::shared_ptr<multifile::Ownership> ownership = nullptr;  // null: there is none
-  std::shared_ptr<Save> after = nullptr;                      // is to be committed first; null: none
+  std::shared_ptr<TaskSave> after = nullptr;                  // is to be committed first; null: none
   int32_t keep = 0;                                           // see AsyncMode
 };
 
-class SavePart final : public Save {
+class SavePart final : public TaskSave {
  public:
   // Opens the record of this host, which must exist. Throws the errors of the store.
   SavePart(SaveTerms terms, LeadDuties duties, BackgroundWriter& writer, std::shared_ptr<WriteBatch> batch);
@@ -83,7 +83,7 @@ class SavePart final : public Save {
   const SaveTerms& terms() const { return terms_; }
 
  private:
-  enum class Stage : uint8_t { writing, syncing, joining, sharing, committing, ended };
+  enum class SaveStage : uint8_t { writing, syncing, joining, sharing, committing, ended };
   using Delay = std::optional<std::chrono::milliseconds>;
 
   Delay advance();

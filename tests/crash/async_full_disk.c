@@ -1,8 +1,9 @@
-/* async_full_disk FILE BALLAST ask|leave: an MPI program that saves in the background on a disk that becomes full.
+/* async_full_disk FILE BALLAST ask|leave: an MPI program that saves in the background on a disk that becomes
+ * full.
  *
  * The first save becomes durable. The second one fails while the file BALLAST takes most of the disk.
- * ask: every task learns that from its wait, FILE has the first save, and a third one succeeds without BALLAST.
- * leave: the program does not ask and ends; with `async_exit=fail` its status is 1.
+ * ask: every task learns that from its wait, FILE has the first save, and a third one succeeds without
+ * BALLAST. leave: the program does not ask and ends; with `async_exit=fail` its status is 1.
  *
  * The exit code is 2, with the problem on stdout, if a requirement is violated. */
 #include <mpi.h>
@@ -37,8 +38,8 @@ static sheaf_save* save(const char* file, unsigned char* data, int number) {
   sion_int32 block = 4096;
   sion_int64 chunk = bytes;
   MPI_Comm local = MPI_COMM_NULL;
-  const int sid = sion_paropen_mpi(file, "bw,async,async_exit=fail", &files, MPI_COMM_WORLD, &local, &chunk, &block,
-                                   &rank, NULL, NULL);
+  const int sid = sion_paropen_mpi(file, "bw,async,async_exit=fail", &files, MPI_COMM_WORLD, &local, &chunk,
+                                   &block, &rank, NULL, NULL);
   if (sid < 0) {
     wrong("open");
     return NULL;

@@ -57,7 +57,7 @@ TEST(SaveOutcome, IsKnownAfterLaterSaves) {
   MemoryStore memory;
   run_fibers(hosted(queued), [&](Comm& comm) {
     Process process;
-    std::vector<std::shared_ptr<saves::Save>> all;
+    std::vector<std::shared_ptr<saves::TaskSave>> all;
     for (int number = 1; number <= 3; ++number) all.push_back(save(comm, memory, process, queued, number));
     comm.barrier();
     process.run(100);

@@ -29,7 +29,7 @@ TEST_P(Saves, BecomeDurable) {
   const SaveCase& c = GetParam();
   MemoryStore memory;
   run_fibers(hosted(c), [&](Comm& comm) {
-    Process process;
+    SavingProcess process;
     for (int number = 1; number <= 3; ++number) {
       const auto s = save(comm, memory, process, c, number);
       EXPECT_EQ(s->look(), SaveState::captured);
@@ -55,7 +55,7 @@ TEST_P(Saves, HostsShareNoUnitAndReadNothingUnpublished) {
     SimulatedHosts hosts({.coherence = coherence});
     run_fibers(hosted(c), [&](Comm& comm) {
       HostsStore store(hosts, comm.rank() / c.per_host, comm.rank());
-      Process process;
+      SavingProcess process;
       SaveCase there = c;
       there.is_local = false;
       for (int number = 1; number <= 2; ++number) {
@@ -81,7 +81,7 @@ TEST_P(Saves, SurviveAKillAtEveryStep) {
   const SaveCase& c = GetParam();
   MemoryStore memory;
   run_fibers(hosted(c), [&](Comm& comm) {
-    Process process;
+    SavingProcess process;
     const auto s = save(comm, memory, process, c, 1);
     EXPECT_EQ(outcome(process, *s), SaveState::durable);
   });
@@ -91,7 +91,7 @@ TEST_P(Saves, SurviveAKillAtEveryStep) {
   for (const std::string& name : memory.paths()) tape.open(name, Access::write)->status();
   size_t captured = 0, durable = 0;
   run_fibers(hosted(c), [&](Comm& comm) {
-    Process process;
+    SavingProcess process;
     const auto s = save(comm, tape, process, c, 2);
     captured = std::max(captured, tape.length());
     EXPECT_EQ(outcome(process, *s), SaveState::durable);
@@ -128,15 +128,15 @@ TEST_P(Saves, KeepTheirPromiseWhenAnOperationFails) {
                      (from_then_on ? " and all later ones" : ""));
         MemoryStore memory;
         run_fibers(hosted(c), [&](Comm& comm) {
-          Process process;
+          SavingProcess process;
           EXPECT_EQ(outcome(process, *save(comm, memory, process, c, 1)), SaveState::durable);
         });
         FaultyStore faulty(memory, {.fail_at = k, .from_then_on = from_then_on, .errno_value = ENOSPC});
         int told_durable = 0, told_failed = 0, refused = 0;
         run_fibers(hosted(c), [&](Comm& comm) {
-          Process process;
+          SavingProcess process;
           Store& store = comm.rank() == victim ? static_cast<Store&>(faulty) : memory;
-          std::shared_ptr<saves::Save> s;
+          std::shared_ptr<saves::TaskSave> s;
           if (attempt([&] { s = save(comm, store, process, c, 2); })) {
             ++refused;
           } else {
@@ -168,7 +168,7 @@ TEST_P(Saves, KeepTheirPromiseWhenAnOperationFails) {
 TEST(SavesOfOneName, AreCommittedInTheirOrder) {
   const SaveCase c{.words = ",pending=queue"};
   MemoryStore memory;
-  Process process;
+  SavingProcess process;
   const auto comm = self_comm();
   const auto first = save(*comm, memory, process, c, 1), second = save(*comm, memory, process, c, 2),
              third = save(*comm, memory, process, c, 3);
@@ -188,7 +188,7 @@ TEST(SavesOfOneName, AreCommittedInTheirOrder) {
 TEST(SavesOfOneName, AreSkippedWhileOneIsPending) {
   const SaveCase c{.words = ",pending=skip"};
   MemoryStore memory;
-  Process process;
+  SavingProcess process;
   const auto comm = self_comm();
   const auto first = save(*comm, memory, process, c, 1), second = save(*comm, memory, process, c, 2);
   EXPECT_EQ(second->look(), SaveState::skipped);
@@ -202,7 +202,7 @@ TEST(SavesOfOneName, AreSkippedWhileOneIsPending) {
 TEST(SavesOfOneName, WaitForThePendingOne) {
   const SaveCase c;
   MemoryStore memory;
-  Process process;
+  SavingProcess process;
   const auto comm = self_comm();
   const auto first = save(*comm, memory, process, c, 1);
   const auto second = save(*comm, memory, process, c, 2);
@@ -215,7 +215,7 @@ TEST(SavesOfOneName, AFailureReachesTheNextOpenOnce) {
   const SaveCase c;
   MemoryStore memory;
   FaultyStore broken(memory);
-  Process process;
+  SavingProcess process;
   const auto comm = self_comm();
   const auto first = save(*comm, broken, process, c, 1);
   broken.set_plan({.fail_at = 0, .errno_value = ENOSPC, .kind = StoreOperation::write});
@@ -229,7 +229,7 @@ TEST(SavesOfOneName, AFailureReachesTheNextOpenOnce) {
 
 TEST(Retention, KeepsTheNewestOnes) {
   MemoryStore memory;
-  Process process;
+  SavingProcess process;
   const auto comm = self_comm();
   memory.set_contents("step.0000.sion", {});  // no multifile
   for (int number = 1; number <= 5; ++number) {

@@ -41,7 +41,7 @@ inline std::vector<std::byte> bytes_of(const SaveCase& c, int number, int task) 
 }
 
 // One process.
-struct Process {
+struct SavingProcess {
   std::unique_ptr<ProcessSaves> saves = std::make_unique<ProcessSaves>(BackgroundWriter::ServedBy::callers);
   void run(int requests = 1) {
     while (requests-- > 0) saves->writer().run_one();
@@ -49,8 +49,8 @@ struct Process {
 };
 
 // Opens, writes and closes generation `number`. Collective. Returns the captured save.
-inline std::shared_ptr<saves::Save> save(Comm& comm, Store& store, Process& process, const SaveCase& c,
-                                         int number) {
+inline std::shared_ptr<saves::TaskSave> save(Comm& comm, Store& store, SavingProcess& process,
+                                             const SaveCase& c, int number) {
   const std::shared_ptr<Store> files(std::shared_ptr<Store>(), &store);
   multifile::OpenMode mode = mode_of("w,async" + c.words);
   mode.is_local = c.is_local;
@@ -100,7 +100,7 @@ inline FiberOptions hosted(const SaveCase& c) {
 }
 
 // Lets the process work until the outcome of the save is known.
-inline SaveState outcome(Process& process, saves::Save& save, int most = 100'000) {
+inline SaveState outcome(SavingProcess& process, saves::TaskSave& save, int most = 100'000) {
   for (; most > 0 && !is_final(save.look()); --most) {
     process.run();
     yield();

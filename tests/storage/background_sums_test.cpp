@@ -18,7 +18,7 @@ std::vector<uint32_t> sums_of(std::span<const std::byte> data) {
   return sums;
 }
 
-class BackgroundSums : public ::testing::TestWithParam<BackgroundWriter::ServedBy> {
+class BackgroundSumsTest : public ::testing::TestWithParam<BackgroundWriter::ServedBy> {
  protected:
   MemoryStore memory_;
   BackgroundWriter writer_{GetParam()};
@@ -37,11 +37,11 @@ class BackgroundSums : public ::testing::TestWithParam<BackgroundWriter::ServedB
     return !file_->take_sums(origin, bytes, found);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Served, BackgroundSums,
+INSTANTIATE_TEST_SUITE_P(Served, BackgroundSumsTest,
                          ::testing::Values(BackgroundWriter::ServedBy::thread,
                                            BackgroundWriter::ServedBy::callers));
 
-TEST_P(BackgroundSums, OfBytesInOrder) {
+TEST_P(BackgroundSumsTest, OfBytesInOrder) {
   std::mt19937 random(1);
   int64_t origin = 77;
   for (int block = 0; block < 20; ++block) {
@@ -59,7 +59,7 @@ TEST_P(BackgroundSums, OfBytesInOrder) {
   }
 }
 
-TEST_P(BackgroundSums, OfBlocksInTurns) {
+TEST_P(BackgroundSumsTest, OfBlocksInTurns) {
   const Bytes first = pattern(2500, 1), second = pattern(3777, 2);
   for (int64_t at = 0; at < 5000; at += 100)
     for (const auto& [origin, data] : {std::pair(int64_t{0}, &first), std::pair(int64_t{9999}, &second)}) {
@@ -74,7 +74,7 @@ TEST_P(BackgroundSums, OfBlocksInTurns) {
   expect(9999, second);
 }
 
-TEST_P(BackgroundSums, NoneOfOtherBytes) {
+TEST_P(BackgroundSumsTest, NoneOfOtherBytes) {
   ASSERT_TRUE(file_->begin_sums(0, piece));
   file_->write_at(pattern(2500), 0);
   EXPECT_TRUE(has_none(0, 2499)) << "more bytes were written";
@@ -84,7 +84,7 @@ TEST_P(BackgroundSums, NoneOfOtherBytes) {
   EXPECT_TRUE(has_none(0, 2500)) << "bytes were written again";
 }
 
-TEST_P(BackgroundSums, OfAFailedSave) {
+TEST_P(BackgroundSumsTest, OfAFailedSave) {
   ASSERT_TRUE(file_->begin_sums(0, piece));
   const Bytes data = pattern(2500);
   file_->write_at(data, 0);

@@ -54,7 +54,7 @@ int on_found_handle_together(const char* function, int sid, Body&& body) {
 namespace {
 
 // Closes a multifile that is saved in the background, and lets the save continue.
-std::shared_ptr<saves::Save> capture(SionHandle& handle) {
+std::shared_ptr<saves::TaskSave> capture(SionHandle& handle) {
   saves::BegunSave& begun = *handle.closing.save;
   const int32_t nfiles = handle.facts().nfiles;
   try {
@@ -72,7 +72,7 @@ std::shared_ptr<saves::Save> capture(SionHandle& handle) {
 
 }  // namespace
 
-std::shared_ptr<saves::Save> close_handle(const char* function, int sid, SionHandle& opened) {
+std::shared_ptr<saves::TaskSave> close_handle(const char* function, int sid, SionHandle& opened) {
   report_last_overrun(function, opened);
   const std::unique_ptr<SionHandle> handle = remove_handle(sid);
   const std::unique_ptr<FILE, int (*)(FILE*)> second(handle->program.second, std::fclose);

@@ -158,7 +158,7 @@ SHEAF_EXPORT int open_parallel(std::unique_ptr<Comm> comm, const ParallelOpen& c
 SHEAF_EXPORT int close_parallel(const char* function, int sid, OpenedBy by = OpenedBy::parallel);
 // Performs the common part of every close, including streams and the handle table. Throws on error. The call
 // is collective if the open was collective. Returns the save that continues in the background, or null.
-std::shared_ptr<saves::Save> close_handle(const char* function, int sid, SionHandle& handle);
+std::shared_ptr<saves::TaskSave> close_handle(const char* function, int sid, SionHandle& handle);
 SHEAF_EXPORT int reinit_parallel(const char* function, int sid, long long chunksize);
 
 // Returns the job end of the tasks that opened the handle; an empty one for serial handles and duplicates.

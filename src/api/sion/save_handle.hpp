@@ -9,7 +9,7 @@
 #include "saves/save.hpp"
 
 struct sheaf_save {
-  std::shared_ptr<sheaf::saves::Save> save;
+  std::shared_ptr<sheaf::saves::TaskSave> save;
   std::once_flag described;
   std::string error;  // set once
 };

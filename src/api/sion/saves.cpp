@@ -20,7 +20,7 @@ namespace {
 int as_int(SaveState state) { return static_cast<int>(state); }
 
 // Notes that the program has learned of a failure.
-int told(saves::Save& save, SaveState state) {
+int told(saves::TaskSave& save, SaveState state) {
   if (state == SaveState::failed) save.tell();
   return as_int(state);
 }

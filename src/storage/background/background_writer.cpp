@@ -35,7 +35,7 @@ BackgroundWriter::~BackgroundWriter() {
   current_.reset();
 }
 
-void BackgroundWriter::write(const Target& to, std::span<const std::byte> data, int64_t offset) {
+void BackgroundWriter::write(const CaptureTarget& to, std::span<const std::byte> data, int64_t offset) {
   WriteBatch& batch = *to.batch;
   if (data.empty() || is_dropped(to, offset, std::ssize(data))) return;
   batch.require_sound();
@@ -57,7 +57,7 @@ void BackgroundWriter::write(const Target& to, std::span<const std::byte> data, 
 
 // Returns true for bytes of a stream in a batch that discards them. Metadata are written, because the program
 // may read them back.
-bool BackgroundWriter::is_dropped(const Target& to, int64_t offset, int64_t bytes) {
+bool BackgroundWriter::is_dropped(const CaptureTarget& to, int64_t offset, int64_t bytes) {
   if (!to.batch->discards() || !to.sums) return false;
   const Lock lock(mutex_);
   if (!to.sums->continues(offset)) return false;
@@ -66,7 +66,7 @@ bool BackgroundWriter::is_dropped(const Target& to, int64_t offset, int64_t byte
 }
 
 // Copies the bytes in parts, so that the first ones are written while the last ones are copied.
-void BackgroundWriter::capture(const Target& to, std::span<const std::byte> data, int64_t offset) {
+void BackgroundWriter::capture(const CaptureTarget& to, std::span<const std::byte> data, int64_t offset) {
   while (!data.empty()) {
     CapturedWrite* made = nullptr;
     std::span<std::byte> bytes;

@@ -43,12 +43,12 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
 
   // Captures a write of `data` to `to.file`. Waits while the budget of the batch is exhausted. If there is no
   // memory, writes at once. Throws the failure of the batch.
-  struct Target {
+  struct CaptureTarget {
     std::shared_ptr<WriteBatch> batch;
     std::shared_ptr<File> file;
     std::shared_ptr<BackgroundSums> sums = {};  // checksums to compute if the bytes follow; null: none
   };
-  void write(const Target& to, std::span<const std::byte> data, int64_t offset);
+  void write(const CaptureTarget& to, std::span<const std::byte> data, int64_t offset);
   // Waits for the checksums of the `bytes` bytes from their origin, and stores them. Returns false if these
   // are not the bytes that were captured in order. Helps to compute them.
   bool take_sums(BackgroundSums& sums, int64_t bytes, std::span<uint32_t> result);
@@ -89,9 +89,9 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
 
   bool is_here() const { return process_ == forks(); }
   std::span<std::byte> reserve(Lock& lock, const std::shared_ptr<WriteBatch>& batch, size_t wanted);
-  void capture(const Target& to, std::span<const std::byte> data, int64_t offset);
+  void capture(const CaptureTarget& to, std::span<const std::byte> data, int64_t offset);
   bool has_unsummed() const;
-  bool is_dropped(const Target& to, int64_t offset, int64_t bytes);
+  bool is_dropped(const CaptureTarget& to, int64_t offset, int64_t bytes);
   bool is_pending(const std::string& path, int64_t offset, int64_t bytes) const;
   bool sum_next(Lock& lock);
   void wait_for_change(Lock& lock);

@@ -72,7 +72,7 @@ struct HandleKeys {
 
 // State that the close of a multifile open for writing needs.
 struct CloseState {
-  std::unique_ptr<AtomicName> atomic;  // null: the file has its final name
+  std::unique_ptr<AtomicName> atomic;      // null: the file has its final name
   std::unique_ptr<saves::BegunSave> save;  // null: the close is synchronous
   // Set on the first task; null if ownership is not available.
   std::shared_ptr<multifile::Ownership> ownership;
