@@ -1,5 +1,5 @@
 /* The operations of the command `sheaf` on whole multifiles as C calls: read metadata, verify, repair,
- * split and copy. They are in libsheaf.
+ * split, copy, and list pending saves. They are in libsheaf.
  *
  * All calls are local. Threads may call them concurrently, also on the same sheaf_metadata. Sizes and
  * offsets are in bytes. Failing calls return the value stated here, and print and store a message
@@ -140,6 +140,30 @@ int sheaf_split(const char* path, const char* prefix, int digits, const long lon
  * example "compress=zstd:3,shuffle=8,files=4". Returns 1, or 0 on error; a failing call leaves no file. */
 int sheaf_defrag(const char* path, const char* output, int block_size, const char* words, int flags,
                  sheaf_progress progress, void* user);
+
+/* --- saves in the background --- */
+
+/* A save that has records in a directory (docs/tools/sheaf-saves.md). The strings are valid during the call
+ * that receives the entry. */
+typedef struct sheaf_save_entry {
+  const char* name;      /* final name */
+  const char* temporary; /* name of physical file 0 until the save is committed */
+  const char* state;     /* "writing", "captured", "local", "failed", "complete" or "lost" */
+  const char* error;     /* message of the first failed task, "" if there is none */
+  double age;            /* seconds since the close; 0 before it */
+  double rate;           /* bytes written per second since the close */
+  long long bytes;       /* captured on all hosts */
+  long long written;
+  long long tasks;
+  int hosts;
+} sheaf_save_entry;
+
+/* Callback for one save. A non-zero return value ends the iteration. */
+typedef int (*sheaf_save_visit)(void* user, const sheaf_save_entry* entry);
+
+/* Calls visit(user, entry) for each save that has records in `directory`, in the order of their closes.
+ * Returns the number of calls, or -1 on error. */
+long long sheaf_list_saves(const char* directory, sheaf_save_visit visit, void* user);
 
 #ifdef __cplusplus
 }

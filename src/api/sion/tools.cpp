@@ -16,6 +16,7 @@
 #include "multifile/recover/repair.hpp"
 #include "multifile/tools/defrag.hpp"
 #include "multifile/tools/split.hpp"
+#include "saves/listing.hpp"
 #include "sfio/striped_store.hpp"
 #include "streams/verify/verify_set.hpp"
 
@@ -265,5 +266,28 @@ int sheaf_defrag(const char* path, const char* output, int block_size, const cha
                                 .nfiles = mode.file_policy == FilePolicy::fixed ? mode.files : 1};
     CallbackProgress told(progress, user);
     defrag(any_store(), load_multifile(any_store(), path, checking_of(flags)), request, told);
+  });
+}
+
+long long sheaf_list_saves(const char* directory, sheaf_save_visit visit, void* user) {
+  return guarded("sheaf_list_saves", -1, -1LL, [&] {
+    require(directory, "directory");
+    require(reinterpret_cast<const void*>(visit), "visit");
+    long long calls = 0;
+    for (const saves::SaveEntry& save : saves::list_saves(*any_store_for(directory), directory)) {
+      const sheaf_save_entry entry{.name = save.name.c_str(),
+                                   .temporary = save.temporary.c_str(),
+                                   .state = saves::name_of(save.state),
+                                   .error = save.error.c_str(),
+                                   .age = save.age,
+                                   .rate = save.rate(),
+                                   .bytes = save.bytes,
+                                   .written = save.written,
+                                   .tasks = save.tasks,
+                                   .hosts = save.hosts};
+      ++calls;
+      if (visit(user, &entry) != 0) break;
+    }
+    return calls;
   });
 }
