@@ -96,6 +96,19 @@ struct LeftoversOptions {
 };
 int leftovers(const LeftoversOptions& options);
 
+struct SavesOptions {
+  std::string directory = ".";
+  bool json = false;
+};
+int show_saves(const SavesOptions& options);
+
+struct LatestOptions {
+  std::string pattern;
+  bool json = false;
+};
+// Throws `not_found` if no durable multifile matches.
+int latest(const LatestOptions& options);
+
 struct DoctorOptions {
   std::string directory;
   std::string other;  // another path to the same directory; empty: none

@@ -174,6 +174,24 @@ void add_leftovers(Command& app, int& status) {
   sub.flag("--json", o->json, "the list as JSON");
 }
 
+void add_saves(Command& app, int& status) {
+  auto [sub, o] = add<SavesOptions>(
+      app, status, show_saves, "saves", "List the saves in the background of a directory (open mode async)",
+      "Example: sheaf saves checkpoints\nExit codes: 0 success, 1 a save has failed or is lost, or a problem "
+      "with a file, 2 a mistake in the command line.");
+  sub.option("DIR", o->directory, "where to look").with_default_in_help();
+  sub.flag("--json", o->json, "the list as JSON");
+}
+
+void add_latest(Command& app, int& status) {
+  auto [sub, o] = add<LatestOptions>(
+      app, status, latest, "latest", "Print the newest durable multifile of those whose names match",
+      "Example: sheaf latest 'checkpoints/step.*.sion'\nExit codes: 0 success, 1 none "
+      "matches, or a problem with a file, 2 a mistake in the command line.");
+  sub.option("PATTERN", o->pattern, "a path; its last component may have *, ? and [...]").required();
+  sub.flag("--json", o->json, "as JSON");
+}
+
 void add_doctor(Command& app, int& status) {
   auto [sub, o] = add<DoctorOptions>(
       app, status, doctor, "doctor",
@@ -266,7 +284,7 @@ int run_sheaf(int argc, char** argv) {
              exit_codes);
   for (const auto add_command :
        {add_dump, add_split, add_defrag, add_cat, add_ls, add_info, add_verify, add_stripe, add_repair,
-        add_leftovers, add_doctor, add_mpiio, add_mount, add_umount, add_run})
+        add_leftovers, add_saves, add_latest, add_doctor, add_mpiio, add_mount, add_umount, add_run})
     add_command(app, status);
   // Report an unknown command such as `verfy` here, because CLI11 would only say that a subcommand is
   // required.

@@ -63,7 +63,7 @@ class CommandLine(ToolCase):
 
     def test_help_and_versions(self) -> None:
         self.assertIn(b"split", self.succeed("sheaf", "--help"))
-        for command in ("dump", "split", "defrag", "cat", "info", "verify", "repair", "leftovers"):
+        for command in ("dump", "split", "defrag", "cat", "info", "verify", "repair", "leftovers", "saves", "latest"):
             said = self.succeed("sheaf", command, "--help")
             self.assertIn(b"Example: sheaf " + command.encode(), said)
             self.assertIn(b"Exit codes", said)
