@@ -49,8 +49,8 @@ function(sheaf_fortran_library name output)
   target_link_options(${name} PRIVATE -Wl,-z,noseparate-code)  # separate code pages would make up half of such a small library
 endfunction()
 
-sheaf_fortran_objects(sheaf_fortran_objects ${fortran}/sion_f90.F90 ${fortran}/fsion.cpp ${fortran}/fsion_data.cpp
-  ${fortran}/fsion_info.cpp ${fortran}/fsion_keyval.cpp)
+sheaf_fortran_objects(sheaf_fortran_objects ${fortran}/sion_f90.F90 ${fortran}/sion_f90_saves.F90 ${fortran}/fsion.cpp
+  ${fortran}/fsion_data.cpp ${fortran}/fsion_info.cpp ${fortran}/fsion_keyval.cpp ${fortran}/fsion_saves.cpp)
 sheaf_fortran_objects(sheaf_fortran_omp_objects ${fortran}/sion_f90_omp.F90 ${fortran}/fsion_omp.cpp)
 sheaf_fortran_objects(sheaf_fortran_mpi_objects ${fortran}/sion_f90_mpi.F90 ${fortran}/sion_f90_ompi.F90
   ${fortran}/fsion_coll.cpp)

@@ -24,6 +24,14 @@
       parameter (sion_keyval_none = 50)
       parameter (sion_keyval_inline = 51)
       parameter (sion_keyval_unknown = 54)
+      integer sheaf_save_failed, sheaf_save_skipped
+      integer sheaf_save_captured, sheaf_save_local
+      integer sheaf_save_durable
+      parameter (sheaf_save_failed = -1)
+      parameter (sheaf_save_skipped = 0)
+      parameter (sheaf_save_captured = 1)
+      parameter (sheaf_save_local = 2)
+      parameter (sheaf_save_durable = 3)
 ! Data of any type in one program unit, also for compilers that would
 ! otherwise compare the arguments of one call with those of another.
       interface

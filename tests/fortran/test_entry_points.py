@@ -30,6 +30,8 @@ OWN = """bytes_avail_in_chunk get_bytes_written get_bytes_read get_number_of_fil
 fread_key seek_key fread_key_iterator_reset fread_key_iterator_next key_full_scan key_list_iterator_reset
 key_list_iterator_next key_get_stat get_keyval_mode""".split()
 OWN_MPI = "paropen_mapped_mpi parclose_mapped_mpi parreinit_mpi".split()
+SAVES = "parclose_async save_of save_test save_wait save_error save_progress save_free latest".split()
+SAVES_MPI = ["save_wait_mpi"]
 WITH_DATA = "write fwrite read fread coll_fwrite_mpi coll_fread_mpi".split()
 TYPES_77 = "integer character real double complex logical".split()
 TYPES_90 = "integer integer8 real double_precision complex logical character".split()
@@ -40,7 +42,7 @@ arguments = argparse.Namespace(libraries=[], programs=[])
 
 def symbols(options: str, paths: list[str]) -> set[str]:
     lines = subprocess.run(["nm", *options.split(), *paths], check=True, capture_output=True, text=True).stdout
-    return set(re.findall(r"\b(fsion_\w+)\b", lines))
+    return set(re.findall(r"\b(f(?:sion|sheaf)_\w+)\b", lines))
 
 
 def with_mpi() -> bool:
@@ -50,13 +52,15 @@ def with_mpi() -> bool:
 class EntryPoints(unittest.TestCase):
     def setUp(self) -> None:
         self.routines = SERIAL + OWN + (MPI + OWN_MPI if with_mpi() else [])
+        self.saves = {f"fsheaf_{name}" for name in SAVES + (SAVES_MPI if with_mpi() else [])}
 
     def names_77(self) -> set[str]:
-        names = {f"fsion_{name}_" for name in self.routines}
+        names = {f"fsion_{name}_" for name in self.routines} | {f"{name}_" for name in self.saves}
         return names | {f"fsion_{name}_{kind}_" for name in WITH_DATA if name in self.routines for kind in TYPES_77}
 
     def names_c(self) -> set[str]:
-        return {f"fsion_{name}_c_" for name in self.routines + (C_ONLY if with_mpi() else [])}
+        names = {f"fsion_{name}_c_" for name in self.routines + (C_ONLY if with_mpi() else [])}
+        return names | {f"{name}_c_" for name in self.saves}
 
     def test_the_libraries_define_every_name_and_no_other(self):
         self.assertEqual(symbols("-D --defined-only", arguments.libraries), self.names_77() | self.names_c())
@@ -70,8 +74,8 @@ class EntryPoints(unittest.TestCase):
     def test_every_name_of_the_modules_is_called(self):
         sources = [p for p in HERE.iterdir() if p.suffix.lower() == ".f90"]
         text = "\n".join(path.read_text().lower() for path in sources)
-        called = set(re.findall(r"(fsion_\w+)\s*[(,]", text))
-        names = {f"fsion_{name}" for name in self.routines}
+        called = set(re.findall(r"(f(?:sion|sheaf)_\w+)\s*[(,]", text))
+        names = {f"fsion_{name}" for name in self.routines} | self.saves
         names |= {f"fsion_{name}_{kind}" for name in [*WITH_DATA, "swap"] if name in self.routines for kind in TYPES_90}
         self.assertEqual(names - called, set())
 

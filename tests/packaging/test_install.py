@@ -232,7 +232,7 @@ class Tree(InstalledCase):
         if FORTRAN:
             names += [f"lib/libsion{part}_{language}_64.a" for part in ("ser", "mpi") for language in ("f77", "f90")]
             names += ["include/sion_f77.h"]
-            names += [f"include/mod_64/sion_f90{family}.mod" for family in ("", "_omp", "_mpi", "_ompi")]
+            names += [f"include/mod_64/sion_f90{family}.mod" for family in ("", "_saves", "_omp", "_mpi", "_ompi")]
         self.assertEqual([name for name in names if not (self.prefix / name).exists()], [])
 
     def test_benchmark_of_every_mpi(self):

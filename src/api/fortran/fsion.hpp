@@ -1,13 +1,15 @@
 // api/fortran/fsion: naming and calling conventions of the C side of the Fortran interfaces.
 //
-// Every routine is one C function fsion_NAME_c_, to which the modules bind. FORTRAN 77 programs call its
-// alias fsion_NAME_. Other functions are named sheaf_fortran_NAME if programs that use the modules bind to
-// them, and sheaf_private_fortran_NAME if only procedures of the modules call them. Arguments are passed by
-// reference; string lengths are passed by value after all other arguments, as compilers do. The functions
-// only translate arguments: checks, messages and return values are those of the C interface.
+// Every routine is one C function fsion_NAME_c_ (fsheaf_NAME_c_), to which the modules bind. FORTRAN 77
+// programs call its alias fsion_NAME_ (fsheaf_NAME_). Other functions are named sheaf_fortran_NAME if
+// programs that use the modules bind to them, and sheaf_private_fortran_NAME if only procedures of the
+// modules call them. Arguments are passed by reference; string lengths are passed by value after all other
+// arguments, as compilers do. The functions only translate arguments: checks, messages and return values are
+// those of the C interface.
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -15,6 +17,7 @@
 #include "base/export.hpp"
 #include "base/os/writable_memory.hpp"
 #include "base/report/guard.hpp"
+#include "sheaf_save.h"
 #include "sion.h"
 
 // Declares fsion_NAME_c_ as exported; the definition must follow.
@@ -23,7 +26,7 @@
 // Defines an alias of a function defined above.
 #define SHEAF_ALIAS(name, target) SHEAF_FORTRAN decltype(target) name __attribute__((alias(#target)))
 
-// Defines the routine fsion_NAME_c_ and its FORTRAN 77 alias.
+// Defines the routine NAME_c_ and its FORTRAN 77 alias.
 #define SHEAF_ROUTINE(name, ...)                                               \
   SHEAF_FORTRAN void name##_(__VA_ARGS__) __attribute__((alias(#name "_c_"))); \
   SHEAF_FORTRAN void name##_c_(__VA_ARGS__)
@@ -116,6 +119,19 @@ struct Variable {
   int length = 0;
 };
 
+// Stores `value` in the variable, truncated or filled with blanks.
+inline void fill(Variable variable, const char* value) {
+  const auto room = static_cast<size_t>(std::max(variable.length, 0));
+  std::memset(variable.characters, ' ', room);
+  std::memcpy(variable.characters, value, std::min(std::strlen(value), room));
+}
+
+// A save in the background as an integer: the address of its handle; 0: none.
+inline sheaf_save* save_at(const sion_int64* save) {
+  return reinterpret_cast<sheaf_save*>(static_cast<intptr_t>(*save));
+}
+inline sion_int64 address_of(const sheaf_save* save) { return reinterpret_cast<intptr_t>(save); }
+
 // Runs a parallel open, call(char** physical_name). On success stores the name of the physical file in
 // `newfname`, truncated or padded with blanks.
 template <class Call>
@@ -123,11 +139,7 @@ void paropen(int* sid, Variable newfname, Call&& call) {
   open(sid, [&] {
     char* physical = nullptr;
     const int opened = call(newfname.characters ? &physical : nullptr);
-    if (opened >= 0 && physical) {
-      const auto room = static_cast<size_t>(newfname.length);
-      std::memset(newfname.characters, ' ', room);
-      std::memcpy(newfname.characters, physical, std::min(std::strlen(physical), room));
-    }
+    if (opened >= 0 && physical) fill(newfname, physical);
     std::free(physical);
     return opened;
   });

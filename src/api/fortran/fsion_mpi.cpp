@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include "api/fortran/fsion.hpp"
+#include "sheaf_mpi.h"
 #include "sion.h"
 
 using namespace sheaf::fortran;
@@ -77,3 +78,8 @@ SHEAF_ROUTINE(fsion_parreinit_mpi, const int* sid, const sion_int64* chunksize, 
 }
 
 SHEAF_CALL(parclose_mpi)
+
+SHEAF_ROUTINE(fsheaf_save_wait_mpi, const sion_int64* save, const int* state, const MPI_Fint* comm,
+              int* reached) {
+  *reached = sheaf_save_wait_mpi(save_at(save), *state, communicator(*comm));
+}

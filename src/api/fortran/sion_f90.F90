@@ -58,6 +58,7 @@
 
 module sion_f90
   use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int, c_int64_t, c_null_ptr
+  use sion_f90_saves
   implicit none
   public
   private :: c_char, c_f_pointer, c_int, c_int64_t, c_null_ptr

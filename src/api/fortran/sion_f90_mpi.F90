@@ -24,6 +24,7 @@ module sion_f90_mpi
   public
   private :: c_char, c_int, c_int64_t
   private :: MPI_Comm, paropen_integer, paropen_f08, paropen_mapped_integer, paropen_mapped_f08
+  private :: save_wait_f08
 
   type, bind(C) :: MPI_Comm
     integer(c_int) :: MPI_VAL
@@ -35,6 +36,16 @@ module sion_f90_mpi
 
   interface fsion_paropen_mapped_mpi
     module procedure paropen_mapped_integer, paropen_mapped_f08
+  end interface
+
+  interface fsheaf_save_wait_mpi
+    subroutine fsheaf_save_wait_integer(save, state, comm, reached) bind(C, name='fsheaf_save_wait_mpi_c_')
+      import :: c_int, c_int64_t
+      integer(c_int64_t), intent(in) :: save
+      integer(c_int), intent(in) :: state, comm
+      integer(c_int), intent(out) :: reached
+    end subroutine
+    module procedure save_wait_f08
   end interface
 
   interface
@@ -127,5 +138,13 @@ contains
     call paropen_mapped_integer(fname, file_mode, nfiles, fgcomm%MPI_VAL, nlocaltasks, globalranks, &
                                 chunksizes, &
                                 mapping_filenrs, mapping_lranks, fsblksize, sid)
+  end subroutine
+
+  subroutine save_wait_f08(save, state, comm, reached)
+    integer(c_int64_t), intent(in) :: save
+    integer, intent(in) :: state
+    type(MPI_Comm), intent(in) :: comm
+    integer, intent(out) :: reached
+    call fsheaf_save_wait_integer(save, state, comm%MPI_VAL, reached)
   end subroutine
 end module sion_f90_mpi
