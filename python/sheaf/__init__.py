@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Optional, Sequence, Union, overload
 
+from .background import Save, SaveEntry, SaveProgress, latest, save_of, saves
 from .errors import (
     DamagedError,
     Error,
@@ -54,10 +55,16 @@ __all__ = [
     "split",
     "defrag",
     "library_path",
+    "save_of",
+    "saves",
+    "latest",
     "MultifileReader",
     "MultifileWriter",
     "InputStream",
     "OutputStream",
+    "Save",
+    "SaveEntry",
+    "SaveProgress",
     "Info",
     "TaskInfo",
     "Chunk",
@@ -182,7 +189,8 @@ def open(
       group bytes of equal significance before compression. ``frame``: uncompressed bytes per compressed
       frame.
     - ``byteorder``: "little" or "big", of the user data.
-    - ``words``: further words of the open mode (docs/api-sion.md).
+    - ``words``: further words of the open mode (docs/api-sion.md). With "async" the close returns before the
+      data are written; the writer then has a :class:`Save` as ``save``.
 
     Raises a subclass of :class:`Error`: InvalidArgumentError for arguments that do not fit together,
     NotFoundError if there is no such file, and others as the failure requires.

@@ -11,7 +11,7 @@ import atexit
 import ctypes
 import os
 import sys
-from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_longlong, c_size_t, c_uint64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, c_char_p, c_double, c_int, c_longlong, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -63,6 +63,25 @@ class ChunkStruct(ctypes.Structure):
 
     _fields_ = [("offset", c_longlong), ("size", c_longlong), ("bytes", c_longlong)]
 
+
+class SaveEntryStruct(ctypes.Structure):
+    """The C structure sheaf_save_entry."""
+
+    _fields_ = [
+        ("name", c_char_p),
+        ("temporary", c_char_p),
+        ("state", c_char_p),
+        ("error", c_char_p),
+        ("age", c_double),
+        ("rate", c_double),
+        ("bytes", c_longlong),
+        ("written", c_longlong),
+        ("tasks", c_longlong),
+        ("hosts", c_int),
+    ]
+
+
+SAVE_VISIT = CFUNCTYPE(c_int, c_void_p, POINTER(SaveEntryStruct))
 
 _INT_P = POINTER(c_int)
 _LONG_P = POINTER(c_longlong)
@@ -161,6 +180,14 @@ _CALLS: Dict[str, Tuple[Any, List[Any]]] = {
     "sheaf_verify": (c_int, [c_char_p, c_int, PROGRESS, FINDING, c_void_p]),
     "sheaf_repair": (c_int, [c_char_p, c_char_p, c_int, PROGRESS, FINDING, c_void_p]),
     "sheaf_split": (c_int, [c_char_p, c_char_p, c_int, _LONG_P, c_longlong, c_int, PROGRESS, c_void_p]),
+    "sheaf_parclose_async": (c_void_p, [c_int]),
+    "sheaf_save_of": (c_void_p, [c_char_p]),
+    "sheaf_save_test": (c_int, [c_void_p]),
+    "sheaf_save_wait": (c_int, [c_void_p, c_int]),
+    "sheaf_save_progress": (c_int, [c_void_p, _LONG_P, _LONG_P]),
+    "sheaf_save_free": (None, [c_void_p]),
+    "sheaf_latest": (c_longlong, [c_char_p, c_void_p, c_uint64]),
+    "sheaf_list_saves": (c_longlong, [c_char_p, SAVE_VISIT, c_void_p]),
     "sheaf_defrag": (c_int, [c_char_p, c_char_p, c_int, c_char_p, c_int, PROGRESS, c_void_p]),
 }
 

@@ -27,6 +27,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Generator, List, Mapping, Optional, Set, Tuple, Union
 
+from .background import wait_if_pending
 from .errors import InvalidArgumentError, NotFoundError, WrongModeError
 from .multifile import MultifileReader
 from .words import words_of
@@ -75,6 +76,7 @@ class Archive:
         said = words_of(keyval=True, atomic=True, words=words)
         with serial_writer(path, "w", said, tasks=1, chunk_size=_CHUNK, block_size=1) as made:
             made[0].records.append(INDEX_KEY, _index([]))
+        wait_if_pending(made.save)
 
     @contextmanager
     def _locked(self) -> Generator[None, None, None]:
@@ -308,6 +310,7 @@ class Archive:
                     moved.append(["put", name, at + _HEADER, entry.size, entry.modified])
                     at += _HEADER + entry.size
                 stream.records.append(INDEX_KEY, _index(moved))
+            wait_if_pending(made.save)
             reader.close()
             self._reader = None
 

@@ -10,11 +10,12 @@ import ctypes
 import os
 import threading
 from ctypes import c_int, c_longlong
-from typing import Any, Callable, List, Sequence, TypeVar
+from typing import Any, Callable, List, Optional, Sequence, TypeVar
 
 from ._buffers import Pinned
 from ._library import Library, library
-from .errors import InvalidArgumentError
+from .background import Save, closed_in_background
+from .errors import Error, InvalidArgumentError
 from .group import Group, placement, registry
 from .info import Info, Metadata
 from .streams import InputStream, OutputStream, _Stream
@@ -108,6 +109,22 @@ class Opener:
         if result != 1:
             raise self.library.error(path, self.rank) from problem
 
+    def finish(self, sid: int, path: str, mapped: bool = False) -> Optional[Save]:
+        """Closes a multifile that was opened for writing. Returns its save if it was opened with ``async``.
+        Collective."""
+        registry.take_problem()
+        try:
+            return closed_in_background(
+                self.library, sid, path, lambda: self.close(sid, path, mapped), self.rank
+            )
+        except Error as error:
+            problem = registry.take_problem()
+            if problem is None:
+                raise
+            raise error from problem
+        finally:
+            self.done()
+
     def done(self) -> None:
         registry.remove(self.number)
 
@@ -137,7 +154,10 @@ class _CollectiveStream(_Stream):
         super().close()
         if not self._handed_back:
             self._handed_back = True
-            self._opener.close(self._sid, self.path)
+            self._hand_back()
+
+    def _hand_back(self) -> None:
+        self._opener.close(self._sid, self.path)
 
     def _forget(self) -> None:
         """Releases the group only, since a process cannot close alone."""
@@ -156,7 +176,10 @@ class ParallelWriter(_CollectiveStream, OutputStream):
     """The stream of this process in a multifile that all processes write. ``close`` is collective and
     completes the multifile. A ``with`` block that ends with an exception abandons the multifile on this
     process only. The ``close`` of the other processes then fails or waits, so the exception must reach
-    them, too."""
+    them, too. ``save``: after the close of a multifile that was opened with the word ``async``, the save of all
+    processes, which continues in the background; else None."""
+
+    save: Optional[Save] = None
 
     def __init__(
         self, opener: Opener, path: str, chunk_size: int, block_size: int, files: int, words: str
@@ -176,6 +199,9 @@ class ParallelWriter(_CollectiveStream, OutputStream):
             if self._library.sion_coll_fwrite(source.address, 1, source.size, self._sid) != source.size:
                 self._fail()
             return source.size
+
+    def _hand_back(self) -> None:
+        self.save = self._opener.finish(self._sid, self.path)
 
     def abandon(self) -> None:
         """Abandons the multifile on this process only. Nothing is completed, and an ``atomic`` multifile

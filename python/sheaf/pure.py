@@ -28,7 +28,7 @@ from .errors import Error, error_of, require_bits
 from .info import Chunk, Info, StreamName, TaskInfo
 from .streams import InputStream, OutputStream
 
-_ENCODED_WORDS = ("compress=", "atomic", "durable", "append", "files=")
+_ENCODED_WORDS = ("compress=", "atomic", "durable", "append", "files=", "async")
 
 
 def _error_in(path: str, problem: Exception) -> Error:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from ctypes import POINTER, c_int, c_longlong
 from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
+from .background import Save
 from .errors import OutOfRangeError
 from .info import Info
 from .parallel import Opener, metadata_of
@@ -88,7 +89,10 @@ class MappedReader(Mapping[int, InputStream]):
 
 
 class MappedWriter(Mapping[int, OutputStream]):
-    """A multifile in which every process writes several tasks: ``f[task]``. ``close`` is collective."""
+    """A multifile in which every process writes several tasks: ``f[task]``. ``close`` is collective. ``save``: as
+    that of a :class:`ParallelWriter`."""
+
+    save: Optional[Save] = None
 
     def __init__(
         self,
@@ -144,7 +148,7 @@ class MappedWriter(Mapping[int, OutputStream]):
         """Completes and closes the multifile. Collective."""
         sid, self._sid = self._sid, None
         if sid is not None:
-            self._opener.close(sid, self.path, mapped=True)
+            self.save = self._opener.finish(sid, self.path, mapped=True)
 
     def abandon(self) -> None:
         """Abandons the multifile on this process only."""

@@ -12,6 +12,7 @@ from ctypes import POINTER, c_int, c_longlong
 from typing import List, Optional, Union, overload
 
 from ._library import Library, available, library
+from .background import Save, closed_in_background
 from .errors import InvalidArgumentError, require_bits
 from .info import task_number
 from .streams import CURRENT_BLOCK, CURRENT_POSITION, OutputStream
@@ -25,9 +26,11 @@ class MultifileWriter(Sequence[OutputStream]):
 
     All streams share one handle, and a lock admits one thread at a time. Closing completes the multifile.
     A ``with`` block that ends with an exception does not complete it: flushed data can be read as after a
-    crash, and an ``atomic`` multifile is removed."""
+    crash, and an ``atomic`` multifile is removed. ``save``: after the close of a multifile that was opened with
+    the word ``async``, the save that continues in the background; else None."""
 
     mode = "w"
+    save: Optional[Save] = None
     _when_forgotten = "what was written is in the file, which counts as unclosed"
 
     def __init__(
@@ -120,8 +123,11 @@ class MultifileWriter(Sequence[OutputStream]):
             if sid is None:
                 return
             self._finalizer.detach()
-            if self._library.sion_close(sid) != SUCCESS:
-                raise self._library.error(self.path)
+            self.save = closed_in_background(self._library, sid, self.path, lambda: self._close_now(sid))
+
+    def _close_now(self, sid: int) -> None:
+        if self._library.sion_close(sid) != SUCCESS:
+            raise self._library.error(self.path)
 
     def abandon(self) -> None:
         """Closes without completing: the multifile stays unclosed, and an ``atomic`` one is removed."""

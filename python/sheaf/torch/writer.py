@@ -13,6 +13,7 @@ from torch.distributed.checkpoint.storage import StorageWriter, WriteResult
 from torch.futures import Future
 
 from .._library import library
+from ..background import wait_if_pending
 from ..checkpoint import INDEX_TASK, Index, Place
 from ..errors import Error, InvalidArgumentError
 from ..parallel import Opener
@@ -224,6 +225,7 @@ class SheafWriter(StorageWriter):
             problem = error
         try:
             file.close()
+            wait_if_pending(file.save)  # the coordinator appends to the file
         except Error as error:
             problem = problem or error
         (failed,) = group.largest([int(problem is not None)])
