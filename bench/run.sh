@@ -39,10 +39,10 @@ cleanup() {
 }
 trap cleanup EXIT
 
-pairs=11 create_pairs=5 bandwidth='' records='' keyval='' mapped='' hybrid='' calls='' files='' create='' tools='' compress=''
+pairs=11 create_pairs=5 bandwidth='' records='' keyval='' mapped='' hybrid='' calls='' files='' create='' tools='' compress='' async=''
 if [ -n "$quick" ]; then
   pairs=3 create_pairs=3 bandwidth='--bytes 8M' records='--records 200000 --bytes 16M' keyval='--records 200000' create='--tasks 20000'
-  calls='--calls 100' files='--total 20 --room 1G' mapped='--bytes 1M' hybrid='--bytes 4M' tools='--shrink 16' compress='--bytes 32M --large 64M --reads 50'
+  calls='--calls 100' files='--total 20 --room 1G' mapped='--bytes 1M' hybrid='--bytes 4M' tools='--shrink 16' compress='--bytes 32M --large 64M --reads 50' async='--bytes 64M --repeat-bytes 8M --saves 5'
 fi
 
 run() {
@@ -80,6 +80,7 @@ for dir in $dirs; do
   run "$bin/bench_create" --dir "$dir" --pairs $create_pairs $create
   run "$bin/bench_create_fibers" --dir "$dir" --pairs $create_pairs $create
   run "$here/bench_tools.py" --bin "$bin" --dir "$dir" --pairs $pairs $tools
+  [ "$(nproc)" -lt 2 ] || run "$here/bench_async.py" --bin "$bin" --dir "$dir" --runs $pairs $async
 done
 if [ -n "$huge" ]; then
   parallel openmpi 64 "$bin/mpi_bench_collective_openmpi" --dir "$huge" --only multifiles $files
