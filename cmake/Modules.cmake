@@ -1,13 +1,13 @@
 # The modules of the library, folders of src/ (docs/architecture.md), and the folders of each, from the lowest to the highest. A folder is
 # listed here and nowhere else; a file belongs to what its folder belongs to.
-set(SHEAF_SOURCE_MODULES base format layout storage comm exchange multifile saves mpiio sfio streams api cli)
+set(SHEAF_SOURCE_MODULES base format layout storage comm exchange multifile mpiio sfio streams api cli)
 
 set(SHEAF_CORE_FOLDERS base base/os base/report format format/codec layout storage/system
   storage/filesystem storage storage/decorators storage/background storage/posix
   comm comm/threads exchange/pieces exchange/transfer
   multifile/generation multifile/journal multifile/options multifile/stream multifile/frames multifile/metadata multifile/create
   multifile/buddy multifile/collective multifile/reader multifile/writer multifile/keyval multifile/recover multifile/tools
-  saves
+  multifile/saves
   sfio/service sfio sfio/session)
 set(SHEAF_STREAMS_FOLDERS streams/container/sums streams/container/index streams/container streams/verify streams/capture)
 set(SHEAF_MPI_FOLDERS comm/mpi)

@@ -98,6 +98,7 @@ int leftovers(const LeftoversOptions& options);
 
 struct SavesOptions {
   std::string directory = ".";
+  bool finish = false;
   bool json = false;
 };
 int show_saves(const SavesOptions& options);

@@ -9,8 +9,10 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/json/json.hpp"
-#include "saves/listing.hpp"
-#include "saves/retention.hpp"
+#include "multifile/journal/ownership.hpp"
+#include "multifile/saves/listing.hpp"
+#include "multifile/saves/retention.hpp"
+#include "multifile/saves/save_files.hpp"
 #include "sfio/striped_store.hpp"
 
 namespace sheaf::cli {
@@ -39,11 +41,24 @@ bool has_lost_data(const SaveEntry& save) {
   return save.state == saves::ListedState::failed || save.state == saves::ListedState::lost;
 }
 
+// Commits or removes what ended jobs have left of saves. Throws `foreign` if a living program has the name.
+void finish(Store& store, const std::vector<SaveEntry>& found) {
+  for (const SaveEntry& save : found) {
+    if (save.state != saves::ListedState::complete && save.state != saves::ListedState::lost) continue;
+    const auto ownership = multifile::Ownership::take(store, save.name, {.reopens = false});
+    saves::resume_saves(store, save.name);
+  }
+}
+
 }  // namespace
 
 int show_saves(const SavesOptions& options) {
-  const std::vector<SaveEntry> found =
-      saves::list_saves(*sfio::any_store_for(options.directory), options.directory);
+  const auto store = sfio::any_store_for(options.directory);
+  std::vector<SaveEntry> found = saves::list_saves(*store, options.directory);
+  if (options.finish) {
+    finish(*store, found);
+    found = saves::list_saves(*store, options.directory);
+  }
   Json all = Json::array();
   for (const SaveEntry& save : found) {
     if (options.json)

@@ -180,6 +180,7 @@ void add_saves(Command& app, int& status) {
       "Example: sheaf saves checkpoints\nExit codes: 0 success, 1 a save has failed or is lost, or a problem "
       "with a file, 2 a mistake in the command line.");
   sub.option("DIR", o->directory, "where to look").with_default_in_help();
+  sub.flag("--finish", o->finish, "commit those that are complete, and remove those that are lost");
   sub.flag("--json", o->json, "the list as JSON");
 }
 

@@ -163,7 +163,8 @@ TEST_F(Async, ManySavesTakeNoMoreMemoryThreadsOrDescriptors) {
   }
   EXPECT_EQ(threads(), threads_after_two);
   EXPECT_EQ(open_descriptors(), descriptors_after_two);
-  EXPECT_LT(resident(), memory_after_two + (2 << 20));
+  // Captured memory grows up to async_memory, if the thread writes slowly.
+  EXPECT_LT(resident(), memory_after_two + (10 << 20));
 }
 
 TEST_F(Async, WordsAreChecked) {

@@ -90,6 +90,16 @@ class Saves(ToolCase):
         self.assertEqual((found["a.sion"]["written"], found["b.sion"]["bytes"], found["b.sion"]["tasks"]), (170, 200, 2))
         self.assertEqual([found[f"{letter}.sion"]["hosts"] for letter in "abc"], [1, 2, 2])
 
+    def test_finish(self) -> None:
+        whole, part = slot(SYNCED, 0, 100, 100), slot(WRITTEN, 1, 100, 70)
+        self.put("whole.sion", record([whole]))
+        self.put("part.sion", record([whole, part]))
+        result = run("sheaf", "saves", "--finish", self.dir)
+        self.assertEqual((result.returncode, result.stderr), (0, b""), result)
+        self.assertEqual(os.listdir(self.dir), ["whole.sion"])
+        self.succeed("sheaf", "verify", self.dir / "whole.sion")
+        self.assertEqual(self.printed(), [f"0 saves in {self.dir}"])
+
     def test_a_failed_save(self) -> None:
         failed = slot(FAILED, 7, 100, 50, 5, NO_SPACE, "no space \x1b[2J left")
         self.put("x.sion", record([slot(SYNCED, 0, 100, 100), failed]))

@@ -28,7 +28,7 @@ MPI_FOLDERS = ("comm/mpi", "api", "cli/partest", "mpiio/api", "sfio/api", "sfio/
 WHOLE = ("mpiio/api", "streams/preload", "cli")
 # Modules in the namespace sheaf itself; each other module has its own, and so has each of these folders.
 VOCABULARY = ("base", "storage", "comm")
-NAMESPACES = ("format/codec", "streams/mount", "streams/preload", "cli/partest", "api/fortran")
+NAMESPACES = ("format/codec", "multifile/saves", "streams/mount", "streams/preload", "cli/partest", "api/fortran")
 # Namespaces inside that of a folder, besides those of constants.
 INNER = ("sheaf::mpi", "sheaf::star", "sheaf::multifile::buddy", "sheaf::multifile::tools", "sheaf::cli::erofs",
          "sheaf::preload::state")

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "base/export.hpp"
-#include "base/os/writable_memory.hpp"
+#include "base/os/memory.hpp"
 #include "base/report/guard.hpp"
 #include "sheaf_save.h"
 #include "sion.h"

@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "base/report/report.hpp"
-#include "saves/process_saves.hpp"
+#include "multifile/saves/process_saves.hpp"
 
 namespace sheaf::api {
 

@@ -11,7 +11,7 @@
 #include "base/parse.hpp"
 #include "base/printable.hpp"
 #include "multifile/options/environment.hpp"
-#include "saves/save_files.hpp"
+#include "multifile/saves/save_files.hpp"
 #include "sfio/stripe_name.hpp"
 #include "sfio/striped_store.hpp"
 #include "storage/decorators/shared_handles.hpp"

@@ -141,8 +141,8 @@ multifile::OpenMode agree_on_open(Comm& comm, const Call& call, const OpenStart&
 int enter_opened(Comm& comm, bool agrees, std::unique_ptr<SionHandle> handle, FILE** stream,
                  const std::function<void(SionHandle&)>& more);
 
-// Performs the part of an open for writing that asynchronous modes add (saves/begin_save). Returns null in
-// other modes. Collective.
+// Performs the part of an open for writing that asynchronous modes add (multifile/saves/begin_save). Returns
+// null in other modes. Collective.
 std::unique_ptr<saves::BegunSave> begin_background(Comm& comm, const multifile::OpenMode& mode,
                                                    const AtomicName* name, const OpenStart& start);
 // Returns the store for the files of the multifile.

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/export.hpp"
-#include "saves/save.hpp"
+#include "multifile/saves/save.hpp"
 
 struct sheaf_save {
   std::shared_ptr<sheaf::saves::TaskSave> save;

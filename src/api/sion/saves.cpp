@@ -7,8 +7,8 @@
 #include "api/sion/handles/on_handle.hpp"
 #include "api/sion/opening.hpp"
 #include "api/sion/save_handle.hpp"
-#include "saves/recorded_save.hpp"
-#include "saves/retention.hpp"
+#include "multifile/saves/recorded_save.hpp"
+#include "multifile/saves/retention.hpp"
 #include "sfio/striped_store.hpp"
 
 using namespace sheaf;

@@ -14,9 +14,9 @@
 #include "multifile/options/environment.hpp"
 #include "multifile/options/open_mode.hpp"
 #include "multifile/recover/repair.hpp"
+#include "multifile/saves/listing.hpp"
 #include "multifile/tools/defrag.hpp"
 #include "multifile/tools/split.hpp"
-#include "saves/listing.hpp"
 #include "sfio/striped_store.hpp"
 #include "streams/verify/verify_set.hpp"
 

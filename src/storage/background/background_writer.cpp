@@ -26,12 +26,12 @@ BackgroundWriter::~BackgroundWriter() {
     Lock lock(mutex_);
     ends_ = true;
     while (!thread_.joinable() && carry_out(lock)) continue;
-    timed_.clear();
+    queue_.timed.clear();
     current_.reset();
   }
   requested_.notify_all();
   if (thread_.joinable()) thread_.join();
-  timed_.clear();
+  queue_.timed.clear();
   current_.reset();
 }
 
@@ -74,9 +74,9 @@ void BackgroundWriter::capture(const CaptureTarget& to, std::span<const std::byt
       Lock lock(mutex_);
       bytes = reserve(lock, to.batch, data.size());
       const bool sums = to.sums && to.sums->continues(offset);
-      requests_.push_back({to.batch, to.file, current_, bytes, offset, sums ? to.sums : nullptr});
+      queue_.requests.push_back({to.batch, to.file, current_, bytes, offset, sums ? to.sums : nullptr});
       if (sums) to.sums->captured += std::ssize(bytes);
-      made = &requests_.back();  // references to elements of a deque stay valid
+      made = &queue_.requests.back();  // references to elements of a deque stay valid
       current_->filled += bytes.size();
       ++to.batch->pending_;
     }
@@ -92,27 +92,28 @@ void BackgroundWriter::capture(const CaptureTarget& to, std::span<const std::byt
 }
 
 bool BackgroundWriter::has_unsummed() const {
-  return !is_summing_ && summed_ < requests_.size() && requests_[summed_].is_ready;
+  return !queue_.is_summing && queue_.summed < queue_.requests.size() &&
+         queue_.requests[queue_.summed].is_ready;
 }
 
 // Computes the checksums of the next request. Releases the lock meanwhile. Returns false if none is ready, or
 // if another thread is at it.
 bool BackgroundWriter::sum_next(Lock& lock) {
   if (!has_unsummed()) return false;
-  const CapturedWrite& request = requests_[summed_];
+  const CapturedWrite& request = queue_.requests[queue_.summed];
   if (request.sums) {
     BackgroundSums& sums = *request.sums;
     BackgroundSums::Following more{sums.summed, sums.running};
     const auto bytes = request.bytes;
-    is_summing_ = true;
+    queue_.is_summing = true;
     lock.unlock();
     const auto failed =
         failure_of([&] { more = BackgroundSums::follow(std::move(more), sums.origin, sums.piece, bytes); });
     lock.lock();
-    is_summing_ = false;
+    queue_.is_summing = false;
     if (failed || failure_of([&] { sums.append(more); })) sums.is_broken = true;
   }
-  ++summed_;
+  ++queue_.summed;
   changed_.notify_all();
   requested_.notify_one();  // the thread may have found nothing to do while another one summed
   return true;
@@ -178,7 +179,7 @@ bool BackgroundWriter::is_pending(const std::string& path, int64_t offset, int64
     return write.file && write.offset < offset + bytes && offset < write.offset + std::ssize(write.bytes) &&
            write.file->path() == path;
   };
-  return std::ranges::any_of(running_, overlaps) || std::ranges::any_of(requests_, overlaps);
+  return std::ranges::any_of(queue_.running, overlaps) || std::ranges::any_of(queue_.requests, overlaps);
 }
 
 void BackgroundWriter::await_range(const WriteBatch& batch, const std::string& path, int64_t offset,
@@ -195,7 +196,7 @@ void BackgroundWriter::then(const std::shared_ptr<WriteBatch>& batch, Step step)
   {
     Lock lock(mutex_);
     begin_thread();
-    requests_.push_back({.batch = batch, .is_ready = true, .step = std::move(step)});
+    queue_.requests.push_back({.batch = batch, .is_ready = true, .step = std::move(step)});
   }
   requested_.notify_one();
 }
@@ -238,12 +239,14 @@ void BackgroundWriter::serve() {
     const bool busy = carry_out(lock);
     const bool was_due = run_due(lock, steady_clock::now());
     if (busy || was_due) continue;
-    if (ends_ && requests_.empty()) return;
-    const auto wakes = [&] { return ends_ || has_unsummed() || (summed_ > 0 && requests_.front().is_ready); };
-    if (timed_.empty()) {
+    if (ends_ && queue_.requests.empty()) return;
+    const auto wakes = [&] {
+      return ends_ || has_unsummed() || (queue_.summed > 0 && queue_.requests.front().is_ready);
+    };
+    if (queue_.timed.empty()) {
       requested_.wait(lock, wakes);
     } else {
-      requested_.wait_until(lock, std::ranges::min_element(timed_, {}, &TimedStep::due)->due, wakes);
+      requested_.wait_until(lock, std::ranges::min_element(queue_.timed, {}, &TimedStep::due)->due, wakes);
     }
   }
 }
@@ -253,20 +256,20 @@ void BackgroundWriter::serve() {
 bool BackgroundWriter::carry_out(Lock& lock) {
   // Checksums come first, because a close waits for them.
   if (sum_next(lock)) return true;
-  if (summed_ == 0) return false;
-  if (requests_.front().step) {
-    CapturedWrite request = std::move(requests_.front());
-    requests_.pop_front();
-    --summed_;
+  if (queue_.summed == 0) return false;
+  if (queue_.requests.front().step) {
+    CapturedWrite request = std::move(queue_.requests.front());
+    queue_.requests.pop_front();
+    --queue_.summed;
     run_step(lock, std::move(request));
     return true;
   }
   std::vector<CapturedWrite> run = take_run();
-  running_ = run;
+  queue_.running = run;
   lock.unlock();
   write_run(run);
   lock.lock();
-  running_ = {};
+  queue_.running = {};
   run.front().batch->pending_ -= std::ssize(run);
   run.clear();
   changed_.notify_all();
@@ -276,16 +279,16 @@ bool BackgroundWriter::carry_out(Lock& lock) {
 // Removes the requests that one request to the file can carry out.
 std::vector<BackgroundWriter::CapturedWrite> BackgroundWriter::take_run() {
   std::vector<CapturedWrite> run;
-  int64_t end = requests_.front().offset;
+  int64_t end = queue_.requests.front().offset;
   size_t bytes = 0;
-  for (; summed_ > 0; --summed_) {
-    CapturedWrite& next = requests_.front();
+  for (; queue_.summed > 0; --queue_.summed) {
+    CapturedWrite& next = queue_.requests.front();
     bytes += next.bytes.size();
     if (next.step || next.offset != end || (bytes > piece && !run.empty())) break;
     if (!run.empty() && next.file != run.front().file) break;
     end += std::ssize(next.bytes);
     run.push_back(std::move(next));
-    requests_.pop_front();
+    queue_.requests.pop_front();
   }
   return run;
 }
@@ -313,13 +316,13 @@ void BackgroundWriter::run_step(Lock& lock, CapturedWrite request) {
   const auto again = request.step();
   if (!again) request = {};
   lock.lock();
-  if (again) timed_.push_back({steady_clock::now() + *again, std::move(request)});
+  if (again) queue_.timed.push_back({steady_clock::now() + *again, std::move(request)});
   changed_.notify_all();
 }
 
 bool BackgroundWriter::run_due(Lock& lock, steady_clock::time_point now) {
   std::vector<CapturedWrite> due;
-  std::erase_if(timed_, [&](TimedStep& timed) {
+  std::erase_if(queue_.timed, [&](TimedStep& timed) {
     if (timed.due > now) return false;
     due.push_back(std::move(timed.request));
     return true;

@@ -85,6 +85,13 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
     std::chrono::steady_clock::time_point due;
     CapturedWrite request;
   };
+  struct RequestQueue {
+    std::deque<CapturedWrite> requests;
+    size_t summed = 0;                       // requests at the front that are summed, or need not be
+    bool is_summing = false;                 // a thread computes the checksums of the next one
+    std::span<const CapturedWrite> running;  // writes that are being carried out
+    std::vector<TimedStep> timed;
+  };
   using Lock = std::unique_lock<std::mutex>;
 
   bool is_here() const { return process_ == forks(); }
@@ -109,11 +116,7 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
   CaptureMemory memory_;
   std::mutex mutex_;  // guards the following members
   std::condition_variable requested_, changed_;
-  std::deque<CapturedWrite> requests_;
-  size_t summed_ = 0;                       // requests at the front that are summed, or need not be
-  bool is_summing_ = false;                 // a thread computes the checksums of the next one
-  std::span<const CapturedWrite> running_;  // writes that are being carried out
-  std::vector<TimedStep> timed_;
+  RequestQueue queue_;
   std::shared_ptr<CapturePiece> current_;  // the piece that the next request uses
   std::thread thread_;
   bool has_no_thread_ = false;  // it could not be created

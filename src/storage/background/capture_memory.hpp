@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/non_copyable.hpp"
-#include "base/os/page_memory.hpp"
+#include "base/os/memory.hpp"
 
 namespace sheaf {
 

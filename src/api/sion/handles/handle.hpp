@@ -21,8 +21,8 @@
 #include "multifile/journal/ownership.hpp"
 #include "multifile/keyval/keyval_index.hpp"
 #include "multifile/reader/reader.hpp"
+#include "multifile/saves/begin_save.hpp"
 #include "multifile/writer/writer.hpp"
-#include "saves/begin_save.hpp"
 
 namespace sheaf::api {
 

@@ -1,4 +1,4 @@
-// saves/host_record: the record that one host keeps of a pending save (docs/format.md, section 21).
+// multifile/saves/host_record: the record that one host keeps of a pending save (docs/format.md, section 21).
 #pragma once
 
 #include <memory>

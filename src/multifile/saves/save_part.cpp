@@ -1,11 +1,11 @@
-#include "saves/save_part.hpp"
+#include "multifile/saves/save_part.hpp"
 
 #include <utility>
 
 #include "base/assert.hpp"
 #include "comm/agree.hpp"
-#include "saves/constants.hpp"
-#include "saves/retention.hpp"
+#include "multifile/saves/constants.hpp"
+#include "multifile/saves/retention.hpp"
 
 namespace sheaf::saves {
 
@@ -14,6 +14,15 @@ using format::SaveRecord;
 using format::SaveSlot;
 using multifile::Ownership;
 using std::chrono::milliseconds;
+
+namespace {
+
+// Returns the time until the next look at what other tasks have done.
+std::optional<milliseconds> after_pause(Backoff& pauses) {
+  return std::chrono::ceil<milliseconds>(pauses.next());
+}
+
+}  // namespace
 
 // State of the work.
 struct SavePart::Work {
@@ -91,8 +100,6 @@ SavePart::Delay SavePart::step() {
   return std::nullopt;
 }
 
-SavePart::Delay SavePart::again() { return std::chrono::ceil<milliseconds>(work_->pauses.next()); }
-
 namespace {
 
 // Returns the slots of the tasks that are not synced yet. The others do not change any more, except that of
@@ -133,7 +140,7 @@ SavePart::Delay SavePart::join() {
   if (!terms_.leads) return end(SaveState::captured);
   if (!others_.is_alive(terms_.host, working(*record)))
     throw Error(Code::io, "a task of this host has stopped");
-  return again();
+  return after_pause(work_->pauses);
 }
 
 // Waits for the next hosts in turn. Returns true if all are ready.
@@ -154,7 +161,7 @@ bool SavePart::await_hosts(const std::function<bool(const SaveRecord&)>& is_read
 SavePart::Delay SavePart::share() {
   if (terms_.shares_files &&
       !await_hosts([](const SaveRecord& record) { return all_reached(record, SaveProgress::synced); }))
-    return again();
+    return after_pause(work_->pauses);
   return complete_host();
 }
 
@@ -171,8 +178,8 @@ SavePart::Delay SavePart::complete_host() {
 
 SavePart::Delay SavePart::commit() {
   if (!await_hosts([](const SaveRecord& record) { return record.host.state == SaveProgress::complete; }))
-    return again();
-  if (work_->after && !is_final(work_->after->look())) return again();
+    return after_pause(work_->pauses);
+  if (work_->after && !is_final(work_->after->look())) return after_pause(work_->pauses);
   const auto ownership = this->ownership();
   if (ownership) ownership->require_owned(Ownership::LeaseCheck::name);
   const auto problem = attempt([&] { commit_save(*terms_.store, terms_.names()); });

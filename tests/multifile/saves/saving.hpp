@@ -13,8 +13,8 @@
 #include "multifile/create/commit.hpp"
 #include "multifile/journal/ownership.hpp"
 #include "multifile/reader/reader.hpp"
+#include "multifile/saves/begin_save.hpp"
 #include "multifile/writer/writer.hpp"
-#include "saves/begin_save.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "support/programs.hpp"
 

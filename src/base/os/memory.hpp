@@ -1,18 +1,27 @@
-// base/os/page_memory: memory of whole pages, taken from the operating system and returned to it.
+// base/os/memory: memory of this process and of this host, as the operating system manages it.
 #pragma once
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <span>
 
 #include "base/assert.hpp"
+#include "base/export.hpp"
 #include "base/non_copyable.hpp"
 
 namespace sheaf {
 
+// Returns the bytes that the host, and the control group of this process if that is limited, have available.
+// Returns 1 GiB if the system does not tell.
+SHEAF_EXPORT int64_t available_memory();
+
+// Whole pages, taken from the operating system and returned to it.
 class PageMemory : private NonCopyable {
  public:
   // Allocates `bytes` > 0 bytes of zeros, in large pages if the system grants them. Throws std::bad_alloc.
@@ -44,5 +53,9 @@ class PageMemory : private NonCopyable {
   const size_t bytes_;
   void* const begin_;
 };
+
+// Returns true if the int at `number` may be written, and false for a constant in read-only memory. Changes
+// the int if it is writable: getcpu(2) stores a processor number in it, or fails with EFAULT.
+inline bool try_overwrite(int* number) { return syscall(SYS_getcpu, number, nullptr, nullptr) == 0; }
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-#include "base/os/available_memory.hpp"
+#include "base/os/memory.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// saves/retention: the newest of the saves with similar names, and the removal of old ones (docs/async.md,
-// "Latest and retention").
+// multifile/saves/retention: the newest of the saves with similar names, and the removal of old ones
+// (docs/async.md, "Latest and retention").
 #pragma once
 
 #include <cstdint>

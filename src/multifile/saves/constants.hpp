@@ -1,4 +1,4 @@
-// saves/constants: how long parts of a save wait for each other.
+// multifile/saves/constants: how long parts of a save wait for each other.
 #pragma once
 
 #include <chrono>

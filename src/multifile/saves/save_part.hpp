@@ -1,5 +1,5 @@
-// saves/save_part: what one task does for a save after its close has returned. No message is sent: tasks and
-// hosts learn of each other from the records (saves/host_record).
+// multifile/saves/save_part: what one task does for a save after its close has returned. No message is sent:
+// tasks and hosts learn of each other from the records (multifile/saves/host_record).
 //
 //   stage      action                                             then
 //   writing    the captured bytes are written                     slot `written`
@@ -23,10 +23,10 @@
 #include "base/os/heartbeat.hpp"
 #include "format/save_record.hpp"
 #include "multifile/journal/ownership.hpp"
-#include "saves/host_record.hpp"
-#include "saves/liveness.hpp"
-#include "saves/save.hpp"
-#include "saves/save_files.hpp"
+#include "multifile/saves/host_record.hpp"
+#include "multifile/saves/liveness.hpp"
+#include "multifile/saves/save.hpp"
+#include "multifile/saves/save_files.hpp"
 #include "storage/background/background_writer.hpp"
 #include "storage/store.hpp"
 
@@ -93,7 +93,6 @@ class SavePart final : public TaskSave {
   Delay share();
   Delay complete_host();
   Delay commit();
-  Delay again();
   Delay end(SaveState state);
   Delay fail(const Error& why);
   void put_own(format::SaveProgress state, const std::optional<Error>& why = std::nullopt);

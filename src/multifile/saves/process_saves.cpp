@@ -1,4 +1,4 @@
-#include "saves/process_saves.hpp"
+#include "multifile/saves/process_saves.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,14 +1,14 @@
-#include "saves/recorded_save.hpp"
+#include "multifile/saves/recorded_save.hpp"
 
 #include <algorithm>
 #include <thread>
 
 #include "comm/agree.hpp"
-#include "saves/constants.hpp"
-#include "saves/host_record.hpp"
-#include "saves/liveness.hpp"
-#include "saves/retention.hpp"
-#include "saves/save_files.hpp"
+#include "multifile/saves/constants.hpp"
+#include "multifile/saves/host_record.hpp"
+#include "multifile/saves/liveness.hpp"
+#include "multifile/saves/retention.hpp"
+#include "multifile/saves/save_files.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::saves {
@@ -43,7 +43,7 @@ class RecordedSave final : public TaskSave {
     if (!why_ && !liveness_.is_alive(0, lead->tasks))
       why_ = Error(Code::io, "the save of '" + path() +
                                  "' was not finished: its job has stopped; the next open for writing, or "
-                                 "`sheaf leftovers --finish`, completes it if all its bytes are on disk");
+                                 "`sheaf saves --finish`, completes it if all its bytes are on disk");
     if (why_) state_ = SaveState::failed;
     return state_;
   }

@@ -1,4 +1,4 @@
-#include "saves/listing.hpp"
+#include "multifile/saves/listing.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -7,8 +7,8 @@
 #include "comm/agree.hpp"
 #include "format/commit_record.hpp"
 #include "multifile/journal/lease.hpp"
-#include "saves/host_record.hpp"
-#include "saves/save_files.hpp"
+#include "multifile/saves/host_record.hpp"
+#include "multifile/saves/save_files.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::saves {

@@ -1,4 +1,4 @@
-#include "saves/host_record.hpp"
+#include "multifile/saves/host_record.hpp"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-// saves/begin_save: the collective parts of a save in the background: its open and its close.
+// multifile/saves/begin_save: the collective parts of a save in the background: its open and its close.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include "comm/comm.hpp"
 #include "multifile/journal/ownership.hpp"
 #include "multifile/options/open_mode.hpp"
+#include "multifile/saves/process_saves.hpp"
 #include "multifile/writer/opened_set.hpp"
-#include "saves/process_saves.hpp"
 #include "storage/background/background_store.hpp"
 
 namespace sheaf::saves {

@@ -1,4 +1,5 @@
-// saves/listing: the pending and failed saves in a directory, as their records show them (`sheaf saves`).
+// multifile/saves/listing: the pending and failed saves in a directory, as their records show them (`sheaf
+// saves`).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ enum class ListedState : uint8_t {
   captured,  // its job lives
   local,     // its job lives, and its files are complete on their hosts
   failed,
-  complete,  // its job has ended, and all its bytes are on disk: `sheaf leftovers --finish` commits it
+  complete,  // its job has ended, and all its bytes are on disk: `sheaf saves --finish` commits it
   lost,      // its job has ended, and bytes are missing
 };
 

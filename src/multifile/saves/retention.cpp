@@ -1,4 +1,4 @@
-#include "saves/retention.hpp"
+#include "multifile/saves/retention.hpp"
 
 #include <fnmatch.h>
 

@@ -1,4 +1,4 @@
-// saves/liveness: whether the processes that write a record are alive.
+// multifile/saves/liveness: whether the processes that write a record are alive.
 #pragma once
 
 #include <algorithm>

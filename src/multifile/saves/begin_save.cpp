@@ -1,18 +1,18 @@
-#include "saves/begin_save.hpp"
+#include "multifile/saves/begin_save.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <vector>
 
-#include "base/os/available_memory.hpp"
+#include "base/os/memory.hpp"
 #include "base/os/random.hpp"
 #include "comm/agree.hpp"
 #include "comm/packing.hpp"
 #include "comm/shared_memory.hpp"
 #include "multifile/metadata/parallel_open.hpp"
-#include "saves/constants.hpp"
-#include "saves/save_files.hpp"
+#include "multifile/saves/constants.hpp"
+#include "multifile/saves/save_files.hpp"
 
 namespace sheaf::saves {
 

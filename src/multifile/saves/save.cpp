@@ -1,4 +1,4 @@
-#include "saves/save.hpp"
+#include "multifile/saves/save.hpp"
 
 namespace sheaf::saves {
 

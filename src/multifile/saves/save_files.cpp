@@ -1,4 +1,4 @@
-#include "saves/save_files.hpp"
+#include "multifile/saves/save_files.hpp"
 
 #include <algorithm>
 #include <set>
@@ -6,7 +6,7 @@
 #include "comm/agree.hpp"
 #include "format/commit_record.hpp"
 #include "multifile/create/commit.hpp"
-#include "saves/host_record.hpp"
+#include "multifile/saves/host_record.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::saves {

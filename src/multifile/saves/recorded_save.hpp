@@ -1,12 +1,12 @@
-// saves/recorded_save: a save of which this process is no part, as records and files show it.
+// multifile/saves/recorded_save: a save of which this process is no part, as records and files show it.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "base/export.hpp"
-#include "saves/process_saves.hpp"
-#include "saves/save.hpp"
+#include "multifile/saves/process_saves.hpp"
+#include "multifile/saves/save.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf::saves {

@@ -1,4 +1,4 @@
-// saves/save: a save in the background, as one task sees it (docs/async.md).
+// multifile/saves/save: a save in the background, as one task sees it (docs/async.md).
 #pragma once
 
 #include <atomic>

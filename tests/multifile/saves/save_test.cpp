@@ -1,7 +1,7 @@
 // Saves of one and of several tasks and hosts, from their open to their commit.
-#include "saves/retention.hpp"
-#include "saves/save_files.hpp"
-#include "saves/saving.hpp"
+#include "multifile/saves/retention.hpp"
+#include "multifile/saves/save_files.hpp"
+#include "multifile/saves/saving.hpp"
 #include "support/hosts_store.hpp"
 #include "support/stores/faulty_store.hpp"
 #include "support/stores/recording_store.hpp"

@@ -1,4 +1,4 @@
-// saves/process_saves: the saves of this process, and the thread that writes them.
+// multifile/saves/process_saves: the saves of this process, and the thread that writes them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "base/export.hpp"
 #include "base/forks.hpp"
 #include "base/non_copyable.hpp"
-#include "saves/save_part.hpp"
+#include "multifile/saves/save_part.hpp"
 #include "storage/background/background_writer.hpp"
 
 namespace sheaf::saves {

@@ -1,7 +1,7 @@
 // What tasks and other jobs learn of a save whose records are gone.
-#include "saves/recorded_save.hpp"
-#include "saves/save_files.hpp"
-#include "saves/saving.hpp"
+#include "multifile/saves/recorded_save.hpp"
+#include "multifile/saves/save_files.hpp"
+#include "multifile/saves/saving.hpp"
 
 namespace sheaf::test::save_outcome_test {
 namespace {
@@ -15,7 +15,7 @@ constexpr SaveCase two_tasks{.ntasks = 2};
 SaveState outcome_after_death(MemoryStore& memory, int requests, bool& found_by_name) {
   SaveState learned = SaveState::captured;
   run_fibers(hosted(two_tasks), [&](Comm& comm) {
-    Process process;
+    SavingProcess process;
     EXPECT_EQ(outcome(process, *save(comm, memory, process, two_tasks, 1)), SaveState::durable);
     comm.barrier();
     const auto second = save(comm, memory, process, two_tasks, 2);
@@ -56,7 +56,7 @@ TEST(SaveOutcome, IsKnownAfterLaterSaves) {
   queued.words = ",pending=queue";
   MemoryStore memory;
   run_fibers(hosted(queued), [&](Comm& comm) {
-    Process process;
+    SavingProcess process;
     std::vector<std::shared_ptr<saves::TaskSave>> all;
     for (int number = 1; number <= 3; ++number) all.push_back(save(comm, memory, process, queued, number));
     comm.barrier();
@@ -73,7 +73,7 @@ TEST(SaveOutcome, IsKnownAfterLaterSaves) {
 TEST(SaveOutcome, IsAFailureIfAnotherProgramHasTheName) {
   MemoryStore memory;
   run_fibers(hosted(two_tasks), [&](Comm& comm) {
-    Process process;
+    SavingProcess process;
     const auto s = save(comm, memory, process, two_tasks, 1);
     comm.barrier();
     process.run(100);

@@ -1,5 +1,5 @@
-// saves/save_files: the files of a pending save: its physical files under temporary names, and the records of
-// its hosts.
+// multifile/saves/save_files: the files of a pending save: its physical files under temporary names, and the
+// records of its hosts.
 #pragma once
 
 #include <cstdint>
