@@ -11,6 +11,8 @@
 
 namespace sheaf::saves {
 
+inline constexpr int32_t no_host = -1;
+
 // Watches the slots of a record, whose tasks change them at least once in LeaseTimes::beat.
 class Liveness {
  public:
@@ -25,7 +27,7 @@ class Liveness {
   }
 
  private:
-  int32_t host_ = -1;
+  int32_t host_ = no_host;
   std::vector<format::SaveSlot> slots_;
   std::optional<Deadline> deadline_;
 };

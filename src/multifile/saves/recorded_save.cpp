@@ -32,11 +32,12 @@ class RecordedSave final : public TaskSave {
     if (attempt([&] { lead = read_record(*store_, format::save_record_name(temporary_, 0)); })) return state_;
     if (!lead) {
       // The job has committed the save, or a later open has removed it.
-      state_ = SaveState::durable;
-      if (!is_durable(*store_, path(), identity_))
-        fail(Error(Code::not_found,
-                   "the save of '" + path() +
-                       "' has failed: its records were removed, and the name has other contents"));
+      const auto found = has_name(*store_, {path(), temporary_, 1, identity_});
+      if (found.value_or(false)) state_ = SaveState::durable;
+      if (is_final(state_) || (!found && liveness_.is_alive(no_host, {}))) return state_;
+      fail(Error(Code::not_found,
+                 "the save of '" + path() +
+                     "' has failed: its records were removed, and the name has other contents"));
       return state_;
     }
     why_ = failure_in(*lead, path());

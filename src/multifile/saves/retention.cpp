@@ -32,14 +32,12 @@ std::string front_of(const std::string& path) {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
-// Returns the multifile `path` if all its files are complete. `identity`: only if it has this one.
-std::optional<DurableSave> durable_at(Store& store, const std::string& path,
-                                      const std::optional<format::Identity>& identity = std::nullopt) {
+// Returns the multifile `path` if all its files are complete.
+std::optional<DurableSave> durable_at(Store& store, const std::string& path) {
   DurableSave save{path};
   const auto problem = attempt([&] {
     multifile::GenerationStore files(store, path);
     files.open_multifile([&] {
-      if (identity) files.expect(identity);
       save.nfiles = 1;
       for (int32_t k = 0; k < save.nfiles; ++k) {
         const auto file = files.open(format::physical_name(path, k), Access::read);
@@ -48,7 +46,7 @@ std::optional<DurableSave> durable_at(Store& store, const std::string& path,
         if (!pointer || !pointer->complete()) throw file_error(Code::unclosed, path, "was never closed");
         if (k > 0) continue;
         if (reader.header().leads_set()) save.nfiles = reader.header().nfiles;
-        if (const auto& extension = reader.extension()) files.expect(identity.value_or(extension->identity));
+        if (const auto& extension = reader.extension()) files.expect(extension->identity);
         save.committed = file->status().modified;
       }
     });
@@ -109,10 +107,6 @@ std::string escaped(const std::string& text) {
 std::string latest_save(Store& store, const std::string& pattern) {
   const std::vector<DurableSave> found = durable_saves(store, pattern);
   return found.empty() ? "" : found.front().path;
-}
-
-bool is_durable(Store& store, const std::string& path, const format::Identity& identity) {
-  return durable_at(store, path, identity).has_value();
 }
 
 std::string series_of(const std::string& path) {

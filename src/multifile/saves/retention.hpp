@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/export.hpp"
-#include "format/extension.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf::saves {
@@ -14,9 +13,6 @@ namespace sheaf::saves {
 // Returns the newest durable multifile that matches `pattern`; "" if there is none. The last component of the
 // pattern may contain `*`, `?` and `[...]`. Throws the errors of reading the directory.
 SHEAF_EXPORT std::string latest_save(Store& store, const std::string& pattern);
-
-// Returns true if the multifile `path` is complete and has this identity.
-SHEAF_EXPORT bool is_durable(Store& store, const std::string& path, const format::Identity& identity);
 
 // Returns the pattern of the series to which `path` belongs: `*` instead of the last digits of the last
 // component. Returns "" if that has no digits.

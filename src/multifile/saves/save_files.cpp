@@ -44,15 +44,20 @@ void complete_files(Store& store, const std::string& temporary,
   }
 }
 
-bool has_begun_commit(Store& store, const CommitNames& names) {
-  bool begun = false;
-  attempt([&] {
+std::optional<bool> has_name(Store& store, const CommitNames& names) {
+  std::optional<bool> has;
+  const auto problem = attempt([&] {
     const auto file = store.open(names.path, Access::read);
     const auto record = multifile::read_commit_record(*file);
     const auto identity = record ? record->identity : multifile::read_identity(*file);
-    begun = identity == names.identity;
+    has = identity == names.identity;
   });
-  return begun;
+  if (problem && problem->code() == Code::not_found) return false;
+  return has;
+}
+
+bool has_begun_commit(Store& store, const CommitNames& names) {
+  return has_name(store, names).value_or(false);
 }
 
 void commit_save(Store& store, const CommitNames& names) {

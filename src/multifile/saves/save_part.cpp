@@ -323,15 +323,18 @@ SaveState SavePart::look_at_records() {
 // Finds the outcome if the record of host 0 is gone. The lead removes it after the commit. If the lead has
 // died, another job may have removed it with the save. So the save is durable only if the name has its
 // generation, or that of a later save: the lead leaves the record of a failed one until all tasks know of the
-// failure.
+// failure. Other hosts may know the former generation under the name for a while.
 SaveState SavePart::outcome_without_record() {
-  if (is_durable(*terms_.store, path(), terms_.identity)) return SaveState::durable;
-  std::shared_ptr<SavePart> next;
+  const auto found = has_name(*terms_.store, terms_.names());
+  if (found.value_or(false)) return SaveState::durable;
   {
-    const std::lock_guard lock(mutex_);
-    next = known_->next;
+    std::unique_lock lock(mutex_);
+    const auto next = known_->next;
+    lock.unlock();
+    if (next && next->look() == SaveState::durable) return SaveState::durable;
+    lock.lock();
+    if ((!found || !terms_.is_local) && others_.is_alive(no_host, {})) return SaveState::captured;
   }
-  if (next && next->look() == SaveState::durable) return SaveState::durable;
   set_outcome(
       SaveState::failed,
       Error(Code::foreign, "another program has removed its records, and the name has other contents"));

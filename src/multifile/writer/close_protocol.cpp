@@ -133,10 +133,10 @@ class CloseProtocol {
     for (OwnFile& f : set_.files) {
       if (set_.facts.durable) f.file->sync();
       // Other tasks merge these bytes in the close, so they must be in the file by then.
-      if (set_.deferred && f.boundary_blocks && f.boundary_blocks->in_use()) f.boundary_blocks->sync();
+      if (set_.deferred() && f.boundary_blocks && f.boundary_blocks->in_use()) f.boundary_blocks->sync();
       if (!kept_open(set_, f.number)) {
         f.file->close();
-      } else if (!set_.facts.durable && !set_.deferred) {
+      } else if (!set_.facts.durable && !set_.deferred()) {
         bool is_local = false;  // true if the file is known to be on a file system that only this host uses
         if (!set_.hosts.own_caches) attempt([&] { is_local = set_.store().traits_of(*f.file).is_local(); });
         if (!is_local) publish_by_close(*f.file);
@@ -236,7 +236,7 @@ class CloseProtocol {
   // Completes a file, or leaves that to the caller of the close. Local. The first metadata writer of the file
   // calls it.
   void complete(EndedSegment& segment) {
-    if (set_.deferred) return defer(segment);
+    if (set_.deferred()) return defer(segment);
     change_file(set_, segment, [&](File& file, const format::Header& h) {
       if (segment.file == 0 && set_.rights && set_.rights->ownership)
         set_.rights->ownership->require_owned(Ownership::LeaseCheck::handle);
@@ -250,9 +250,9 @@ class CloseProtocol {
 
   void defer(EndedSegment& segment) {
     const format::Header header = header_of(set_, segment.file, segment.file_tasks, segment.fsblksize);
-    set_.deferred->marks.push_back(
+    set_.deferred()->marks.push_back(
         {segment.file, header.pointer_offset(), format::encode(segment.pointer, header.metadata_order)});
-    set_.deferred->identity = segment.identity;
+    set_.deferred()->identity = segment.identity;
     if (const OwnFile* const kept = kept_open(set_, segment.file)) kept->file->close();
     segment.complete = true;
   }

@@ -16,7 +16,7 @@ namespace {
 void require_own_file(const OpenedSet& set, File& file, const format::Header& h,
                       const EndedSegment& segment) {
   // The file has a random temporary name, and a read would wait until all captured bytes are written.
-  if (set.deferred) return;
+  if (set.deferred()) return;
   if (!set.old() && (set.placed || set.stream->target().journal_key().may_mark()))
     require_unfinished(file, h.pointer_offset());
   // A metadata writer cannot check the identity if the header was written on another host and is not

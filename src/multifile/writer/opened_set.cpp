@@ -23,7 +23,7 @@ OpenedSet begin_set(Store& store, std::unique_ptr<Comm> comm, std::string path, 
   set.stream = std::make_unique<WriteStream>();
   set.stream->chunks().watch_length(mode.is_local && !mode.is_async());
   set.stream->target().keep_journal(store, mode.journal, mode.durable);
-  if (mode.is_async()) set.deferred = std::make_unique<DeferredCompletion>();
+  if (mode.is_async()) made_if_null(set.made).deferred = std::make_unique<DeferredCompletion>();
   return set;
 }
 

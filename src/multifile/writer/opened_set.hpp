@@ -96,23 +96,24 @@ struct PlacedTables : PartitionRows {
   }
 };
 
+// The last step of a close, left to the caller (docs/async.md): this process has written everything but these
+// marks of the files for which it is the first metadata writer.
+struct DeferredCompletion {
+  std::vector<format::CompletionMark> marks;
+  format::Identity identity{};  // of the set; set by the close on every process that has marks
+};
+
 struct CreatedFiles {
   std::vector<std::string> created;  // files that this open created
   // Files renamed to make room for new ones: original and current name.
   std::vector<std::pair<std::string, std::string>> aside;
+  std::unique_ptr<DeferredCompletion> deferred;  // null: the close completes the files
 };
 
 struct WriterRights {
   std::shared_ptr<Ownership> ownership;    // null: held by another task, or none was acquired
   std::shared_ptr<WritingRight> to_write;  // appending; null: the multifile has no lease
   std::exception_ptr lost;                 // why the files must not be written any more
-};
-
-// The last step of a close, left to the caller (docs/async.md): this process has written everything but these
-// marks of the files for which it is the first metadata writer.
-struct DeferredCompletion {
-  std::vector<format::CompletionMark> marks;
-  format::Identity identity{};  // of the set; set by the close on every process that has marks
 };
 
 struct SetComms {
@@ -130,13 +131,14 @@ struct OpenedSet : SetComms, TasksToWrite {
   ClosingTerms terms;
   std::unique_ptr<PlacedTables>
       placed;  // null: every process has one task, and its row is its rank in local()
-  std::unique_ptr<WriterRights> rights;          // null: neither ownership nor lease
-  std::unique_ptr<CreatedFiles> made;            // null: no files created or renamed
-  std::unique_ptr<DeferredCompletion> deferred;  // null: the close completes the files
+  std::unique_ptr<WriterRights> rights;  // null: neither ownership nor lease
+  std::unique_ptr<CreatedFiles> made;    // null: no files created or renamed, and nothing deferred
 
   Store& store() const { return stream->target().store(); }
   // Returns all tasks that write the physical files of this process.
   Comm& local() const { return files_comm ? *files_comm : *comm; }
+  // Returns what the close leaves to the caller; null: nothing.
+  DeferredCompletion* deferred() const { return made ? made->deferred.get() : nullptr; }
   std::string name_of(int32_t number) const {
     return names ? name_in_set(path, number, *names) : format::physical_name(path, number);
   }

@@ -54,8 +54,8 @@ class Writer : public TaskStreams {
   void close() { close_set(*this); }
   // After a close in an asynchronous mode (OpenMode::is_async), returns what completes the files.
   DeferredCompletion take_deferred() {
-    SHEAF_ASSERT(set_.deferred);
-    return std::exchange(*set_.deferred, {});
+    SHEAF_ASSERT(set_.deferred());
+    return std::exchange(*set_.deferred(), {});
   }
   // Returns true if tasks of several hosts write the physical files of this process.
   bool shares_files_with_hosts() const { return set_.hosts.count > 1; }
