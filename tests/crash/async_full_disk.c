@@ -16,7 +16,7 @@
 #include "sheaf_mpi.h"
 #include "sion.h"
 
-enum { bytes = 700000 };
+enum { bytes = 500000 };
 
 static int me, bad;
 

@@ -55,13 +55,13 @@ class BackgroundSaves(FullDisk):
         program = BIN / f"async_full_disk_{mpi}"
         if not program.exists():
             self.skipTest(f"{program.name} was not built")
-        for answer, status in ("ask", 0), ("leave", 1):
+        for answer, statuses in ("ask", {0}), ("leave", {1, 2}):  # 2: the close has failed already
             with self.subTest(answer=answer):
                 command = [MPIRUN, mpi, tasks, program, self.where / "state.sion", self.where / "ballast", answer]
                 result = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=120, check=False)
-                self.assertEqual(result.returncode, status, f"{result.stdout}\n{result.stderr}")
+                self.assertIn(result.returncode, statuses, f"{result.stdout}\n{result.stderr}")
                 if answer == "leave":
-                    self.assertIn("the save of", result.stderr)
+                    self.assertIn("No space left", result.stderr)
                 else:
                     self.assertEqual([left.name for left in self.where.iterdir()], ["state.sion"])
             for left in self.where.iterdir():
