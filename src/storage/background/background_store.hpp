@@ -23,9 +23,11 @@ class SHEAF_EXPORT BackgroundStore final : public ForwardingStore {
   // `writer` must outlive the batch, and `inner` this object and its files.
   BackgroundStore(std::shared_ptr<Store> inner, BackgroundWriter& writer, std::shared_ptr<WriteBatch> batch)
       : ForwardingStore(*inner), inner_(std::move(inner)), writer_(writer), batch_(std::move(batch)) {}
-  // Gives the batch up unless keep() was called.
+  // Gives the batch up unless keep() was called, and waits until no request uses its files any more.
   ~BackgroundStore() override {
-    if (!is_kept_) batch_->give_up();
+    if (is_kept_) return;
+    batch_->give_up();
+    failure_of([&] { writer_.drain(*batch_); });
   }
 
   // Lets the writes continue after the end of this object.
