@@ -79,19 +79,21 @@ void remove_save(Store& store, const std::string& temporary, int32_t nfiles, int
 
 namespace {
 
-// The records of all hosts of a save; empty if one is missing or damaged.
+// Returns the records of all hosts of a save; none if one is missing or damaged. Throws if one cannot be
+// read: the save may be whole.
 std::vector<SaveRecord> records_of_save(Store& store, const std::string& temporary) {
   std::vector<SaveRecord> records;
-  const auto problem = attempt([&] {
-    int32_t hosts = 1;
-    for (int32_t h = 0; h < hosts; ++h) {
-      auto record = read_record(store, format::save_record_name(temporary, h));
-      if (!record) throw Error(Code::not_found, "a record is missing");
-      hosts = record->head.hosts;
-      records.push_back(std::move(*record));
-    }
-  });
-  return problem ? std::vector<SaveRecord>() : records;
+  int32_t hosts = 1;
+  for (int32_t h = 0; h < hosts; ++h) {
+    std::optional<SaveRecord> record;
+    const auto problem =
+        attempt([&] { record = read_record(store, format::save_record_name(temporary, h)); });
+    if (problem && problem->code() != Code::damaged) throw *problem;
+    if (!record) return {};
+    hosts = record->head.hosts;
+    records.push_back(std::move(*record));
+  }
+  return records;
 }
 
 // Returns true if the save is on disk as a whole.

@@ -2,6 +2,7 @@
 #include "multifile/saves/recorded_save.hpp"
 #include "multifile/saves/save_files.hpp"
 #include "multifile/saves/saving.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::save_outcome_test {
 namespace {
@@ -89,6 +90,28 @@ TEST(SaveOutcome, IsAFailureIfAnotherProgramHasTheName) {
     }
     comm.barrier();
   });
+}
+
+// A record that cannot be read is no reason to remove a save that may be whole.
+TEST(SaveOutcome, OfAnUnreadableRecordIsLeftToALaterJob) {
+  bool any_finished = false;
+  for (int requests = 0; requests < 12; ++requests) {
+    MemoryStore memory;
+    run_fibers(hosted(two_tasks), [&](Comm& comm) {
+      SavingProcess process;
+      const auto s = save(comm, memory, process, two_tasks, 1);
+      process.run(comm.rank() == 0 ? requests : 100);
+      comm.barrier();
+    });
+    if (saves::saves_beside(memory, "a").empty()) continue;  // committed
+    FaultyStore faulty(memory, {.fail_at = 0, .errno_value = EIO, .kind = StoreOperation::read});
+    EXPECT_EQ(code_of([&] { saves::resume_saves(faulty, "a"); }), Code::io);
+    EXPECT_FALSE(saves::saves_beside(memory, "a").empty());
+    const bool finished = saves::resume_saves(memory, "a");
+    EXPECT_EQ(generation_at(memory, two_tasks, {1}), finished ? 1 : 0);
+    any_finished |= finished;
+  }
+  EXPECT_TRUE(any_finished);
 }
 
 }  // namespace
