@@ -161,8 +161,8 @@ void BackgroundWriter::wait_for_memory(Lock& lock, std::chrono::nanoseconds paus
 
 void BackgroundWriter::wait_for_change(Lock& lock) {
   if (served_by_ == ServedBy::thread && !has_no_thread_) return changed_.wait(lock);
-  const bool any = carry_out(lock);
-  SHEAF_ASSERT(any);  // a pending request is in the queue
+  // If no request is ready, another thread copies, sums or writes the pending one.
+  if (!carry_out(lock)) changed_.wait_for(lock, background_constants::memory_backoff.first);
 }
 
 void BackgroundWriter::drain(WriteBatch& batch) {
@@ -310,7 +310,7 @@ void BackgroundWriter::write_run(std::vector<CapturedWrite>& run) {
   batch.written_ += bytes;
 }
 
-// ServedBy a step without the lock, and keeps it if it wants to run again.
+// Runs a step without the lock, and keeps it if it wants to run again.
 void BackgroundWriter::run_step(Lock& lock, CapturedWrite request) {
   lock.unlock();
   const auto again = request.step();
