@@ -42,10 +42,12 @@ struct HostStart {
 };
 
 // Returns the budget that the tasks of the host share: that of their last save if its memory is still in use,
-// so that the bound counts for both. Collective over the tasks of the host.
-std::shared_ptr<CaptureBudget> share_budget(Comm& tasks, ProcessSaves& saves, const HostStart& start) {
+// so that the bound counts for both. `wanted`: bound that the mode requests; 0: none. Collective over the
+// tasks of the host.
+std::shared_ptr<CaptureBudget> share_budget(Comm& tasks, ProcessSaves& saves, const HostStart& start,
+                                            int64_t wanted) {
   const ProcessSaves::SharedBudget last = saves.last_budget();
-  const bool fits = last.budget && last.budget->bound() == start.bound;
+  const bool fits = last.budget && (wanted == 0 || last.budget->bound() == wanted);
   std::array<int64_t, 2> ids{fits ? last.id : 0, fits ? -last.id : 0};
   tasks.all_max(ids);
   if (fits && ids[0] == last.id && ids[1] == -last.id) return last.budget;
@@ -102,7 +104,7 @@ std::unique_ptr<BegunSave> begin_save(Comm& comm, ProcessSaves& saves, std::shar
   begun->host = static_cast<int32_t>(start.host);
   begun->hosts = static_cast<int32_t>(hosts.total);
 
-  auto batch = std::make_shared<WriteBatch>(share_budget(tasks, saves, start));
+  auto batch = std::make_shared<WriteBatch>(share_budget(tasks, saves, start, mode.async.memory));
   if (begun->skips) batch->discard();
   begun->store = std::make_shared<BackgroundStore>(std::move(files), saves.writer(), std::move(batch));
   return begun;
