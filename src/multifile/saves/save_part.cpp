@@ -286,9 +286,14 @@ SaveState SavePart::look() {
     if (is_final(known_->state)) return known_->state;
   }
   SaveState found = SaveState::captured;
+  const auto unread = attempt([&] { found = look_at_records(); });
+  std::unique_lock lock(mutex_);
   // A record that cannot be read now may be readable later.
-  attempt([&] { found = look_at_records(); });
-  const std::lock_guard lock(mutex_);
+  if (unread && !terms_.leads && !others_.is_alive(no_host, {})) {
+    lock.unlock();
+    set_outcome(SaveState::failed, unread);
+    lock.lock();
+  }
   if (!is_final(known_->state) && found > known_->state) known_->state = found;
   return known_->state;
 }
