@@ -70,6 +70,8 @@ std::vector<SaveEntry> list_saves(Store& store, const std::string& directory) {
   const std::string front = directory.empty() || directory.ends_with('/') ? directory : directory + "/";
   const std::vector<std::string> names = store.names_in(directory);
   const std::set<std::string> present(names.begin(), names.end());
+  bool is_local = false;  // only this host can access the file system
+  attempt([&] { is_local = store.traits(directory.empty() ? "." : directory).is_local(); });
   std::vector<SaveEntry> closed, open;
   for (const std::string& name : names) {
     constexpr std::string_view end = ".save.000000";
@@ -85,11 +87,11 @@ std::vector<SaveEntry> list_saves(Store& store, const std::string& directory) {
       continue;
     }
     const RecordedState found = read_records(store, entry);
-    entry.state = !entry.error.empty()                             ? ListedState::failed
-                  : !lives && found.is_synced && !found.is_missing ? ListedState::complete
-                  : !lives                                         ? ListedState::lost
-                  : found.is_written                               ? ListedState::local
-                                                                   : ListedState::captured;
+    entry.state = !entry.error.empty()                               ? ListedState::failed
+                  : !lives && found.is_synced && !found.is_missing   ? ListedState::complete
+                  : !lives                                           ? ListedState::lost
+                  : found.is_written && entry.hosts == 1 && is_local ? ListedState::local
+                                                                     : ListedState::captured;
     closed.push_back(std::move(entry));
   }
   std::ranges::sort(closed, std::ranges::greater{}, &SaveEntry::age);
