@@ -32,8 +32,8 @@ class RecordedSave final : public TaskSave {
     if (attempt([&] { lead = read_record(*store_, format::save_record_name(temporary_, 0)); })) return state_;
     if (!lead) {
       // The job has committed the save, or a later open has removed it.
-      const auto found = has_name(*store_, {path(), temporary_, 1, identity_});
-      if (found.value_or(false)) state_ = SaveState::durable;
+      const auto found = identity_under(*store_, path());
+      if (found == identity_) state_ = SaveState::durable;
       if (is_final(state_) || (!found && liveness_.is_alive(no_host, {}))) return state_;
       fail(Error(Code::not_found,
                  "the save of '" + path() +

@@ -44,20 +44,19 @@ void complete_files(Store& store, const std::string& temporary,
   }
 }
 
-std::optional<bool> has_name(Store& store, const CommitNames& names) {
-  std::optional<bool> has;
+std::optional<format::Identity> identity_under(Store& store, const std::string& path) {
+  std::optional<format::Identity> found;
   const auto problem = attempt([&] {
-    const auto file = store.open(names.path, Access::read);
+    const auto file = store.open(path, Access::read);
     const auto record = multifile::read_commit_record(*file);
-    const auto identity = record ? record->identity : multifile::read_identity(*file);
-    has = identity == names.identity;
+    found = record ? record->identity : multifile::read_identity(*file).value_or(format::Identity{});
   });
-  if (problem && problem->code() == Code::not_found) return false;
-  return has;
+  if (problem && problem->code() == Code::not_found) return format::Identity{};
+  return found;
 }
 
 bool has_begun_commit(Store& store, const CommitNames& names) {
-  return has_name(store, names).value_or(false);
+  return identity_under(store, names.path) == names.identity;
 }
 
 void commit_save(Store& store, const CommitNames& names) {

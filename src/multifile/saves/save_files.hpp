@@ -32,9 +32,9 @@ struct CommitNames {
   format::Identity identity{};
 };
 void commit_save(Store& store, const CommitNames& names);
-// Returns whether the name has the generation of the save, or a commit record that leads to it; nullopt if
-// that cannot be read. Never throws.
-std::optional<bool> has_name(Store& store, const CommitNames& names);
+// Returns the identity of the generation under the name `path`, also if its commit has only begun; zeros if
+// there is none, and nullopt if it cannot be read. Never throws.
+std::optional<format::Identity> identity_under(Store& store, const std::string& path);
 // Returns true if the commit has begun: the generation has its name, or a commit record leads to it. Never
 // throws.
 bool has_begun_commit(Store& store, const CommitNames& names);

@@ -327,17 +327,21 @@ SaveState SavePart::look_at_records() {
 
 // Finds the outcome if the record of host 0 is gone. The lead removes it after the commit. If the lead has
 // died, another job may have removed it with the save. So the save is durable only if the name has its
-// generation, or that of a later save: the lead leaves the record of a failed one until all tasks know of the
-// failure. Other hosts may know the former generation under the name for a while.
+// generation, or that of a later save: the lead commits in order, and leaves the record of a failed save
+// until all tasks know of the failure. Other hosts may know the former generation under the name for a while.
 SaveState SavePart::outcome_without_record() {
-  const auto found = has_name(*terms_.store, terms_.names());
-  if (found.value_or(false)) return SaveState::durable;
-  {
-    std::unique_lock lock(mutex_);
-    const auto next = known_->next;
+  const auto found = identity_under(*terms_.store, path());
+  std::shared_ptr<SavePart> later;
+  for (SavePart* part = this; part; part = later.get()) {
+    std::unique_lock lock(part->mutex_);
+    if (found == part->terms_.identity || part->known_->state == SaveState::durable)
+      return SaveState::durable;
+    auto next = part->known_->next;
     lock.unlock();
-    if (next && next->look() == SaveState::durable) return SaveState::durable;
-    lock.lock();
+    later = std::move(next);
+  }
+  {
+    const std::lock_guard lock(mutex_);
     if ((!found || !terms_.is_local) && others_.is_alive(no_host, {})) return SaveState::captured;
   }
   set_outcome(

@@ -1,13 +1,13 @@
 // multifile/saves/save_part: what one task does for a save after its close has returned. No message is sent:
 // tasks and hosts learn of each other from the records (multifile/saves/host_record).
 //
-//   stage      action                                             then
-//   writing    the captured bytes are written                     slot `written`
-//   syncing    the files are synced and closed                    slot `synced`
-//   joining    looks whether all tasks of the host are synced     the last one, and the lead, go on; others
-//   end sharing    if hosts share files: waits for all hosts          files of this host are completed, slot
-//   0 `complete` committing lead only: waits until all hosts are complete      commits, removes the records
-//   ended
+// - writing: the captured bytes are written. Records `written` in its slot.
+// - syncing: the files are synced and closed. Records `synced`.
+// - joining: looks whether all tasks of the host are synced. The last one, and the lead, go on; others end.
+// - sharing: if hosts share files, waits for all hosts. Then completes the files of this host, and records
+//   `complete` in slot 0.
+// - committing, the lead only: waits until all hosts are complete, commits, and removes the records.
+// - ended.
 #pragma once
 
 #include <atomic>
