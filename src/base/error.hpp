@@ -5,8 +5,11 @@
 // collective call; the tasks of a collective call agree on an outcome first (comm/agree.hpp).
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <exception>
+#include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -71,5 +74,24 @@ SHEAF_EXPORT Error os_error(std::string_view doing, std::string_view path, int e
 
 // Builds an error about invalid file contents: "'<path>': <finding>".
 SHEAF_EXPORT Error file_error(Code code, std::string_view path, std::string_view finding);
+
+// Runs `part` and returns the error that `part` threw, if any. Never throws.
+template <class Part>
+std::optional<Error> attempt(Part&& part) {
+  try {
+    try {
+      part();
+      return std::nullopt;
+    } catch (const Error& e) {
+      return e;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& e) {
+      return Error(Code::io, e.what());
+    }
+  } catch (const std::bad_alloc&) {                   // thrown by `part` or by building the message
+    return Error(Code::io, "out of memory", ENOMEM);  // short enough for the string's inline buffer
+  }
+}
 
 }  // namespace sheaf

@@ -4,9 +4,6 @@
 // throw. No task leaves a collective call early, so no task waits for one that has left.
 #pragma once
 
-#include <cerrno>
-#include <exception>
-#include <new>
 #include <optional>
 #include <span>
 
@@ -15,25 +12,6 @@
 #include "comm/comm.hpp"
 
 namespace sheaf {
-
-// Runs `part` and returns the error that `part` threw, if any. Never throws.
-template <class Part>
-std::optional<Error> attempt(Part&& part) {
-  try {
-    try {
-      part();
-      return std::nullopt;
-    } catch (const Error& e) {
-      return e;
-    } catch (const std::bad_alloc&) {
-      throw;
-    } catch (const std::exception& e) {
-      return Error(Code::io, e.what());
-    }
-  } catch (const std::bad_alloc&) {                   // thrown by `part` or by building the message
-    return Error(Code::io, "out of memory", ENOMEM);  // short enough for the string's inline buffer
-  }
-}
 
 // Runs `part` even if `problem` is already set. Stores the error of `part` in `problem` if that was empty.
 template <class Part>

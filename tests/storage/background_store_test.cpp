@@ -168,10 +168,10 @@ TEST(BackgroundStore, TheFirstFailureReachesEveryLaterCall) {
   EXPECT_EQ(memory.contents("a").size(), 0u) << "nothing is written after the failure";
   EXPECT_EQ(read_text(*sound, 0, 9), "kept") << "another save goes on";
   for (int again = 0; again < 2; ++again) {
-    EXPECT_EQ(failure_of([&] { file->write_at(bytes("x"), 0); }).value().code(), Code::no_space);
-    EXPECT_EQ(failure_of([&] { file->sync(); }).value().code(), Code::no_space);
-    EXPECT_EQ(failure_of([&] { file->status(); }).value().code(), Code::no_space);
-    EXPECT_EQ(failure_of([&] { file->close(); }).value().code(), Code::no_space);
+    EXPECT_EQ(attempt([&] { file->write_at(bytes("x"), 0); }).value().code(), Code::no_space);
+    EXPECT_EQ(attempt([&] { file->sync(); }).value().code(), Code::no_space);
+    EXPECT_EQ(attempt([&] { file->status(); }).value().code(), Code::no_space);
+    EXPECT_EQ(attempt([&] { file->close(); }).value().code(), Code::no_space);
   }
   EXPECT_EQ(writer.memory().in_use(), piece) << "only the current piece";
 }
@@ -258,7 +258,7 @@ TEST(BackgroundStore, FilesHaveNoDescriptors) {
   SaveFiles save(memory, writer);
   const auto file = save.store.open("a", Access::fresh);
   EXPECT_EQ(file->descriptor(DescriptorKind::file).number, -1);
-  EXPECT_EQ(failure_of([&] { file->descriptor(DescriptorKind::writer); }).value().code(), Code::unsupported);
+  EXPECT_EQ(attempt([&] { file->descriptor(DescriptorKind::writer); }).value().code(), Code::unsupported);
 }
 
 TEST(BackgroundStore, ThreadsShareAWriter) {

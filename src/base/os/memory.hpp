@@ -30,15 +30,6 @@ class PageMemory : private NonCopyable {
 
   std::span<std::byte> bytes() const { return {static_cast<std::byte*>(begin_), bytes_}; }
 
-  // Allocates all pages now, so that the first stores do not fault. The stores allocate them if the kernel
-  // cannot do so.
-  void populate() {
-    constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, absent from older headers
-    const int before = errno;
-    ::madvise(begin_, bytes_, populate_write);
-    errno = before;
-  }
-
  private:
   static void* map(size_t bytes) {
     SHEAF_ASSERT(bytes > 0);

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <climits>
 #include <cstdio>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -53,16 +52,6 @@ std::string plain_name(std::string name) {
   };
   std::ranges::replace_if(name, std::not_fn(is_plain), '_');
   return name;
-}
-
-// Runs part(). If it has no memory, the time line lacks an event.
-template <class Part>
-void without_throwing(Part part) noexcept {
-  try {
-    part();
-  } catch (const std::exception&) {
-    return;
-  }
 }
 
 // The file of this process, created with its first event.
@@ -192,7 +181,7 @@ TraceFile* const trace_file = requested_trace();
 const struct TraceEnd {
   ~TraceEnd() {
     trace_enabled = false;
-    if (trace_file != nullptr) without_throwing([] { trace_file->finish(); });
+    if (trace_file != nullptr) attempt([] { trace_file->finish(); });
   }
 } trace_end;
 
@@ -205,11 +194,11 @@ void TraceEvent::begin(int64_t offset, int64_t bytes) {
 }
 
 void TraceEvent::end() noexcept {
-  without_throwing([&] { trace_file->add(name_, began_, steady_ns(), offset_, bytes_); });
+  attempt([&] { trace_file->add(name_, began_, steady_ns(), offset_, bytes_); });
 }
 
 void trace_task(int64_t rank) noexcept {
-  if (trace_enabled) without_throwing([&] { trace_file->name_task(rank); });
+  if (trace_enabled) attempt([&] { trace_file->name_task(rank); });
 }
 
 }  // namespace sheaf

@@ -14,7 +14,7 @@ class BackgroundFile final : public ForwardingFile {
   BackgroundFile(std::shared_ptr<File> file, BackgroundWriter& writer, std::shared_ptr<WriteBatch> batch)
       : ForwardingFile(file), file_(std::move(file)), writer_(writer), batch_(std::move(batch)) {}
   ~BackgroundFile() override {
-    if (!is_closed_) failure_of([&] { batch_->close_later(file_); });  // its bytes are synced in any case
+    if (!is_closed_) attempt([&] { batch_->close_later(file_); });  // its bytes are synced in any case
   }
 
   void write_at(std::span<const std::byte> data, int64_t offset) override {
@@ -54,7 +54,7 @@ class BackgroundFile final : public ForwardingFile {
     return traits;
   }
   bool begin_sums(int64_t origin, uint32_t piece) override {
-    const auto unmade = failure_of([&] {
+    const auto unmade = attempt([&] {
       auto& sums = sums_[origin];
       if (!sums) sums = std::make_shared<BackgroundSums>(origin, piece);
       current_sums_ = sums;

@@ -27,7 +27,7 @@ class SHEAF_EXPORT BackgroundStore final : public ForwardingStore {
   ~BackgroundStore() override {
     if (is_kept_) return;
     batch_->give_up();
-    failure_of([&] { writer_.drain(*batch_); });
+    attempt([&] { writer_.drain(*batch_); });
   }
 
   // Lets the writes continue after the end of this object.

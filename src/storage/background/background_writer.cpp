@@ -108,10 +108,10 @@ bool BackgroundWriter::sum_next(Lock& lock) {
     queue_.is_summing = true;
     lock.unlock();
     const auto failed =
-        failure_of([&] { more = BackgroundSums::follow(std::move(more), sums.origin, sums.piece, bytes); });
+        attempt([&] { more = BackgroundSums::follow(std::move(more), sums.origin, sums.piece, bytes); });
     lock.lock();
     queue_.is_summing = false;
-    if (failed || failure_of([&] { sums.append(more); })) sums.is_broken = true;
+    if (failed || attempt([&] { sums.append(more); })) sums.is_broken = true;
   }
   ++queue_.summed;
   changed_.notify_all();
@@ -298,7 +298,7 @@ void BackgroundWriter::write_run(std::vector<CapturedWrite>& run) {
   if (!batch.is_sound()) return;
   std::vector<Piece<const std::byte>> pieces;
   int64_t bytes = 0;
-  const auto problem = failure_of([&] {
+  const auto problem = attempt([&] {
     for (const CapturedWrite& request : run) {
       pieces.push_back({request.offset, request.bytes});
       bytes += std::ssize(request.bytes);

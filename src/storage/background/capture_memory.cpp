@@ -37,17 +37,6 @@ void CaptureMemory::release(CapturePiece* released) noexcept {
   budget->give_back(piece);
 }
 
-void CaptureMemory::prepare(int64_t pieces) {
-  for (;;) {
-    auto made = std::make_unique<CapturePiece>(piece);
-    made->memory.populate();
-    const std::lock_guard lock(mutex_);
-    if (std::ssize(free_) + in_use_ >= pieces) return;
-    free_.reserve(free_.size() + static_cast<size_t>(in_use_) + 1);
-    free_.push_back(std::move(made));
-  }
-}
-
 int64_t CaptureMemory::in_use() const {
   const std::lock_guard lock(mutex_);
   return in_use_ * int64_t{piece};

@@ -61,9 +61,6 @@ class CaptureMemory : private NonCopyable {
   // others hold. Throws std::bad_alloc.
   std::shared_ptr<CapturePiece> acquire(const std::shared_ptr<CaptureBudget>& budget);
 
-  // Allocates pieces with pages until there are `pieces` of them.
-  void prepare(int64_t pieces);
-
   int64_t in_use() const;     // bytes
   int64_t allocated() const;  // bytes, free ones included
 

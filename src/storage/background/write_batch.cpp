@@ -29,8 +29,8 @@ void WriteBatch::sync_files() {
     files.swap(closed_);
   }
   for (const auto& file : files) {
-    auto problem = is_sound() && !discards() ? failure_of([&] { file->sync(); }) : std::nullopt;
-    const auto unclosed = failure_of([&] { file->close(); });
+    auto problem = is_sound() && !discards() ? attempt([&] { file->sync(); }) : std::nullopt;
+    const auto unclosed = attempt([&] { file->close(); });
     if (!problem) problem = unclosed;
     if (problem && !discards()) fail(*problem);
   }

@@ -25,7 +25,7 @@ class WriteBatch : private NonCopyable {
   const std::shared_ptr<CaptureBudget>& budget() const { return budget_; }
 
   void fail(const Error& why);
-  // Fails the batch without a message of its own, because its files are given up.
+  // Fails the batch because its multifile is given up.
   void give_up();
   std::optional<Error> failure() const;
   bool is_sound() const { return is_sound_.load(std::memory_order_acquire); }
@@ -58,20 +58,5 @@ class WriteBatch : private NonCopyable {
   std::optional<Error> failure_;
   std::vector<std::shared_ptr<File>> closed_;
 };
-
-// Runs act() and returns the error that it throws, if any.
-template <class Act>
-std::optional<Error> failure_of(Act&& act) noexcept {
-  try {
-    act();
-    return std::nullopt;
-  } catch (const Error& error) {
-    return error;
-  } catch (const std::bad_alloc&) {
-    return Error(Code::io, "out of memory", ENOMEM);
-  } catch (const std::exception& error) {
-    return Error(Code::io, error.what());
-  }
-}
 
 }  // namespace sheaf
