@@ -169,20 +169,20 @@ int main(int argc, char** argv) {
     if (!phase.empty() && phase != name) continue;
     writes ? job.fill() : static_cast<void>(std::memset(job.memory.data(), 0xEE, job.memory.size()));
     double cpu = 0;
-    double span[2] = {};  // minus the begin, and the end
+    double begin = 0, end = 0;
     const double seconds = quiet::timed(job.rank, [&] {
       const double before = bench::processor_time();
-      span[0] = -bench::now();
+      begin = bench::now();
       run(job, argv[1], writes);
-      span[1] = bench::now();
+      end = bench::now();
       cpu = bench::processor_time() - before;
     });
-    double all_cpu = 0, whole[2] = {};
+    double all_cpu = 0, first = 0, last = 0;
     MPI_Reduce(&cpu, &all_cpu, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    MPI_Reduce(span, whole, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&begin, &first, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&end, &last, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (job.rank == 0)
-      std::printf("TIME %s %.6f CPU %.6f\nSPAN %s %.6f %.6f\n", name, seconds, all_cpu, name, -whole[0],
-                  whole[1]);
+      std::printf("TIME %s %.6f CPU %.6f\nSPAN %s %.6f %.6f\n", name, seconds, all_cpu, name, first, last);
     if (!writes) job.check();
   }
   MPI_Finalize();

@@ -1,6 +1,8 @@
 #include "multifile/saves/begin_save.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "base/os/random.hpp"
 #include "comm/agree.hpp"
 #include "comm/packing.hpp"
+#include "comm/reduce.hpp"
 #include "comm/shared_memory.hpp"
 #include "multifile/metadata/parallel_open.hpp"
 #include "multifile/saves/constants.hpp"
@@ -33,6 +36,11 @@ EarlierSave await_earlier(ProcessSaves& saves, Store& store, const std::string& 
 }
 
 namespace {
+
+// What the lead has found of earlier saves.
+struct FoundEarlier {
+  bool skips, failed;
+};
 
 // Values that the first task of a host finds for all its tasks.
 struct HostStart {
@@ -81,12 +89,12 @@ std::unique_ptr<BegunSave> begin_save(Comm& comm, ProcessSaves& saves, std::shar
   begun->path = names.path;
   begun->temporary = names.temporary;
   begun->after = earlier.pending;
-  std::array<int64_t, 2> found{earlier.skips, earlier.failed != nullptr};
-  comm.broadcast(std::as_writable_bytes(std::span(found)), 0);
-  begun->skips = found[0] != 0;
+  FoundEarlier found{earlier.skips, earlier.failed != nullptr};
+  comm.broadcast(std::as_writable_bytes(std::span(&found, 1)), 0);
+  begun->skips = found.skips;
   const std::string place = files->place_of(names.path);
   // Every task learns of the failure before the lead removes the record of it.
-  if (const auto own = found[1] != 0 ? saves.newest(place) : nullptr) own->look();
+  if (const auto own = found.failed ? saves.newest(place) : nullptr) own->look();
 
   begun->host_tasks = comm.split_by_node();
   Comm& tasks = *begun->host_tasks;
@@ -153,19 +161,12 @@ std::vector<std::byte> message_of(const BegunSave& begun, int task,
   return message;
 }
 
-// Returns whether any task shares its files with other hosts, and the identity of the set. Collective.
-format::Identity agree_on_set(Comm& comm, const ClosedSet& closed, bool& shares_files) {
-  std::array<int64_t, 5> values{};
-  const auto halves = std::bit_cast<std::array<uint64_t, 2>>(closed.completion.identity);
-  // Tasks without marks have zeros. Parts of 32 bits keep their order as signed numbers.
-  for (size_t i = 0; i < 4; ++i) values[i] = static_cast<int64_t>(halves[i / 2] >> 32 * (i % 2) & 0xffffffff);
-  values[4] = closed.shares_files;
-  comm.all_max(values);
-  shares_files = values[4] != 0;
-  std::array<uint64_t, 2> agreed{};
-  for (size_t i = 0; i < 4; ++i) agreed[i / 2] |= static_cast<uint64_t>(values[i]) << 32 * (i % 2);
-  return std::bit_cast<format::Identity>(agreed);
-}
+// What all tasks know together after the close.
+struct ClosedFacts {
+  std::array<uint32_t, 4> identity{};  // of the set; zeros on tasks without marks
+  bool shares_files = false;           // of any task
+  constexpr void combine(auto& by) { by.max(identity).any(shares_files); }
+};
 
 }  // namespace
 
@@ -181,9 +182,10 @@ std::shared_ptr<TaskSave> capture_save(Comm& comm, BegunSave& begun, ClosedSet c
                         .hosts = begun.hosts,
                         .since = microseconds_now(),
                         .marks = {}};
-  bool shares_files = false;
-  head.identity = agree_on_set(comm, closed, shares_files);
-  head.shares_files = shares_files;
+  ClosedFacts facts{std::bit_cast<std::array<uint32_t, 4>>(closed.completion.identity), closed.shares_files};
+  reduce(comm, facts);
+  head.identity = std::bit_cast<format::Identity>(facts.identity);
+  head.shares_files = facts.shares_files;
   const Gathered messages = tasks.gather(message_of(begun, comm.rank(), closed.completion.marks), 0);
   // The record must exist before any task of the host opens it.
   std::optional<Error> problem;
@@ -201,7 +203,7 @@ std::shared_ptr<TaskSave> capture_save(Comm& comm, BegunSave& begun, ClosedSet c
                                                   .hosts = begun.hosts,
                                                   .slot = tasks.rank() + 1,
                                                   .task = comm.rank(),
-                                                  .shares_files = shares_files,
+                                                  .shares_files = facts.shares_files,
                                                   .is_local = begun.is_local,
                                                   .leads = comm.rank() == 0,
                                                   .fails_exit = begun.how.fails_exit},
