@@ -25,9 +25,9 @@ namespace {
 
 struct Setup {
   std::string directory;
-  std::vector<char> state{};  // that the task saves
+  std::vector<char> state{};  // the bytes to save
   size_t piece = 0;           // bytes of a write
-  std::string words{};        // of the open mode, in addition
+  std::string words{};        // added to the open mode
 };
 
 void tell(const char* name, double value) { std::printf("VALUE %s %.9g\n", name, value); }
@@ -139,7 +139,8 @@ void bind_to_core() {
 }
 
 void measure_hidden(const Setup& setup) {
-  wait_for(begin_save(setup, setup.directory + "/warm.sion").handle);  // memory and threads are there
+  wait_for(
+      begin_save(setup, setup.directory + "/warm.sion").handle);  // allocates memory and starts the thread
   const int sid = open_to_write(setup, setup.directory + "/now.sion", "atomic,durable,journal=off");
   double begin = bench::now();
   write_state(setup, sid);

@@ -54,7 +54,7 @@ class ModelledFiles {
   };
   struct Cached {
     std::list<Key>::iterator place;
-    double arrives = 0;  // when the block is there
+    double arrives = 0;  // when the client has the block
   };
   struct TaskReads {  // the blocks that a task reads
     Key last = 0;

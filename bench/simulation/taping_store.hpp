@@ -34,7 +34,7 @@ class TapingStore final : public Store {
   void remove(const std::string& path) override { memory_.remove(path); }
   void rename(const std::string& from, const std::string& to) override { memory_.rename(from, to); }
   FileSystemTraits traits(const std::string& path) override;
-  // Slots record who takes them; in recording, every task gets one at once.
+  // Slots record the tasks that take them; in recording, every task gets one at once.
   std::shared_ptr<WriteSlots> make_slots(int count) override;
   std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override;
 

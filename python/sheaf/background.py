@@ -35,7 +35,7 @@ _LONGEST_NAME = 255  # bytes of an entry of a directory
 
 
 class SaveProgress(NamedTuple):
-    """Bytes that this process has captured for a save, and those of them that are written."""
+    """Bytes that this process has captured for a save, and how many of these are written."""
 
     bytes: int
     written: int
@@ -137,8 +137,8 @@ class Save:
 
 
 class _SaveFuture(Future[str]):
-    """A future whose exception is printed if the program never retrieves it: the library believes that the
-    program knows of the failure."""
+    """A future that prints its exception if the program never retrieves it. The library does not report the
+    failure then, because it was reported to this future."""
 
     _is_retrieved = False
 
