@@ -190,10 +190,10 @@ class File : private NonCopyable {
 
   virtual FileTraits traits() { return {}; }
 
-  // Checksums that the file computes beside the program. begin_sums() lets it compute a CRC32C for every
-  // `piece` bytes from `origin` on, of bytes that are written in order from there; a later call for the same
-  // origin continues. Returns false if the file computes none. take_sums() waits for the checksums of the
-  // first `bytes` bytes from `origin`, the last one possibly of a shorter piece, and stores them. Returns
+  // Checksums that the file computes while it copies the bytes. begin_sums() lets it compute a CRC32C for
+  // every `piece` bytes from `origin` on, of bytes that are written in order from there; a later call for the
+  // same origin continues. Returns false if the file computes none. take_sums() stores the checksums of the
+  // first `bytes` bytes from `origin`, the last one possibly of a shorter piece. Returns
   // false, and stores nothing, if the bytes were not written in order. The default implementation computes
   // none.
   virtual bool begin_sums(int64_t /*origin*/, uint32_t /*piece*/) { return false; }

@@ -261,6 +261,23 @@ TEST(BackgroundStore, FilesHaveNoDescriptors) {
   EXPECT_EQ(attempt([&] { file->descriptor(DescriptorKind::writer); }).value().code(), Code::unsupported);
 }
 
+// Tasks that are threads of a process have a batch each, and one file.
+TEST(BackgroundStore, BatchesOfOneFileEndSeparately) {
+  MemoryStore memory;
+  BackgroundWriter writer(ServedBy::callers);
+  const auto first = std::make_shared<WriteBatch>(budget_of(piece));
+  const auto second = std::make_shared<WriteBatch>(budget_of(piece));
+  const std::shared_ptr<File> file = memory.open("a", Access::fresh);
+  writer.write({first, file}, bytes("first"), 0);
+  writer.write({second, file}, bytes("second"), 5);
+  first->give_up();
+  finish(writer);
+  writer.drain(*second);
+  EXPECT_EQ(first->written(), 0);
+  EXPECT_EQ(second->written(), 6);
+  EXPECT_TRUE(attempt([&] { writer.drain(*first); }));
+}
+
 TEST(BackgroundStore, ThreadsShareAWriter) {
   MemoryStore memory;
   BackgroundWriter writer(ServedBy::thread);

@@ -31,7 +31,7 @@ void ChunkWriter::load(const layout::ChunkGeometry& geometry, TaskBlocks blocks,
   move_handle();
 }
 
-// Leaves the checksums of the current chunk to a file that computes them beside the program. take_sums()
+// Leaves the checksums of the current chunk to a file that computes them as it copies the bytes. take_sums()
 // fetches them. All bytes of the chunk must follow, or this must have been called for it before.
 void ChunkWriter::let_file_sum() {
   const bool may_begin = blocks_.position == 0 || blocks_.unsummed;

@@ -54,11 +54,8 @@ class BackgroundFile final : public ForwardingFile {
     return traits;
   }
   bool begin_sums(int64_t origin, uint32_t piece) override {
-    const auto unmade = attempt([&] {
-      auto& sums = sums_[origin];
-      if (!sums) sums = std::make_shared<BackgroundSums>(origin, piece);
-      current_sums_ = sums;
-    });
+    const auto unmade =
+        attempt([&] { current_sums_ = &sums_.try_emplace(origin, origin, piece).first->second; });
     return !unmade;
   }
   bool take_sums(int64_t origin, int64_t bytes, std::span<uint32_t> result) override {
@@ -67,7 +64,7 @@ class BackgroundFile final : public ForwardingFile {
       return true;
     }
     const auto found = sums_.find(origin);
-    return found != sums_.end() && writer_.take_sums(*found->second, bytes, result);
+    return found != sums_.end() && found->second.copy(bytes, result);
   }
   FileDescriptor descriptor(DescriptorKind kind) override {
     if (kind == DescriptorKind::file) return {};
@@ -89,9 +86,9 @@ class BackgroundFile final : public ForwardingFile {
   const std::shared_ptr<File> file_;
   BackgroundWriter& writer_;
   const std::shared_ptr<WriteBatch> batch_;
-  int64_t end_ = 0;                                          // of the captured bytes
-  std::map<int64_t, std::shared_ptr<BackgroundSums>> sums_;  // by origin
-  std::shared_ptr<BackgroundSums> current_sums_;             // of the bytes that are written now; may be null
+  int64_t end_ = 0;                       // of the captured bytes
+  std::map<int64_t, CapturedSums> sums_;  // by origin
+  CapturedSums* current_sums_ = nullptr;  // of the bytes that are written now; null: none
   bool is_closed_ = false;
 };
 

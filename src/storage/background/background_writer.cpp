@@ -1,20 +1,30 @@
 #include "storage/background/background_writer.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <system_error>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/report/trace.hpp"
 #include "base/service_thread.hpp"
+#include "storage/background/capture_copy.hpp"
 #include "storage/background/constants.hpp"
 
 namespace sheaf {
 
 namespace {
+
 using background_constants::piece;
 using std::chrono::steady_clock;
+
+// Returns true for bytes of a stream in a batch that discards them. Metadata are written, because the program
+// may read them back.
+bool is_dropped(const BackgroundWriter::CaptureTarget& to, int64_t offset, int64_t bytes) {
+  if (!to.batch->discards() || !to.sums || !to.sums->continues(offset)) return false;
+  to.sums->skip(bytes);
+  return true;
+}
+
 }  // namespace
 
 BackgroundWriter::~BackgroundWriter() {
@@ -41,8 +51,8 @@ void BackgroundWriter::write(const CaptureTarget& to, std::span<const std::byte>
   batch.require_sound();
   batch.captured_ += std::ssize(data);
   const auto write_at_once = [&] {
-    if (to.sums) to.sums->is_broken = true;
     to.file->write_at(data, offset);
+    if (to.sums && to.sums->continues(offset)) to.sums->append(data);
     batch.written_ += std::ssize(data);
   };
   if (!is_here()) return write_at_once();
@@ -55,32 +65,21 @@ void BackgroundWriter::write(const CaptureTarget& to, std::span<const std::byte>
   if (is_synchronous()) drain(batch);
 }
 
-// Returns true for bytes of a stream in a batch that discards them. Metadata are written, because the program
-// may read them back.
-bool BackgroundWriter::is_dropped(const CaptureTarget& to, int64_t offset, int64_t bytes) {
-  if (!to.batch->discards() || !to.sums) return false;
-  const Lock lock(mutex_);
-  if (!to.sums->continues(offset)) return false;
-  to.sums->captured += bytes;
-  return true;
-}
-
 // Copies the bytes in parts, so that the first ones are written while the last ones are copied.
 void BackgroundWriter::capture(const CaptureTarget& to, std::span<const std::byte> data, int64_t offset) {
+  CapturedSums* const sums = to.sums && to.sums->continues(offset) ? to.sums : nullptr;
   while (!data.empty()) {
     CapturedWrite* made = nullptr;
     std::span<std::byte> bytes;
     {
       Lock lock(mutex_);
       bytes = reserve(lock, to.batch, data.size());
-      const bool sums = to.sums && to.sums->continues(offset);
-      queue_.requests.push_back({to.batch, to.file, current_, bytes, offset, sums ? to.sums : nullptr});
-      if (sums) to.sums->captured += std::ssize(bytes);
+      queue_.requests.push_back({to.batch, to.file, current_, bytes, offset});
       made = &queue_.requests.back();  // references to elements of a deque stay valid
       current_->filled += bytes.size();
       ++to.batch->pending_;
     }
-    std::memcpy(bytes.data(), data.data(), bytes.size());
+    capture_bytes(bytes, data.first(bytes.size()), sums);
     {
       const Lock lock(mutex_);
       made->is_ready = true;
@@ -89,46 +88,6 @@ void BackgroundWriter::capture(const CaptureTarget& to, std::span<const std::byt
     data = data.subspan(bytes.size());
     offset += std::ssize(bytes);
   }
-}
-
-bool BackgroundWriter::has_unsummed() const {
-  return !queue_.is_summing && queue_.summed < queue_.requests.size() &&
-         queue_.requests[queue_.summed].is_ready;
-}
-
-// Computes the checksums of the next request. Releases the lock meanwhile. Returns false if none is ready, or
-// if another thread is at it.
-bool BackgroundWriter::sum_next(Lock& lock) {
-  if (!has_unsummed()) return false;
-  const CapturedWrite& request = queue_.requests[queue_.summed];
-  if (request.sums) {
-    BackgroundSums& sums = *request.sums;
-    BackgroundSums::Following more{sums.summed, sums.running};
-    const auto bytes = request.bytes;
-    queue_.is_summing = true;
-    lock.unlock();
-    const auto failed =
-        attempt([&] { more = BackgroundSums::follow(std::move(more), sums.origin, sums.piece, bytes); });
-    lock.lock();
-    queue_.is_summing = false;
-    if (failed || attempt([&] { sums.append(more); })) sums.is_broken = true;
-  }
-  ++queue_.summed;
-  changed_.notify_all();
-  requested_.notify_one();  // the thread may have found nothing to do while another one summed
-  return true;
-}
-
-bool BackgroundWriter::take_sums(BackgroundSums& sums, int64_t bytes, std::span<uint32_t> result) {
-  if (!is_here()) return false;
-  const TraceEvent traced("wait for background checksums");
-  Lock lock(mutex_);
-  if (sums.captured - sums.origin != bytes) return false;
-  while (!sums.is_broken && sums.summed < sums.captured)
-    if (!sum_next(lock)) changed_.wait(lock);
-  if (sums.is_broken) return false;
-  sums.copy(result);
-  return true;
 }
 
 // Returns memory for the first of `wanted` bytes, in the current piece. Releases the lock while it waits.
@@ -240,9 +199,7 @@ void BackgroundWriter::serve() {
     const bool was_due = run_due(lock, steady_clock::now());
     if (busy || was_due) continue;
     if (ends_ && queue_.requests.empty()) return;
-    const auto wakes = [&] {
-      return ends_ || has_unsummed() || (queue_.summed > 0 && queue_.requests.front().is_ready);
-    };
+    const auto wakes = [&] { return ends_ || has_ready(); };
     if (queue_.timed.empty()) {
       requested_.wait(lock, wakes);
     } else {
@@ -251,16 +208,12 @@ void BackgroundWriter::serve() {
   }
 }
 
-// Sums the next request, or carries out the first ones. Releases the lock meanwhile. Returns false if none is
-// ready.
+// Carries out the first requests. Releases the lock meanwhile. Returns false if none is ready.
 bool BackgroundWriter::carry_out(Lock& lock) {
-  // Checksums come first, because a close waits for them.
-  if (sum_next(lock)) return true;
-  if (queue_.summed == 0) return false;
+  if (!has_ready()) return false;
   if (queue_.requests.front().step) {
     CapturedWrite request = std::move(queue_.requests.front());
     queue_.requests.pop_front();
-    --queue_.summed;
     run_step(lock, std::move(request));
     return true;
   }
@@ -270,7 +223,9 @@ bool BackgroundWriter::carry_out(Lock& lock) {
   write_run(run);
   lock.lock();
   queue_.running = {};
-  run.front().batch->pending_ -= std::ssize(run);
+  int64_t& pending = run.front().batch->pending_;
+  SHEAF_ASSERT(pending >= std::ssize(run));
+  pending -= std::ssize(run);
   run.clear();
   changed_.notify_all();
   return true;
@@ -281,11 +236,12 @@ std::vector<BackgroundWriter::CapturedWrite> BackgroundWriter::take_run() {
   std::vector<CapturedWrite> run;
   int64_t end = queue_.requests.front().offset;
   size_t bytes = 0;
-  for (; queue_.summed > 0; --queue_.summed) {
+  while (has_ready()) {
     CapturedWrite& next = queue_.requests.front();
     bytes += next.bytes.size();
     if (next.step || next.offset != end || (bytes > piece && !run.empty())) break;
-    if (!run.empty() && next.file != run.front().file) break;
+    // Tasks that are threads may have one file, and a batch each.
+    if (!run.empty() && (next.file != run.front().file || next.batch != run.front().batch)) break;
     end += std::ssize(next.bytes);
     run.push_back(std::move(next));
     queue_.requests.pop_front();

@@ -19,8 +19,8 @@
 #include "base/export.hpp"
 #include "base/forks.hpp"
 #include "base/non_copyable.hpp"
-#include "storage/background/background_sums.hpp"
 #include "storage/background/capture_memory.hpp"
+#include "storage/background/captured_sums.hpp"
 #include "storage/background/write_batch.hpp"
 
 namespace sheaf {
@@ -46,12 +46,9 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
   struct CaptureTarget {
     std::shared_ptr<WriteBatch> batch;
     std::shared_ptr<File> file;
-    std::shared_ptr<BackgroundSums> sums = {};  // checksums to compute if the bytes follow; null: none
+    CapturedSums* sums = nullptr;  // get the bytes if these continue theirs; null: none
   };
   void write(const CaptureTarget& to, std::span<const std::byte> data, int64_t offset);
-  // Waits for the checksums of the `bytes` bytes from their origin, and stores them. Returns false if these
-  // are not the bytes that were captured in order. Helps to compute them.
-  bool take_sums(BackgroundSums& sums, int64_t bytes, std::span<uint32_t> result);
   // Waits until all writes of the batch are carried out. Throws the failure of the batch.
   void drain(WriteBatch& batch);
   // Waits until the writes to `bytes` bytes of the file `path` at `offset` are carried out. Throws the
@@ -77,8 +74,7 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
     std::shared_ptr<CapturePiece> piece = {};  // null: a step
     std::span<std::byte> bytes = {};
     int64_t offset = 0;
-    std::shared_ptr<BackgroundSums> sums = {};  // null: the bytes are not summed
-    bool is_ready = false;                      // the bytes are copied
+    bool is_ready = false;  // the bytes are copied
     Step step = {};
   };
   struct TimedStep {
@@ -87,8 +83,6 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
   };
   struct RequestQueue {
     std::deque<CapturedWrite> requests;
-    size_t summed = 0;                       // requests at the front that are summed, or need not be
-    bool is_summing = false;                 // a thread computes the checksums of the next one
     std::span<const CapturedWrite> running;  // writes that are being carried out
     std::vector<TimedStep> timed;
   };
@@ -97,10 +91,8 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
   bool is_here() const { return process_ == forks(); }
   std::span<std::byte> reserve(Lock& lock, const std::shared_ptr<WriteBatch>& batch, size_t wanted);
   void capture(const CaptureTarget& to, std::span<const std::byte> data, int64_t offset);
-  bool has_unsummed() const;
-  bool is_dropped(const CaptureTarget& to, int64_t offset, int64_t bytes);
+  bool has_ready() const { return !queue_.requests.empty() && queue_.requests.front().is_ready; }
   bool is_pending(const std::string& path, int64_t offset, int64_t bytes) const;
-  bool sum_next(Lock& lock);
   void wait_for_change(Lock& lock);
   void wait_for_memory(Lock& lock, std::chrono::nanoseconds pause);
   void begin_thread();

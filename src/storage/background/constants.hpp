@@ -17,6 +17,10 @@ inline constexpr size_t piece = size_t{2} << 20;
 inline constexpr size_t smallest_split = size_t{64} << 10;
 static_assert(smallest_split < piece);
 
+// A copy is summed in parts of this size, because the copy has loaded them into the cache of the core. Larger
+// copies bypass the cache: their bytes would not stay there until they are written.
+inline constexpr size_t copied_at_once = size_t{64} << 10;
+
 // Sleeps of a task that waits for memory which other tasks of its host hold.
 inline constexpr BackoffTerms memory_backoff{.first = std::chrono::microseconds(200),
                                              .max = std::chrono::milliseconds(10)};

@@ -1,4 +1,4 @@
-// Checksums that a file computes in the background: those of the bytes, or none.
+// Checksums that a file computes while it captures bytes: those of the bytes, or none.
 #include <random>
 
 #include "base/crc32c.hpp"
@@ -6,7 +6,7 @@
 #include "support/stores/memory_store.hpp"
 #include "testing.hpp"
 
-namespace sheaf::testing::background_sums_test {
+namespace sheaf::testing::captured_sums_test {
 namespace {
 
 constexpr uint32_t piece = 1000;
@@ -18,7 +18,7 @@ std::vector<uint32_t> sums_of(std::span<const std::byte> data) {
   return sums;
 }
 
-class BackgroundSumsTest : public ::testing::TestWithParam<BackgroundWriter::ServedBy> {
+class CapturedSumsTest : public ::testing::TestWithParam<BackgroundWriter::ServedBy> {
  protected:
   MemoryStore memory_;
   BackgroundWriter writer_{GetParam()};
@@ -37,11 +37,11 @@ class BackgroundSumsTest : public ::testing::TestWithParam<BackgroundWriter::Ser
     return !file_->take_sums(origin, bytes, found);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Served, BackgroundSumsTest,
+INSTANTIATE_TEST_SUITE_P(Served, CapturedSumsTest,
                          ::testing::Values(BackgroundWriter::ServedBy::thread,
                                            BackgroundWriter::ServedBy::callers));
 
-TEST_P(BackgroundSumsTest, OfBytesInOrder) {
+TEST_P(CapturedSumsTest, OfBytesInOrder) {
   std::mt19937 random(1);
   int64_t origin = 77;
   for (int block = 0; block < 20; ++block) {
@@ -59,7 +59,7 @@ TEST_P(BackgroundSumsTest, OfBytesInOrder) {
   }
 }
 
-TEST_P(BackgroundSumsTest, OfBlocksInTurns) {
+TEST_P(CapturedSumsTest, OfBlocksInTurns) {
   const Bytes first = pattern(2500, 1), second = pattern(3777, 2);
   for (int64_t at = 0; at < 5000; at += 100)
     for (const auto& [origin, data] : {std::pair(int64_t{0}, &first), std::pair(int64_t{9999}, &second)}) {
@@ -74,7 +74,7 @@ TEST_P(BackgroundSumsTest, OfBlocksInTurns) {
   expect(9999, second);
 }
 
-TEST_P(BackgroundSumsTest, NoneOfOtherBytes) {
+TEST_P(CapturedSumsTest, NoneOfOtherBytes) {
   ASSERT_TRUE(file_->begin_sums(0, piece));
   file_->write_at(pattern(2500), 0);
   EXPECT_TRUE(has_none(0, 2499)) << "more bytes were written";
@@ -84,7 +84,7 @@ TEST_P(BackgroundSumsTest, NoneOfOtherBytes) {
   EXPECT_TRUE(has_none(0, 2500)) << "bytes were written again";
 }
 
-TEST_P(BackgroundSumsTest, OfAFailedSave) {
+TEST_P(CapturedSumsTest, OfAFailedSave) {
   ASSERT_TRUE(file_->begin_sums(0, piece));
   const Bytes data = pattern(2500);
   file_->write_at(data, 0);
@@ -93,4 +93,4 @@ TEST_P(BackgroundSumsTest, OfAFailedSave) {
 }
 
 }  // namespace
-}  // namespace sheaf::testing::background_sums_test
+}  // namespace sheaf::testing::captured_sums_test
