@@ -5,11 +5,14 @@
 // libfailing_allocations.so for failing allocations. campaign_check compares the results with the ledgers.
 // campaign_INTERFACE write DIR LEDGERS FIRST COUNT: runs the same programs without failures in existing
 // directories DIR/SEED, every second one with the word durable (images.py).
+// If the environment has CAMPAIGN_ASYNC, the programs save in the background, and each process waits until
+// its save is durable.
 #include <spawn.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -23,6 +26,9 @@ namespace {
 
 constexpr int threads = 2;
 constexpr uint64_t next_draw = 1'000'000'007;
+
+// Whether all programs save in the background.
+bool saves_in_background() { return std::getenv("CAMPAIGN_ASYNC") != nullptr; }
 
 // Draws programs from `seed` until it has one that this interface can run.
 SionProgram draw_fitting_program(uint64_t seed, int members) {
@@ -45,9 +51,10 @@ SionProgram draw_fitting_program(uint64_t seed, int members) {
     SionProgram p = draw_program(all[seed % std::size(all)], draw);
     const bool fits = p.open == OpenForm::serial;
 #endif
-    if (!fits) continue;
+    if (!fits || (saves_in_background() && p.promise.appends)) continue;
     Random random(seed);
     if (random.chance(4)) p.words += ",term=flush";
+    if (saves_in_background()) save_in_background(p);
     return p;
   }
 }

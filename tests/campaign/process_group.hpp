@@ -8,6 +8,7 @@
 #include "campaign/process_injection.hpp"
 #include "campaign/sion_program.hpp"
 #include "layout/placement.hpp"
+#include "sheaf.h"
 #include "sion.h"
 #ifdef CAMPAIGN_MPI
 #include <mpi.h>
@@ -112,6 +113,7 @@ class ProcessGroup final : public ProgramGroup {
 
   int open(const SionProgram& p, const std::string& path) override {
     is_mapped_ = p.open == SionProgram::OpenForm::mapped;
+    is_async_ = p.async;
     const std::string mode = p.mode();
     sion_int32 block = 512;
     int rank = this->rank();
@@ -148,6 +150,7 @@ class ProcessGroup final : public ProgramGroup {
   }
 
   int close(int sid) override {
+    if (is_async_) return save(sid);
     inside(true);
 #if defined(CAMPAIGN_MPI) && defined(CAMPAIGN_OMP)
     const int closed = sion_parclose_ompi(sid);
@@ -163,6 +166,14 @@ class ProcessGroup final : public ProgramGroup {
   }
 
  private:
+  int save(int sid) {
+    inside(true);
+    sheaf_save* const handle = sheaf_parclose_async(sid);
+    const bool is_durable = handle && sheaf_save_wait(handle, SHEAF_SAVE_DURABLE) == 1;
+    sheaf_save_free(handle);
+    inside(false);
+    return is_durable ? SION_SUCCESS : SION_NOT_SUCCESS;
+  }
   void meet() const {
 #ifdef CAMPAIGN_OMP
 #pragma omp barrier
@@ -190,7 +201,7 @@ class ProcessGroup final : public ProgramGroup {
 
   Team& team_;
   const int thread_;
-  bool is_mapped_ = false;
+  bool is_mapped_ = false, is_async_ = false;
 };
 
 }  // namespace sheaf::test::campaign

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "campaign/bystander.hpp"
+#include "multifile/saves/save_files.hpp"
 #include "multifile/tools/verify.hpp"
 
 namespace sheaf::test::campaign {
@@ -24,7 +25,8 @@ std::string text_of(const CaseFacts& facts) {
   std::ostringstream out;
   out << facts.ntasks << ' ' << facts.processes << ' ' << facts.promise.atomic << ' ' << facts.promise.appends
       << ' ' << facts.promise.flushes << ' ' << facts.promise.frames << ' ' << facts.merged << ' '
-      << facts.may_die << ' ' << facts.must_succeed << ' ' << facts.durable << ' ' << facts.text;
+      << facts.may_die << ' ' << facts.must_succeed << ' ' << facts.durable << ' ' << facts.async << ' '
+      << facts.text;
   return out.str();
 }
 
@@ -33,7 +35,7 @@ CaseFacts facts_in(const std::string& text) {
   std::istringstream in(text);
   in >> facts.ntasks >> facts.processes >> facts.promise.atomic >> facts.promise.appends >>
       facts.promise.flushes >> facts.promise.frames >> facts.merged >> facts.may_die >> facts.must_succeed >>
-      facts.durable;
+      facts.durable >> facts.async;
   std::getline(in, facts.text);
   return facts;
 }
@@ -111,7 +113,8 @@ CaseFacts facts_of(const SionProgram& program) {
           .processes = program.processes,
           .promise = program.promise,
           .merged = program.merged,
-          .durable = program.words.find(",durable") != std::string::npos,
+          .durable = program.async || program.words.find(",durable") != std::string::npos,
+          .async = program.async,
           .text = program.describe()};
 }
 
@@ -145,6 +148,15 @@ LedgerContents read_ledgers(const std::string& ledgers) {
   return noted;
 }
 
+// Finishes or removes what the program has left of a save, as the next program does.
+void finish_saves(const std::string& multifile) {
+  saves::resume_saves(posix_store(), multifile);
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(multifile).parent_path()))
+    require(entry.path().filename().string().find(".save.") == std::string::npos,
+            "the record of a save is left over: " + entry.path().string());
+}
+
 }  // namespace
 
 bool check_case(const std::string& ledgers, const std::string& multifile) {
@@ -159,14 +171,22 @@ bool check_case(const std::string& ledgers, const std::string& multifile) {
     require(noted.closed == 0 || noted.closed == facts.processes || facts.may_die,
             "the close had different outcomes");
     require(!noted.second_job_got_in, "a second job could open the file for writing");
-    const bool closed = noted.closed == facts.processes;
+    // What one process was told of a save is true, also if others have died.
+    const bool closed = noted.closed == facts.processes || (facts.async && noted.closed > 0);
     require(closed || !facts.must_succeed, "a program without failing calls did not close");
     require_bystander(std::filesystem::path(multifile).parent_path());
     Promise promise = facts.promise;
     // An unclosed file may hold chunks that a failed call has completed.
     promise.frames |= noted.accepted->lacks_bytes();
-    check_streams(posix_store(), multifile, closed ? Ending::closed : Ending::not_closed, promise, noted.old,
-                  *noted.accepted);
+    const auto check = [&] {
+      check_streams(posix_store(), multifile, closed ? Ending::closed : Ending::not_closed, promise,
+                    noted.old, *noted.accepted);
+    };
+    check();
+    if (facts.async) {
+      finish_saves(multifile);
+      check();
+    }
   } catch (const std::exception& e) {
     throw std::runtime_error(told(e.what()));
   }

@@ -178,6 +178,9 @@ REGIONS = [BIN / "campaign_check", "regions"]
 PYTHON = HERE / "python_program.py"
 SFIO = {"SHEAF_SFIO_HOSTS": "n0,n1", "SHEAF_SFIO_ROOT": "", "SHEAF_SFIO_TIMEOUT": "5"}
 
+# Processes that wait for others of a save learn within five seconds that these have died.
+ASYNC = {"CAMPAIGN_ASYNC": "1", "SHEAF_LEASE_TIMES": "500,5000"}
+
 INTERFACES: dict[str, Interface] = {
     "serial": Interface([], [BIN / "campaign_serial"], 30),
     "openmp": Interface([], [BIN / "campaign_openmp"], 20),
@@ -185,6 +188,11 @@ INTERFACES: dict[str, Interface] = {
     "mpich": Interface(mpirun("mpich", 2), [BIN / "campaign_mpich"], 8),
     "hybrid-openmpi": Interface(mpirun("openmpi", 2), [BIN / "campaign_hybrid_openmpi"], 6),
     "hybrid-mpich": Interface(mpirun("mpich", 2), [BIN / "campaign_hybrid_mpich"], 4),
+    "async-serial": Interface([], [BIN / "campaign_serial"], 20, environment=ASYNC),
+    "async-openmp": Interface([], [BIN / "campaign_openmp"], 10, environment=ASYNC),
+    "async-openmpi": Interface(mpirun("openmpi", 2), [BIN / "campaign_openmpi"], 8, environment=ASYNC),
+    "async-mpich": Interface(mpirun("mpich", 2), [BIN / "campaign_mpich"], 6, environment=ASYNC),
+    "async-hybrid-openmpi": Interface(mpirun("openmpi", 2), [BIN / "campaign_hybrid_openmpi"], 4, environment=ASYNC),
     "mpiio-openmpi": Interface(mpirun("openmpi", 2), [BIN / "campaign_mpiio_openmpi"], 8, libraries=[LIB / "libsheaf_mpiio.so"],
                                check=REGIONS),
     "mpiio-mpich": Interface(mpirun("mpich", 2), [BIN / "campaign_mpiio_mpich"], 6, libraries=[LIB / "libsheaf_mpiio.so"],

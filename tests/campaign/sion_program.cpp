@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "base/assert.hpp"
 #include "sion.h"
 
 namespace sheaf::test::campaign {
@@ -220,10 +221,19 @@ SionProgram draw_program(Interface interface, uint64_t seed, int processes) {
   return p;
 }
 
+void save_in_background(SionProgram& p) {
+  SHEAF_ASSERT(!p.promise.appends);
+  Random random(p.seed + 3);
+  p.async = p.promise.atomic = true;
+  p.promise.flushes = false;
+  if (p.files > 1) p.words += ",files=" + std::to_string(p.files);
+  if (random.chance(3)) p.words += ",async_memory=2M";
+}
+
 SionProgram SionProgram::before() const {
   SionProgram p = *this;
   p.seed = seed + 500'000'000;
-  p.promise.appends = p.promise.atomic = p.replaces = false;
+  p.promise.appends = p.promise.atomic = p.replaces = p.async = false;
   if (const size_t at = p.words.find(",atomic"); at != std::string::npos) p.words.erase(at, 7);
   return p;
 }

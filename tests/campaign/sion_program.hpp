@@ -23,6 +23,7 @@ struct SionProgram {
   std::string words;   // words of the open mode after "wb" or "append"
   bool collective = false, merged = false, keyval = false;
   bool replaces = false;  // a complete multifile exists before the program
+  bool async = false;     // it is saved in the background, and close() waits until the save is durable
   Promise promise;
   int64_t chunk = 0;    // bytes of a chunk
   int64_t largest = 0;  // maximum bytes of a call
@@ -31,7 +32,7 @@ struct SionProgram {
   uint64_t seed = 0;
 
   int ntasks() const { return processes * tasks_each; }
-  std::string mode() const { return (promise.appends ? "append" : "wb") + words; }
+  std::string mode() const { return (promise.appends ? "append" : "wb") + words + (async ? ",async" : ""); }
   // Returns a program without failures. It creates the generation that `this` program then appends to or
   // replaces.
   SionProgram before() const;
@@ -40,6 +41,8 @@ struct SionProgram {
 
 // Draws a program from `seed`. `processes` is its number of processes; if 0, the number is drawn as well.
 SionProgram draw_program(Interface interface, uint64_t seed, int processes = 0);
+// Lets the program save in the background. It must not append.
+void save_in_background(SionProgram& program);
 
 // Collective operations of the processes of a program. Each process has its own ProgramGroup.
 class ProgramGroup {
