@@ -14,7 +14,9 @@ class BackgroundFile final : public ForwardingFile {
   BackgroundFile(std::shared_ptr<File> file, BackgroundWriter& writer, std::shared_ptr<WriteBatch> batch)
       : ForwardingFile(file), file_(std::move(file)), writer_(writer), batch_(std::move(batch)) {}
   ~BackgroundFile() override {
-    if (!is_closed_) attempt([&] { batch_->close_later(file_); });  // its bytes are synced in any case
+    if (is_closed_) return;
+    // Its bytes are synced in any case.
+    if (const auto lost = attempt([&] { batch_->close_later(file_); })) batch_->fail(*lost);
   }
 
   void write_at(std::span<const std::byte> data, int64_t offset) override {

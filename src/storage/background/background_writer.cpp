@@ -1,6 +1,7 @@
 #include "storage/background/background_writer.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -195,9 +196,13 @@ void BackgroundWriter::begin_thread() {
 void BackgroundWriter::serve() {
   Lock lock(mutex_);
   for (;;) {
-    const bool busy = carry_out(lock);
-    const bool was_due = run_due(lock, steady_clock::now());
-    if (busy || was_due) continue;
+    bool busy = false;
+    const auto no_memory = attempt([&] {
+      busy = carry_out(lock);
+      busy |= run_due(lock, steady_clock::now());
+    });
+    if (no_memory) requested_.wait_for(lock, background_constants::memory_backoff.max);
+    if (busy || no_memory) continue;
     if (ends_ && queue_.requests.empty()) return;
     const auto wakes = [&] { return ends_ || has_ready(); };
     if (queue_.timed.empty()) {
@@ -231,21 +236,22 @@ bool BackgroundWriter::carry_out(Lock& lock) {
   return true;
 }
 
-// Removes the requests that one request to the file can carry out.
+// Removes the requests that one request to the file can carry out. Throws std::bad_alloc, and then removes
+// none.
 std::vector<BackgroundWriter::CapturedWrite> BackgroundWriter::take_run() {
-  std::vector<CapturedWrite> run;
-  int64_t end = queue_.requests.front().offset;
+  std::deque<CapturedWrite>& all = queue_.requests;
+  const CapturedWrite& first = all.front();
+  int64_t end = first.offset;
   size_t bytes = 0;
-  while (has_ready()) {
-    CapturedWrite& next = queue_.requests.front();
+  const auto last = std::ranges::find_if_not(all, [&](const CapturedWrite& next) {
     bytes += next.bytes.size();
-    if (next.step || next.offset != end || (bytes > piece && !run.empty())) break;
-    // Tasks that are threads may have one file, and a batch each.
-    if (!run.empty() && (next.file != run.front().file || next.batch != run.front().batch)) break;
+    const bool follows = next.is_ready && !next.step && next.offset == end && next.file == first.file;
     end += std::ssize(next.bytes);
-    run.push_back(std::move(next));
-    queue_.requests.pop_front();
-  }
+    // Tasks that are threads may have one file, and a batch each.
+    return follows && next.batch == first.batch && (&next == &first || bytes <= piece);
+  });
+  std::vector<CapturedWrite> run(std::make_move_iterator(all.begin()), std::make_move_iterator(last));
+  all.erase(all.begin(), last);
   return run;
 }
 
@@ -277,13 +283,11 @@ void BackgroundWriter::run_step(Lock& lock, CapturedWrite request) {
 }
 
 bool BackgroundWriter::run_due(Lock& lock, steady_clock::time_point now) {
-  std::vector<CapturedWrite> due;
-  std::erase_if(queue_.timed, [&](TimedStep& timed) {
-    if (timed.due > now) return false;
-    due.push_back(std::move(timed.request));
-    return true;
-  });
-  for (CapturedWrite& request : due) run_step(lock, std::move(request));
+  const auto waits = [&](const TimedStep& timed) { return timed.due > now; };
+  const auto first = std::ranges::stable_partition(queue_.timed, waits).begin();
+  std::vector<TimedStep> due(std::make_move_iterator(first), std::make_move_iterator(queue_.timed.end()));
+  queue_.timed.erase(first, queue_.timed.end());
+  for (TimedStep& timed : due) run_step(lock, std::move(timed.request));
   return !due.empty();
 }
 

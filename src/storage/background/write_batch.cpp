@@ -6,11 +6,16 @@ namespace sheaf {
 
 void WriteBatch::fail(const Error& why) {
   const std::lock_guard lock(mutex_);
-  if (!failure_) failure_ = why;
+  if (!failure_) {
+    const auto unstored = attempt([&] { failure_ = why; });
+    if (unstored) failure_ = unstored;  // needs no memory
+  }
   is_sound_.store(false, std::memory_order_release);
 }
 
-void WriteBatch::give_up() { fail(Error(Code::io, "the multifile was given up before it was saved")); }
+void WriteBatch::give_up() {
+  fail(*attempt([] { throw Error(Code::io, "the multifile was given up before it was saved"); }));
+}
 
 std::optional<Error> WriteBatch::failure() const {
   const std::lock_guard lock(mutex_);

@@ -24,8 +24,9 @@ class WriteBatch : private NonCopyable {
 
   const std::shared_ptr<CaptureBudget>& budget() const { return budget_; }
 
+  // Never throws.
   void fail(const Error& why);
-  // Fails the batch because its multifile is given up.
+  // Fails the batch because its multifile is given up. Never throws.
   void give_up();
   std::optional<Error> failure() const;
   bool is_sound() const { return is_sound_.load(std::memory_order_acquire); }
