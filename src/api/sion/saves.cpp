@@ -33,10 +33,11 @@ sheaf_save* sheaf_parclose_async(int sid) {
   return on_found_handle(function, sid, none, none, [&](SionHandle& handle) {
     if (!handle.closing.save)
       throw Error(Code::wrong_mode, "the multifile was not opened with 'async' for writing; it stays open");
-    auto save = std::make_unique<sheaf_save>();
-    save->save =
-        collective_call(job_end_of(handle), function, [&] { return close_handle(function, sid, handle); });
-    return save.release();
+    return collective_call(job_end_of(handle), function, [&] {
+      auto save = std::make_unique<sheaf_save>();
+      save->save = close_handle(function, sid, handle);
+      return save.release();
+    });
   });
 }
 

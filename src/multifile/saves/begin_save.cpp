@@ -213,13 +213,14 @@ std::shared_ptr<TaskSave> capture_save(Comm& comm, BegunSave& begun, ClosedSet c
     });
   try {
     agree(comm, problem);
+    begun.saves->add(part);
+    SavePart::begin(part, [&saves = *begun.saves](SavePart& ended) { saves.forget_durable(ended); });
   } catch (...) {
+    if (part) begun.saves->forget(*part);
     give_up(begun, closed.nfiles);
     throw;
   }
-  begun.saves->add(part);
   begun.store->keep();
-  SavePart::begin(part, [&saves = *begun.saves](SavePart& ended) { saves.forget_durable(ended); });
   if (begun.store->writer().is_synchronous())
     while (!part->has_ended()) part->pause();
   return part;

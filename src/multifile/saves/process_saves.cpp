@@ -55,7 +55,10 @@ void ProcessSaves::forget_ended(const std::string& place) {
 }
 
 void ProcessSaves::forget_durable(SavePart& part) {
-  if (!part.leads() || part.look() != SaveState::durable) return;
+  if (part.leads() && part.look() == SaveState::durable) forget(part);
+}
+
+void ProcessSaves::forget(const SavePart& part) {
   const std::lock_guard lock(mutex_);
   std::erase_if(parts_, [&](const auto& each) { return each.get() == &part; });  // its step owns it, too
 }

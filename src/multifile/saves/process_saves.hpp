@@ -35,6 +35,8 @@ class SHEAF_EXPORT ProcessSaves : private NonCopyable {
   void forget_ended(const std::string& place);
   // Removes a part whose save is durable.
   void forget_durable(SavePart& part);
+  // Removes a part. Never throws.
+  void forget(const SavePart& part);
   // Returns all parts that have not been forgotten.
   std::vector<std::shared_ptr<SavePart>> all();
 
