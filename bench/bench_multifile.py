@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""bench_multifile.py [--dir DIR,... | --fs gluster-strict] [--tasks 8] [--bytes 64M] [--piece 1M,...]
-[--ways WAY,...] [--runs 9] [--count] [--placement block] [--json FILE] [--bin DIR]: compares multifiles
-(files=auto, one and two physical files, without checksums) with plain writers of the same layout through
-FILE* and with pwrite, and with task-local files (mpi_bench_multifile). Each way in turn runs in a new
-process, which writes and reads once: in a new directory (fresh), and over the files of the previous run
-(overwritten). Prints medians, spread, the processor time of all tasks, and the bandwidth of multifiles
-relative to each peer. --count: prints the system calls of one run on files of the directory (requires
-strace) and measures no times. --fs: on the three hosts of tests/cluster (root only; requires
+"""bench_multifile.py [--dir DIR,... | --fs gluster-strict [--rate 200mbit]] [--tasks 8] [--bytes 64M] [--piece
+1M,...] [--ways WAY,...] [--runs 9] [--count] [--placement block] [--json FILE] [--bin DIR] [--keep-memory]: compares
+multifiles (files=auto, one and two physical files, without checksums) with plain writers of the same layout through
+FILE* and with pwrite, and with task-local files (mpi_bench_multifile). background: a save in the background until it
+is durable, compared with task-local files until fsync. Each way in turn runs in a new process, which writes and reads
+once: in a new directory (fresh), and over the files of the previous run (overwritten). Prints medians, spread, the
+processor time of all tasks, and the bandwidth of multifiles relative to each peer. --count: prints the system calls
+of one run on files of the directory (requires strace) and measures no times. --keep-memory (root): a virtual machine
+keeps free pages, whose next use would be slow. --fs: on the three hosts of tests/cluster (root only; requires
 scripts/install-deps.sh cluster)."""
 import argparse
 import collections
@@ -22,10 +23,11 @@ import tempfile
 
 here = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(here), str(here.parent / "tests" / "cluster")]
-from bench_pairs import file_system  # noqa: E402
+from bench_pairs import file_system, kept_memory  # noqa: E402
 
-WAYS = {"multifile-auto": "multifile --files 0", "task-local": "task-local"}
-COMPARED = {"multifile-auto": ("plain-one", "task-local")}
+WAYS = {"multifile-auto": "multifile --files 0", "task-local": "task-local",
+        "background": "multifile --words async --durable", "task-local-durable": "task-local --durable"}
+COMPARED = {"multifile-auto": ("plain-one", "task-local"), "background": ("task-local-durable",)}
 for files, name in ((1, "one"), (2, "two")):
     WAYS |= {f"multifile-{name}": f"multifile --files {files}",
              f"unchecked-{name}": f"multifile --files {files} --words checksums=off",
@@ -66,8 +68,11 @@ class Cluster:
 
     def __init__(self, args, name):
         from context import Context
+        from links import Links, bits_per_second
 
         self.args, self.name, self.context = args, name, Context.of(name)
+        if args.rate:
+            Links(self.context.rack).limit_to_reachable(bits_per_second(args.rate))
 
     def directory(self):
         return self.context.directory()
@@ -162,6 +167,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dir", default=".")
     parser.add_argument("--fs", action="append")
+    parser.add_argument("--rate", help="of the links, such as 200mbit; with --fs")
     parser.add_argument("--tasks", type=int, default=8)
     parser.add_argument("--bytes", default="64M")
     parser.add_argument("--piece", default="1M")
@@ -170,18 +176,20 @@ def main():
     parser.add_argument("--count", action="store_true")
     parser.add_argument("--placement", choices=("round", "block"), default="block")
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--keep-memory", action="store_true")
     parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path(os.environ.get("SHEAF_BIN", here.parent / "build/bin")))
     args = parser.parse_args()
     args.bin = args.bin.absolute()  # programs run in other directories
     args.ways = args.ways.split(",")
     rows = []
-    for name in args.fs or args.dir.split(","):
-        place = Cluster(args, name) if args.fs else OneHost(args, name)
-        try:
-            for piece in args.piece.split(","):
-                rows += count(place, args, piece) if args.count else show(place, args, piece, measure(place, args, piece))
-        finally:
-            place.close()
+    with kept_memory(args.keep_memory):
+        for name in args.fs or args.dir.split(","):
+            place = Cluster(args, name) if args.fs else OneHost(args, name)
+            try:
+                for piece in args.piece.split(","):
+                    rows += count(place, args, piece) if args.count else show(place, args, piece, measure(place, args, piece))
+            finally:
+                place.close()
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1))
 

@@ -1,13 +1,35 @@
 """Common parts of the benchmark scripts: alternating pairs of runs, the minimum of several runs on each
 side, the median of the ratios within a pair, and the machine-readable line. bench_common.hpp explains the
 reasons."""
+import contextlib
+import pathlib
 import statistics
 import subprocess
+import sys
 
 
 def file_system(directory):
     found = subprocess.run(["stat", "-f", "-c", "%T", directory], capture_output=True, text=True)
     return found.stdout.strip().replace("ext2/ext3", "ext4")
+
+
+@contextlib.contextmanager
+def kept_memory(wanted):
+    """Disables the reporting of free pages to the host. The kernel reports pages of the given order and
+    above; none are above the largest, 4 MiB."""
+    order = pathlib.Path("/sys/module/page_reporting/parameters/page_reporting_order")
+    if not wanted:
+        yield
+        return
+    try:
+        before = order.read_text()
+        order.write_text("11")
+    except OSError as error:
+        sys.exit(f"--keep-memory: this kernel does not let it ({error}); run without")
+    try:
+        yield
+    finally:
+        order.write_text(before)
 
 
 def result(name, directory, ratios, ours, peer, target):

@@ -1,7 +1,8 @@
 // One write and one read of 64 MiB (or --bytes) by each task, in one of four ways. bench_multifile.py runs
 // the ways in turn.
 //
-//   mpi_bench_multifile WAY DIRECTORY [--bytes B] [--piece B] [--files N] [--words WORDS] [--phase PHASE]
+//   mpi_bench_multifile WAY DIRECTORY [--bytes B] [--piece B] [--files N] [--words WORDS] [--durable]
+//                       [--phase PHASE]
 //
 // WAY:
 // - multifile: a multifile of N physical files (0: files=auto), opened with the additional mode words WORDS
@@ -10,6 +11,8 @@
 // - pwrite: the same regions, by pwrite and pread
 // - task-local: one file per task, write and read
 //
+// --durable: a write ends when its bytes are durable: after fsync, and for a multifile, whose WORDS must
+// contain async, after its save.
 // Consecutive tasks share a file. A time runs from the common start of all tasks to the last close, and
 // includes opening. The processor time is the sum over all tasks. Files of an earlier run in DIRECTORY are
 // overwritten. Prints for each phase, write and read or only PHASE, "TIME write S CPU S" and "SPAN write
@@ -24,6 +27,8 @@
 
 #include "bench_common.hpp"
 #include "quiet_mpi.hpp"
+#include "sheaf.h"
+#include "sheaf_mpi.h"
 #include "sion.h"
 
 namespace {
@@ -38,6 +43,7 @@ struct MultifileJob {
   int files = 1;
   std::string words;  // additional words of the open mode, each after a comma
   std::string directory;
+  bool durable = false;  // a write ends when its bytes are durable
   std::vector<char> storage;
   std::span<char> memory;  // begins a page: some processors copy slowly to other places
 
@@ -85,7 +91,11 @@ void multifile(MultifileJob& job, bool writes) {
   job.in_pieces([&](char* at, int64_t, size_t n) {
     return static_cast<int64_t>(writes ? sion_fwrite(at, 1, n, sid) : sion_fread(at, 1, n, sid));
   });
-  require(sion_parclose_mpi(sid) == 1, "sion_parclose_mpi failed");
+  if (!writes || !job.durable) return require(sion_parclose_mpi(sid) == 1, "sion_parclose_mpi failed");
+  sheaf_save* const save = sheaf_parclose_async(sid);
+  require(save != nullptr, "sheaf_parclose_async failed");
+  require(sheaf_save_wait_mpi(save, SHEAF_SAVE_DURABLE, MPI_COMM_WORLD) == 1, "the save failed");
+  sheaf_save_free(save);
 }
 
 // Place of a task's region in the files of a plain program.
@@ -132,6 +142,7 @@ void with_descriptor(MultifileJob& job, bool writes, const std::string& path, in
   job.in_pieces([&](char* at, int64_t done, size_t n) {
     return static_cast<int64_t>(writes ? pwrite(fd, at, n, begin + done) : pread(fd, at, n, begin + done));
   });
+  require(!writes || !job.durable || fsync(fd) == 0, "fsync failed");
   require(close(fd) == 0, "close failed");
 }
 
@@ -161,6 +172,7 @@ int main(int argc, char** argv) {
   job.piece = options.number("--piece", 1 << 20);
   job.files = static_cast<int>(options.number("--files", 1));
   if (const std::string words = options.text("--words", ""); !words.empty()) job.words = "," + words;
+  job.durable = options.flag("--durable");
   const std::string phase = options.text("--phase", "");
   options.check();
   job.allocate();

@@ -10,7 +10,6 @@ the cells, and MPICH with 4 tasks on tmpfs only, because its tasks poll without 
 (root): prevents a virtual machine from returning free pages to its host during the run, which makes their
 next use slow."""
 import argparse
-import contextlib
 import os
 import pathlib
 import statistics
@@ -19,7 +18,7 @@ import sys
 
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here.parent))
-from bench_pairs import file_system, result  # noqa: E402
+from bench_pairs import file_system, kept_memory, result  # noqa: E402
 
 LISTENERS = 4  # for the patterns on a striped file
 TARGETS = {"coll_perf": 0.6, "bt-A": 0.6, "bt-B": 0.6, "strided-64": 0.6, "strided-4096": 0.6, "irregular-8": 0.6,
@@ -28,25 +27,6 @@ TARGETS = {"coll_perf": 0.6, "bt-A": 0.6, "bt-B": 0.6, "strided-64": 0.6, "strid
            "contiguous-independent": 1.0, "flash-hdf5": 0.8, "flash-pnetcdf": 0.8, "flash-pnetcdf-nonblocking": 0.8}
 STRIPED = {"sfio-strided-64": 1.0, "sfio-strided-4096": 1.0}
 WRITES = ("write", "plot")  # the phases that count for FLASH and striped files; others are for information
-
-
-@contextlib.contextmanager
-def kept_memory(wanted):
-    """Disables the reporting of free pages to the host. The kernel reports pages of the given order and
-    above; none are above the largest, 4 MiB."""
-    order = pathlib.Path("/sys/module/page_reporting/parameters/page_reporting_order")
-    if not wanted:
-        yield
-        return
-    try:
-        before = order.read_text()
-        order.write_text("11")
-    except OSError as error:
-        sys.exit(f"--keep-memory: this kernel does not let it ({error}); run without")
-    try:
-        yield
-    finally:
-        order.write_text(before)
 
 
 def launch(args, mpi, tasks, io, directory, program, name, striped=False):
