@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .judging import at_least, at_most, claim, near
+from .judging import Cause, at_least, at_most, claim, near
 from .registry import figure, measured, result
 from .running import PRINTED, Runner, curve, middle, panel
 
@@ -77,6 +77,17 @@ def create_here(run: Runner) -> dict:
     return panel("this machine, every task a fiber", "tasks", "seconds to create and open", curves, log_y=True)
 
 
+def cheaper_opens(run: Runner, tasks: int, peer: float) -> Cause:
+    """Returns the cause of a gain that is too small with few tasks. `peer`: seconds with a file per task."""
+    less = {"open": 1e-3, "open_again": 0.2e-3}
+    return Cause(
+        "with few tasks most of the time is spent on opening the files; what an open costs is assumed, not printed: "
+        "10 ms, and 2 ms again from the same client",
+        "a tenth of that",
+        lambda: peer / open_seconds("jugene-2009", "multifile", run, tasks, files=16, **less),
+    )
+
+
 @figure("sc09-3", PAPER, "creating task-local files, and a multifile")
 def figure_3(run: Runner) -> dict:
     jugene = [4096, 16384, 65536, 262144] if run.quick else [1024, 4096, 16384, 32768, 65536, 131072, 262144, 294912]
@@ -142,7 +153,10 @@ def figure_3(run: Runner) -> dict:
             ),
             claim(
                 "a multifile takes at least an order of magnitude less time",
-                [at_least(f"JUGENE, {n} tasks", 10, task[n] / ours[n], "times") for n in ours],
+                [
+                    at_least(f"JUGENE, {n} tasks", 10, task[n] / ours[n], "times", cheaper_opens(run, n, task[n]))
+                    for n in ours
+                ],
             ),
             claim(
                 "Jaguar, 12 Ki tasks: 5 min with 64 servers, 4 s with 4, 10 s for a multifile, 30 times less",
