@@ -278,6 +278,24 @@ TEST(BackgroundStore, BatchesOfOneFileEndSeparately) {
   EXPECT_TRUE(attempt([&] { writer.drain(*first); }));
 }
 
+TEST(BackgroundStore, AHeldWriterBeginsNothingUnlessACallerWaits) {
+  MemoryStore memory;
+  BackgroundWriter writer(ServedBy::thread);
+  SaveFiles save(memory, writer);
+  const auto file = save.store.open("a", Access::fresh);
+  std::optional<BackgroundWriter::Hold> hold(writer);
+  file->write_at(bytes("text"), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(save.batch->written(), 0);
+  Bytes found(4);
+  EXPECT_EQ(file->read_at(found, 0), 4u);  // waits
+  EXPECT_EQ(found, bytes("text"));
+  file->write_at(bytes("more"), 4);
+  hold.reset();
+  writer.drain(*save.batch);
+  EXPECT_EQ(save.batch->written(), 8);
+}
+
 TEST(BackgroundStore, ThreadsShareAWriter) {
   MemoryStore memory;
   BackgroundWriter writer(ServedBy::thread);

@@ -56,6 +56,8 @@ namespace {
 // Closes a multifile that is saved in the background, and lets the save continue.
 std::shared_ptr<saves::TaskSave> capture(SionHandle& handle) {
   saves::BegunSave& begun = *handle.closing.save;
+  // The program waits for the requests of the close.
+  const BackgroundWriter::Hold hold(begun.store->writer());
   const int32_t nfiles = handle.facts().nfiles;
   try {
     handle.writes->close();

@@ -43,7 +43,7 @@ void finish_saves_with_mpi(const char* where) {
 
 void finish_saves_with_process(const char* where) {
   for (const auto& part : saves::ProcessSaves::here().all()) {
-    while (!part->has_ended()) part->pause();
+    part->finish_own_work();
     report_failure(where, *part);
   }
 }

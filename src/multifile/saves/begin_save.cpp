@@ -221,8 +221,7 @@ std::shared_ptr<TaskSave> capture_save(Comm& comm, BegunSave& begun, ClosedSet c
     throw;
   }
   begun.store->keep();
-  if (begun.store->writer().is_synchronous())
-    while (!part->has_ended()) part->pause();
+  if (begun.store->writer().is_synchronous()) part->finish_own_work();
   return part;
 }
 

@@ -53,7 +53,7 @@ class RecordedSave final : public TaskSave {
     const std::lock_guard lock(mutex_);
     return why_;
   }
-  void pause() override { std::this_thread::sleep_for(saves_constants::look_backoff.max / 20); }
+  void pause(std::chrono::nanoseconds longest) override { std::this_thread::sleep_for(longest); }
 
  private:
   void fail(const Error& why) {
@@ -75,7 +75,7 @@ class DurableMultifile final : public TaskSave {
   using TaskSave::TaskSave;
   SaveState look() override { return SaveState::durable; }
   std::optional<Error> failure() override { return std::nullopt; }
-  void pause() override {}
+  void pause(std::chrono::nanoseconds) override {}
 };
 
 }  // namespace

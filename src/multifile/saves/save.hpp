@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,8 +37,12 @@ class SHEAF_EXPORT TaskSave : private NonCopyable {
   virtual std::optional<Error> failure() = 0;
   // Returns the bytes of this process.
   virtual SaveBytes bytes() { return {}; }
-  // Waits until look() may return another state, for a moment at most.
-  virtual void pause() = 0;
+  // Waits until look() may return another state, at most for `longest`.
+  virtual void pause(std::chrono::nanoseconds longest) = 0;
+  // Returns true if this process has no more work for the save.
+  virtual bool has_ended() const { return true; }
+  // Waits for that.
+  void finish_own_work();
   // Returns true if the save can be `local`: a wait for that state otherwise waits for `durable`.
   virtual bool has_local() const { return false; }
 
@@ -63,7 +68,7 @@ class SkippedSave final : public TaskSave {
   using TaskSave::TaskSave;
   SaveState look() override { return SaveState::skipped; }
   std::optional<Error> failure() override { return std::nullopt; }
-  void pause() override {}
+  void pause(std::chrono::nanoseconds) override {}
 };
 
 }  // namespace sheaf::saves

@@ -18,22 +18,27 @@ using std::chrono::milliseconds;
 namespace {
 
 // Returns the time until the next look at what other tasks have done.
-std::optional<milliseconds> after_pause(Backoff& pauses) {
-  return std::chrono::ceil<milliseconds>(pauses.next());
+std::optional<milliseconds> after_pause(std::optional<Backoff>& pauses) {
+  return std::chrono::ceil<milliseconds>(pauses->next());
 }
 
 }  // namespace
 
 // State of the work.
 struct SavePart::Work {
+  void enter(SaveStage next) {
+    stage = next;
+    pauses.emplace(saves_constants::look_backoff);
+  }
+
   SaveStage stage = SaveStage::writing;
   bool is_synced = false;  // other tasks may know that this task is synced
   int32_t next_host = 0;   // all hosts before it are ready
   int commits = 0;         // attempts
   std::shared_ptr<TaskSave> after;
   int32_t keep = 0;
-  Backoff pauses{saves_constants::look_backoff};
-  std::mutex mutex;  // guards the following members, which the heartbeat uses too
+  std::optional<Backoff> pauses;  // between looks; there is one in stages that look at others
+  std::mutex mutex;               // guards the following members, which the heartbeat uses too
   std::unique_ptr<HostRecordSlots> slots;
   SaveSlot own_slot;
 };
@@ -116,12 +121,12 @@ std::vector<SaveSlot> working(const SaveRecord& record) {
 // All captured bytes have been written when this is called.
 SavePart::Delay SavePart::write_and_sync() {
   if (has_local() && batch_->is_sound()) put_own(SaveProgress::written);
-  work_->stage = SaveStage::syncing;
+  work_->enter(SaveStage::syncing);
   batch_->sync_files();
   batch_->require_sound();
   work_->is_synced = true;
   put_own(SaveProgress::synced);
-  work_->stage = SaveStage::joining;
+  work_->enter(SaveStage::joining);
   return join();
 }
 
@@ -134,7 +139,7 @@ SavePart::Delay SavePart::join() {
     return end(SaveState::captured);
   }
   if (all_reached(*record, SaveProgress::synced)) {
-    work_->stage = SaveStage::sharing;
+    work_->enter(SaveStage::sharing);
     return share();
   }
   if (!terms_.leads) return end(SaveState::captured);
@@ -172,7 +177,7 @@ SavePart::Delay SavePart::complete_host() {
   complete_files(*terms_.store, terms_.temporary, record->head.marks);
   put_host(SaveProgress::complete);
   if (!terms_.leads) return end(SaveState::captured);
-  work_->stage = SaveStage::committing;
+  work_->enter(SaveStage::committing);
   return commit();
 }
 
@@ -222,7 +227,7 @@ SavePart::Delay SavePart::fail(const Error& why) {
 }
 
 void SavePart::stop() {
-  work_->stage = SaveStage::ended;
+  work_->enter(SaveStage::ended);
   work_->after.reset();
   heartbeat_.reset();
   const std::lock_guard lock(work_->mutex);
@@ -363,7 +368,14 @@ std::optional<Error> SavePart::failure() {
 
 SaveBytes SavePart::bytes() { return {batch_->captured(), batch_->written()}; }
 
-void SavePart::pause() { writer_.help(saves_constants::look_backoff.max / 20); }
+// The writer wakes its callers after every request, but only the end of this part is news.
+void SavePart::pause(std::chrono::nanoseconds longest) {
+  const bool had_ended = has_ended_;
+  const Deadline deadline(longest);
+  do {
+    writer_.help(deadline.remaining());
+  } while (has_ended_ == had_ended && !deadline.expired());
+}
 
 std::shared_ptr<Ownership> SavePart::ownership() {
   const std::lock_guard lock(mutex_);

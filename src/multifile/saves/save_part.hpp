@@ -70,11 +70,10 @@ class SavePart final : public TaskSave {
   SaveState look() override;
   std::optional<Error> failure() override;
   SaveBytes bytes() override;
-  void pause() override;
+  void pause(std::chrono::nanoseconds longest) override;
   bool has_local() const override { return terms_.is_local && terms_.hosts == 1; }
 
-  // Returns true if this task has no more work for the save.
-  bool has_ended() const { return has_ended_; }
+  bool has_ended() const override { return has_ended_; }
   bool leads() const { return terms_.leads; }
   // Notes the next save of the same multifile. The lead commits it only if the outcome of this one is final.
   void set_next(std::shared_ptr<SavePart> next);

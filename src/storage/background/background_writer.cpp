@@ -108,10 +108,29 @@ std::span<std::byte> BackgroundWriter::reserve(Lock& lock, const std::shared_ptr
   }
 }
 
+void BackgroundWriter::change_holds(int by) {
+  if (!is_here()) return;
+  {
+    const Lock lock(mutex_);
+    queue_.holds += by;
+    SHEAF_ASSERT(queue_.holds >= 0);
+  }
+  requested_.notify_one();
+}
+
+// Waits for the thread by `wait`, which must not throw, with the lock held.
+template <class Wait>
+void BackgroundWriter::await_thread(Wait&& wait) {
+  ++queue_.waiting;
+  requested_.notify_one();
+  wait();
+  --queue_.waiting;
+}
+
 void BackgroundWriter::wait_for_memory(Lock& lock, std::chrono::nanoseconds pause) {
   const TraceEvent traced("wait for captured memory");
   if (served_by_ == ServedBy::thread && !has_no_thread_) {
-    changed_.wait_for(lock, pause);
+    await_thread([&] { changed_.wait_for(lock, pause); });
   } else if (!carry_out(lock)) {
     lock.unlock();
     std::this_thread::sleep_for(pause);
@@ -120,8 +139,8 @@ void BackgroundWriter::wait_for_memory(Lock& lock, std::chrono::nanoseconds paus
 }
 
 void BackgroundWriter::wait_for_change(Lock& lock) {
-  if (served_by_ == ServedBy::thread && !has_no_thread_) return changed_.wait(lock);
-  // If no request is ready, another thread copies, sums or writes the pending one.
+  if (served_by_ == ServedBy::thread && !has_no_thread_) return await_thread([&] { changed_.wait(lock); });
+  // If no request is ready, another thread copies or writes the pending one.
   if (!carry_out(lock)) changed_.wait_for(lock, background_constants::memory_backoff.first);
 }
 
@@ -198,13 +217,13 @@ void BackgroundWriter::serve() {
   for (;;) {
     bool busy = false;
     const auto no_memory = attempt([&] {
-      busy = carry_out(lock);
+      busy = (ends_ || may_begin()) && carry_out(lock);
       busy |= run_due(lock, steady_clock::now());
     });
     if (no_memory) requested_.wait_for(lock, background_constants::memory_backoff.max);
     if (busy || no_memory) continue;
     if (ends_ && queue_.requests.empty()) return;
-    const auto wakes = [&] { return ends_ || has_ready(); };
+    const auto wakes = [&] { return ends_ || may_begin(); };
     if (queue_.timed.empty()) {
       requested_.wait(lock, wakes);
     } else {

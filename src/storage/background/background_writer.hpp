@@ -64,6 +64,16 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
   void help(std::chrono::nanoseconds pause);
   // Returns true if requests are carried out by their callers, because there is no thread.
   bool is_synchronous();
+  // While it exists, the thread begins no request unless a caller waits for one: requests of the program to
+  // the same file system, or over the same link, do not queue behind it.
+  class Hold : private NonCopyable {
+   public:
+    explicit Hold(BackgroundWriter& writer) : writer_(writer) { writer_.change_holds(1); }
+    ~Hold() { writer_.change_holds(-1); }
+
+   private:
+    BackgroundWriter& writer_;
+  };
 
   CaptureMemory& memory() { return memory_; }
 
@@ -85,6 +95,8 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
     std::deque<CapturedWrite> requests;
     std::span<const CapturedWrite> running;  // writes that are being carried out
     std::vector<TimedStep> timed;
+    int holds = 0;    // see Hold
+    int waiting = 0;  // callers that wait for requests
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -92,7 +104,11 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
   std::span<std::byte> reserve(Lock& lock, const std::shared_ptr<WriteBatch>& batch, size_t wanted);
   void capture(const CaptureTarget& to, std::span<const std::byte> data, int64_t offset);
   bool has_ready() const { return !queue_.requests.empty() && queue_.requests.front().is_ready; }
+  bool may_begin() const { return has_ready() && (queue_.holds == 0 || queue_.waiting > 0); }
+  void change_holds(int by);
   bool is_pending(const std::string& path, int64_t offset, int64_t bytes) const;
+  template <class Wait>
+  void await_thread(Wait&& wait);
   void wait_for_change(Lock& lock);
   void wait_for_memory(Lock& lock, std::chrono::nanoseconds pause);
   void begin_thread();

@@ -18,10 +18,18 @@ int sheaf_save_wait_mpi(sheaf_save* save, int state, MPI_Comm comm) {
   return guarded_together(function, -1, mpi_job_end(comm), 0, [&] {
     const std::unique_ptr<Comm> tasks = mpi_comm(comm);
     int64_t lacks = 0;
-    const auto problem = attempt([&] {
-      require(save, "save");
-      lacks = wait_for_save(*save, state) == 0;
-    });
+    std::optional<Error> problem;
+    const auto wait = [&] {
+      problem = attempt([&] {
+        require(save, "save");
+        lacks = wait_for_save(*save, state) == 0;
+      });
+    };
+    // Only the first task looks again and again at what others have recorded.
+    if (save && state > SHEAF_SAVE_CAPTURED) save->save->finish_own_work();
+    if (tasks->rank() == 0) wait();
+    tasks->barrier();
+    if (tasks->rank() != 0) wait();
     agree(*tasks, problem, std::span(&lacks, 1));
     return lacks == 0 ? 1 : 0;
   });
