@@ -172,7 +172,7 @@ bool check_case(const std::string& ledgers, const std::string& multifile) {
     require(noted.closed == 0 || noted.closed == facts.processes || facts.may_die || facts.async,
             "the close had different outcomes");
     require(!noted.second_job_got_in, "a second job could open the file for writing");
-    // What one process was told of a save is true, also if others have died.
+    // If one process has seen that the save is durable, it is, even if others have died.
     const bool closed = noted.closed == facts.processes || (facts.async && noted.closed > 0);
     require(closed || !facts.must_succeed, "a program without failing calls did not close");
     require_bystander(std::filesystem::path(multifile).parent_path());

@@ -18,7 +18,7 @@ struct CaseFacts {
   bool may_die = false;       // the failure ends the program
   bool must_succeed = false;  // no call fails
   bool durable = false;       // flushed and closed data survive a loss of power
-  bool async = false;         // a process has closed when it was told that the save is durable
+  bool async = false;         // saved in the background: a close succeeds when the save is durable
   std::string text;           // description in prose
 };
 CaseFacts facts_of(const SionProgram& program);

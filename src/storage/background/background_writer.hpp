@@ -64,8 +64,8 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
   void help(std::chrono::nanoseconds pause);
   // Returns true if requests are carried out by their callers, because there is no thread.
   bool is_synchronous();
-  // While it exists, the thread begins no request unless a caller waits for one: requests of the program to
-  // the same file system, or over the same link, do not queue behind it.
+  // While it exists, the thread begins no request unless a caller waits for one. So the requests that the
+  // program itself makes do not queue after those of the thread, on the disk or on a link.
   class Hold : private NonCopyable {
    public:
     explicit Hold(BackgroundWriter& writer) : writer_(writer) { writer_.change_holds(1); }

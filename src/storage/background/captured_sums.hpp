@@ -33,7 +33,7 @@ class CapturedSums {
       bytes = bytes.subspan(part.size());
     }
   }
-  // Counts bytes whose checksums nobody will read.
+  // Counts bytes of a save that is discarded, without a checksum.
   void skip(int64_t bytes) { end_ += bytes; }
 
   // Stores the checksums of the first `bytes` bytes. Returns false if these are not all bytes, or were not
