@@ -111,6 +111,12 @@ TEST_F(Leases, OfAnotherMachineAreWatched) {
   EXPECT_EQ(moving.job(), "process 4711 on host elsewhere");
 
   put(store, foreign_lease());
+  const auto empty =
+      watch_lease(store, "a", lease_times(), [&](const LeaseView&) { store.set_contents("a.lease", {}); });
+  EXPECT_EQ(empty.holder, Holder::living);
+  EXPECT_EQ(empty.job(), "process 4711 on host elsewhere") << "the job is writing its lease";
+
+  put(store, foreign_lease());
   const auto closed =
       watch_lease(store, "a", lease_times(), [&](const LeaseView&) { store.remove("a.lease"); });
   EXPECT_EQ(closed.holder, Holder::none);

@@ -106,6 +106,8 @@ LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& t
     now = look_at_lease(store, path);
     if (now.holder == Holder::unknown && now.lease != first.lease) now.holder = Holder::living;
   }
+  // The file may be empty while its job writes it.
+  if (now.holder == Holder::living && !now.lease) now.lease = first.lease;
   if (now.holder == Holder::unknown) now.holder = Holder::none;
   return now;
 }
