@@ -139,11 +139,11 @@ PHASES = ("write", "read")
 TotalRates = dict[tuple[int, str, int], float]  # MB/s by throttle, phase and tasks
 
 
-def total_rate(run: Runner, tasks: int, limit: int, **more) -> dict[str, float]:
-    """Returns the MB/s of each phase if at most `limit` tasks of an I/O node transfer at once."""
-    options = {"bytes": 8 * MIB, "call": 4 * MIB, "files": 0, "words": f"iotasks={limit}"}
+def total_rate(run: Runner, tasks: int, limit: int, each: int = 8 * MIB, **more) -> dict[str, float]:
+    """Returns the MB/s of each phase if at most `limit` tasks of an I/O node transfer at once. `each`: bytes."""
+    options = {"bytes": each, "call": 4 * MIB, "files": 0, "words": f"iotasks={limit}"}
     seconds = run.simulate("jugene-2012", "multifile", tasks=tasks, **options, **more)["seconds"]
-    return {phase: bandwidth(seconds, phase, tasks * 8 * MIB) for phase in PHASES}
+    return {phase: bandwidth(seconds, phase, tasks * each) for phase in PHASES}
 
 
 def total_panel(found: TotalRates, phase: str) -> dict:
@@ -183,15 +183,33 @@ def scaling_claims(found: TotalRates, counts: list[int], seeks: Cause) -> list[d
     ]
 
 
-def throttle_claims(found: TotalRates) -> list[dict]:
+def throttle_claims(run: Runner, found: TotalRates) -> list[dict]:
+    def over(limit: int, phase: str, tasks: int, **more) -> float:
+        return total_rate(run, tasks, limit, **more)[phase] / total_rate(run, tasks, 256, **more)[phase]
+
+    def in_step(*cell) -> Cause:
+        rate = 1030e6 * 32 / 33
+        return Cause(
+            "32 servers are a power of two, and so are the waves of tasks: all tasks of a wave begin at the same servers",
+            "33 servers with the same rate together",
+            lambda: over(*cell, servers=33, server_read=rate, server_write=rate),
+        )
+
+    def waves(*cell) -> Cause:
+        return Cause(
+            "8 MiB of each task make two waves of 256 tasks, and servers are idle between them",
+            "32 MiB of each task",
+            lambda: over(*cell, each=32 * MIB),
+        )
+
     over_256 = {(k, phase, n): y / found[256, phase, n] for (k, phase, n), y in found.items()}
     comparable = [
-        near(f"{n} tasks, {k} over 256, {phase}", 1, y, "", tolerance=1.1)
+        near(f"{n} tasks, {k} over 256, {phase}", 1, y, "", in_step(k, phase, n), tolerance=1.1)
         for (k, phase, n), y in over_256.items()
         if k < 256
     ]
     slower = [
-        at_most(f"{n} tasks, 512 over 256, {phase}", 0.97, y)
+        at_most(f"{n} tasks, 512 over 256, {phase}", 0.97, y, cause=waves(k, phase, n))
         for (k, phase, n), y in over_256.items()
         if k == 512 and n <= 32768
     ]
@@ -218,5 +236,5 @@ def figure_7(run: Runner) -> dict:
     )
     return result(
         [*(total_panel(found, phase) for phase in PHASES), limits_here(run)],
-        claims=[*scaling_claims(found, counts, seeks), *throttle_claims(found)],
+        claims=[*scaling_claims(found, counts, seeks), *throttle_claims(run, found)],
     )
