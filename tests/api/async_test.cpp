@@ -175,7 +175,15 @@ TEST_F(Async, WordsAreChecked) {
   EXPECT_EQ(names(), std::vector<std::string>{});
 }
 
+// Whether a forked child of this program can start threads.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool children_have_threads = false;
+#else
+constexpr bool children_have_threads = true;
+#endif
+
 TEST_F(Async, AForkedChildHasNoSaves) {
+  if (!children_have_threads) GTEST_SKIP() << "ThreadSanitizer";
   sheaf_save* const save = begin(path("a"), 1);
   const pid_t child = ::fork();
   if (child == 0) {
@@ -205,6 +213,7 @@ int exit_status(Body&& body) {
 }
 
 TEST_F(Async, ExitFinishesPendingSaves) {
+  if (!children_have_threads) GTEST_SKIP() << "ThreadSanitizer";
   const std::string file = path("a");
   EXPECT_EQ(exit_status([&] { sheaf_save_free(begin(file, 7)); }), 0);
   EXPECT_TRUE(holds(file, 7));
