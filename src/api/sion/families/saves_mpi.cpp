@@ -25,8 +25,9 @@ int sheaf_save_wait_mpi(sheaf_save* save, int state, MPI_Comm comm) {
         lacks = wait_for_save(*save, state) == 0;
       });
     };
-    // Only the first task looks again and again at what others have recorded.
-    if (save && state > SHEAF_SAVE_CAPTURED) save->save->finish_own_work();
+    // Only the first task looks again and again at what others have recorded. Before it waits in MPI, a task
+    // sleeps until its own bytes are written.
+    if (save && state == SHEAF_SAVE_DURABLE) save->save->finish_own_work();
     if (tasks->rank() == 0) wait();
     tasks->barrier();
     if (tasks->rank() != 0) wait();
