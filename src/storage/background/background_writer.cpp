@@ -232,10 +232,12 @@ void BackgroundWriter::serve() {
   }
 }
 
-// Carries out the first requests. Releases the lock meanwhile. Returns false if none is ready.
+// Carries out the first requests, without the lock. Returns false if none is ready. Throws std::bad_alloc,
+// and then leaves the requests in the queue.
 bool BackgroundWriter::carry_out(Lock& lock) {
   if (!has_ready()) return false;
   if (queue_.requests.front().step) {
+    queue_.timed.reserve(queue_.timed.size() + 1);  // the step may want to run again
     CapturedWrite request = std::move(queue_.requests.front());
     queue_.requests.pop_front();
     run_step(lock, std::move(request));
