@@ -37,7 +37,7 @@ EarlierSave await_earlier(ProcessSaves& saves, Store& store, const std::string& 
 
 namespace {
 
-// What the lead has found of earlier saves.
+// The outcome of await_earlier() at the lead.
 struct FoundEarlier {
   bool skips, failed;
 };
@@ -161,10 +161,10 @@ std::vector<std::byte> message_of(const BegunSave& begun, int task,
   return message;
 }
 
-// What all tasks know together after the close.
+// Properties of the closed multifile, combined over all tasks.
 struct ClosedFacts {
-  std::array<uint32_t, 4> identity{};  // of the set; zeros on tasks without marks
-  bool shares_files = false;           // of any task
+  std::array<uint32_t, 4> identity{};  // zeros on tasks without marks
+  bool shares_files = false;           // a task shares its file with other hosts
   constexpr void combine(auto& by) { by.max(identity).any(shares_files); }
 };
 
