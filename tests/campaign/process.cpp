@@ -107,6 +107,8 @@ class ProcessCase {
     facts.text += "; " + injection_.describe();
     facts.may_die = may_die();
     facts.must_succeed = injection_.must_succeed();
+    // A process that cannot read the records of a save any more calls it failed.
+    facts.may_differ = facts.async && injection_.failure == ProcessFailure::from_then_on;
     injects_ = true;
     run_in(directory_ + "/disturbed", ledgers_, facts, [&](const std::string& prefix) {
       failing_.inject(injection_, prefix, group_.processes().rank, group_.processes().count, counted);

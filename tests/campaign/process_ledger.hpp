@@ -19,6 +19,7 @@ struct CaseFacts {
   bool must_succeed = false;  // no call fails
   bool durable = false;       // flushed and closed data survive a loss of power
   bool async = false;         // saved in the background: a close succeeds when the save is durable
+  bool may_differ = false;    // a process may be unable to learn that the save is durable
   std::string text;           // description in prose
 };
 CaseFacts facts_of(const SionProgram& program);
