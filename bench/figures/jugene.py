@@ -5,7 +5,7 @@ from __future__ import annotations
 from .judging import Cause, at_most, claim, near
 from .jugene_node import MIB, PAPER, P, tasks_of_a_node_here
 from .registry import figure, measured, result
-from .running import Runner, curve, panel
+from .running import MACHINES, Runner, curve, panel
 from .sc09 import IN_DIRECTORIES, bandwidth, open_seconds
 
 
@@ -188,11 +188,12 @@ def throttle_claims(run: Runner, found: TotalRates) -> list[dict]:
         return total_rate(run, tasks, limit, **more)[phase] / total_rate(run, tasks, 256, **more)[phase]
 
     def in_step(*cell) -> Cause:
-        rate = 1030e6 * 32 / 33
+        numbers = MACHINES["jugene-2012"]["numbers"]
+        rates = {name: numbers[name] * numbers["servers"] / 33 for name in ("server_read", "server_write")}
         return Cause(
-            "32 servers are a power of two, and so are the waves of tasks: all tasks of a wave begin at the same servers",
+            "32 servers and waves of 2^n tasks: all tasks of a wave begin at the same servers",
             "33 servers with the same rate together",
-            lambda: over(*cell, servers=33, server_read=rate, server_write=rate),
+            lambda: over(*cell, servers=33, **rates),
         )
 
     def waves(*cell) -> Cause:
