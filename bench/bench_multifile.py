@@ -7,8 +7,8 @@ is durable, compared with task-local files until fsync. Each way in turn runs in
 once: in a new directory (fresh), and over the files of the previous run (overwritten). Prints medians, spread, the
 processor time of all tasks, and the bandwidth of multifiles relative to each peer. --count: prints the system calls
 of one run on files of the directory (requires strace) and measures no times. --keep-memory (root): a virtual machine
-keeps free pages, whose next use would be slow. --fs: on the three hosts of tests/cluster (root only; requires
-scripts/install-deps.sh cluster)."""
+does not return free pages to its host, which makes their next use slow. --fs: on the three hosts of tests/cluster
+(root only; requires scripts/install-deps.sh cluster)."""
 import argparse
 import collections
 import json
