@@ -117,6 +117,12 @@ class ProcessGroup final : public ProgramGroup {
     const std::string mode = p.mode();
     sion_int32 block = 512;
     int rank = this->rank();
+#if !defined(CAMPAIGN_MPI) && !defined(CAMPAIGN_OMP)
+    // The memory of this program does not fail.
+    std::vector<sion_int64> chunks(static_cast<size_t>(p.tasks_each), p.chunk);
+    std::vector<int> ranks(chunks.size(), rank);
+    std::iota(ranks.begin(), ranks.end(), 0);
+#endif
     inside(true);
     int sid = -1;
 #if defined(CAMPAIGN_MPI) && defined(CAMPAIGN_OMP)
@@ -137,9 +143,6 @@ class ProcessGroup final : public ProgramGroup {
                                         &block, &rank, nullptr, nullptr);
 #else
     int ntasks = p.tasks_each, files = 1;
-    std::vector<sion_int64> chunks(static_cast<size_t>(ntasks), p.chunk);
-    std::vector<int> ranks(chunks.size(), rank);
-    std::iota(ranks.begin(), ranks.end(), 0);
     sion_int64* chunk_table = chunks.data();
     int* rank_table = ranks.data();
     sid = sion_open(const_cast<char*>(path.c_str()), mode.c_str(), &ntasks, &files, &chunk_table, &block,
