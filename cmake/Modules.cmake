@@ -7,7 +7,7 @@ set(SHEAF_CORE_FOLDERS base base/os base/report format format/codec layout stora
   comm comm/threads exchange/pieces exchange/transfer
   multifile/generation multifile/journal multifile/options multifile/stream multifile/frames multifile/metadata multifile/create
   multifile/buddy multifile/collective multifile/reader multifile/writer multifile/keyval multifile/recover multifile/tools
-  multifile/saves
+  multifile/deferred multifile/saves
   sfio/service sfio sfio/session)
 set(SHEAF_STREAMS_FOLDERS streams/container/sums streams/container/index streams/container streams/verify streams/capture)
 set(SHEAF_MPI_FOLDERS comm/mpi)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from .bluegene_causes import TURNS, best, gain_of_bt, in_turns
+from .bluegene_causes import TURNS, best, gain_of_bt, in_turns, layout_of_homme
 from .bluegene_runs import (
     CONFIGURATIONS,
     EXCHANGE,
@@ -355,7 +355,7 @@ def figure_7(run: Runner) -> dict:
             high,
             gain(phase),
             "times",
-            in_turns(functools.partial(gain, phase, off=TURNS)),
+            in_turns(functools.partial(gain, phase, off=TURNS)) if run.quick else layout_of_homme(run, phase),
         )
         for phase in top
     ]

@@ -113,12 +113,11 @@ def flash(run: Runner, tasks: int, kind: str, **more) -> dict[str, float]:
     )
 
 
-def homme(run: Runner, tasks: int, **more) -> dict[str, float]:
-    """Simulates a restart file of the same size for any number of tasks: one array per variable and level.
+def homme(run: Runner, tasks: int, arrays: int = 156, **more) -> dict[str, float]:
+    """Simulates a restart file of the same size for any number of tasks: by default one array per variable and level.
     Each task has the elements in its part of the space-filling curve, stored contiguously. A dump is one
     collective call unless `more` selects other calls."""
-    arrays, array = 156, 3_276_800
-    piece = array // tasks
+    piece = 511_180_800 // arrays // tasks
     options = {"tasks": tasks, "bytes": arrays * piece, "piece": piece}
     alone = more.get("off") == "loop"
     return rates(run, "strided", arrays * piece * tasks, **(({} if alone else collective(tasks)) | options | more))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import statistics
 from typing import Callable, NamedTuple
 
 from .judging import Cause, at_least, at_most, between, claim, near
@@ -29,6 +30,7 @@ def physical_files_here(run: Runner) -> dict:
 
 PHASES = ("write", "read")
 WIDTHS = {"narrow": ("jaguar-narrow", "4 servers, 1 MiB"), "wide": ("jaguar", "72 servers, 8 MiB")}
+MEASUREMENTS = 5  # "averages of typically three to five measurements" (4), each with new files on other servers
 LIMITS = {name: P["figure 4"][f"{name} limit MB/s"] for name in ("JUGENE", "Jaguar")}
 
 
@@ -42,6 +44,14 @@ def over_files(
         for phase in PHASES:
             found[phase][files] = bandwidth(seconds, phase, tasks * each)
     return found
+
+
+def over_placements(run: Runner, tasks: int, each: int, counts: list[int]) -> dict[str, dict[int, float]]:
+    """Returns over_files() with narrow stripes, averaged over placements of the files on the servers."""
+    found = [over_files(run, WIDTHS["narrow"][0], tasks, each, counts, scattered=n + 1) for n in range(MEASUREMENTS)]
+    return {
+        phase: {files: statistics.mean(one[phase][files] for one in found) for files in counts} for phase in PHASES
+    }
 
 
 def files_panel(title: str, curves: dict[str, dict[int, float]], machine: str) -> dict:
@@ -68,15 +78,10 @@ def jugene_file_claims(found: dict[str, dict[int, float]]) -> list[dict]:
     ]
 
 
-def jaguar_file_claims(
-    narrow: dict[str, dict[int, float]], wide: dict[str, dict[int, float]], in_turn: Callable[[str, int, int], Cause]
-) -> list[dict]:
-    """`in_turn`: why a phase may not rise from one number of files to the next."""
+def jaguar_file_claims(narrow: dict[str, dict[int, float]], wide: dict[str, dict[int, float]]) -> list[dict]:
     counts = list(narrow["write"])
     rises = [
-        at_least(
-            f"{phase}, {b} over {a} files", 1.05, narrow[phase][b] / narrow[phase][a], "times", in_turn(phase, a, b)
-        )
+        at_least(f"{phase}, {b} over {a} files", 1.05, narrow[phase][b] / narrow[phase][a], "times")
         for phase in PHASES
         for a, b in zip(counts, counts[1:])
     ]
@@ -101,18 +106,10 @@ def figure_4(run: Runner) -> dict:
     jugene = over_files(run, "jugene-2009", tasks, 4 << 20, [1, 2, 4, 8, 16, 32, 128, 512, 2048])
     clients, share = (1024, 32 << 20) if run.quick else (2048, 128 << 20)
     counts = [1, 4, 16, 64, 256] if run.quick else [1, 2, 4, 8, 16, 32, 64, 128, 256]
-    jaguar = {name: over_files(run, machine, clients, share, counts) for name, (machine, _) in WIDTHS.items()}
-
-    def in_turn(phase: str, few: int, more: int) -> Cause:
-        def rise() -> float:
-            found = over_files(run, WIDTHS["narrow"][0], clients, share, [few, more], scattered=0)[phase]
-            return found[more] / found[few]
-
-        return Cause(
-            "files start on pseudorandom servers, so a few files leave some servers without work and load others twice",
-            "files start on servers in turn",
-            rise,
-        )
+    jaguar = {
+        "narrow": over_placements(run, clients, share, counts),
+        "wide": over_files(run, WIDTHS["wide"][0], clients, share, counts),
+    }
 
     curves = {f"{WIDTHS[name][1]}, {phase}": jaguar[name][phase] for name in WIDTHS for phase in PHASES}
     return result(
@@ -121,7 +118,7 @@ def figure_4(run: Runner) -> dict:
             files_panel(f"Jaguar, modelled, {clients} tasks", curves, "Jaguar"),
             physical_files_here(run),
         ],
-        claims=[*jugene_file_claims(jugene), *jaguar_file_claims(jaguar["narrow"], jaguar["wide"], in_turn)],
+        claims=[*jugene_file_claims(jugene), *jaguar_file_claims(jaguar["narrow"], jaguar["wide"])],
     )
 
 

@@ -94,8 +94,10 @@ ModelledFiles::Resource& ModelledFiles::server_of(Key key) {
   // A file starts on the server after the preceding file's. If another file already starts there, it starts
   // one server further.
   const uint64_t given = static_cast<uint64_t>(file_of(key)) * stripes;
-  const uint64_t first =
-      (machine_.scattered ? mixed(static_cast<uint64_t>(file_of(key))) : given + given / servers) % servers;
+  const auto placement = static_cast<uint64_t>(machine_.scattered);
+  const uint64_t first = (placement > 0 ? mixed((placement - 1) << 32 | static_cast<uint64_t>(file_of(key)))
+                                        : given + given / servers) %
+                         servers;
   uint64_t block = key & ((uint64_t{1} << 40) - 1);
   if (machine_.stripes == 0)
     block += ((block / stripes + static_cast<uint64_t>(file_of(key)) * 1000003) * 0x9E3779B97F4A7C15u) >> 40;

@@ -32,8 +32,9 @@ struct Machine {
   // The file system.
   int64_t block = 1 << 20;  // bytes; unit of locks, cache and allocation
   int servers = 1;
-  int stripes = 0;            // servers per file; 0: all
-  bool scattered = false;     // files start on pseudorandom servers; otherwise on the next one
+  int stripes = 0;  // servers per file; 0: all
+  // Files start on pseudorandom servers, in the placement of this number; 0: each on the next server
+  int scattered = 0;
   double server_write = 1e9;  // bytes per second per server
   double server_read = 1e9;
   double server_request = 0;  // seconds per request

@@ -17,7 +17,7 @@ constexpr uint32_t newest_save_record = 1;
 constexpr size_t save_seal_at = save_unit - 8;
 constexpr int64_t save_mark_size = 32;
 constexpr int32_t max_save_tasks = 1 << 24;  // of a host
-constexpr size_t save_message_room = 184;
+constexpr size_t save_message_room = 160;
 
 template <class Head>
 auto save_head_fields(Head& h, uint32_t& version, uint32_t& marks, uint64_t& marks_hash) {
@@ -26,8 +26,9 @@ auto save_head_fields(Head& h, uint32_t& version, uint32_t& marks, uint64_t& mar
 }
 
 template <class Slot>
-auto save_slot_fields(Slot& s, std::array<char, save_message_room>& text) {
-  return std::tie(s.state, s.code, s.errno_value, s.task, s.beats, s.bytes, s.written, text);
+auto save_slot_fields(Slot& s, std::array<char, save_message_room>& text, CompletionMark& mark) {
+  return std::tie(s.state, s.code, s.errno_value, s.task, s.beats, s.bytes, s.written, text, mark.file,
+                  mark.at, mark.pointer);
 }
 
 std::vector<std::byte> encode_marks(std::span<const CompletionMark> marks) {
@@ -41,8 +42,10 @@ std::vector<std::byte> encode_marks(std::span<const CompletionMark> marks) {
 SaveSlot decode_save_slot(std::span<const std::byte> bytes) {
   SaveSlot slot;
   std::array<char, save_message_room> text{};
-  if (!decode_sealed(bytes, save_slot_magic, save_slot_fields(slot, text), save_seal_at)) return {};
+  CompletionMark mark;
+  if (!decode_sealed(bytes, save_slot_magic, save_slot_fields(slot, text, mark), save_seal_at)) return {};
   if (slot.state < SaveProgress::captured || slot.state > SaveProgress::failed) return {};
+  if (mark.file >= 0) slot.mark = mark;
   slot.message.assign(text.data(), strnlen(text.data(), text.size()));
   return slot;
 }
@@ -58,7 +61,8 @@ std::string save_record_name(std::string_view temporary, int32_t host) {
 std::array<std::byte, save_unit> encode(const SaveSlot& slot) {
   std::array<char, save_message_room> text{};
   std::memcpy(text.data(), slot.message.data(), std::min(slot.message.size(), text.size() - 1));
-  return encode_sealed<save_unit>(save_slot_magic, save_slot_fields(slot, text), save_seal_at);
+  CompletionMark mark = slot.mark.value_or(CompletionMark{.file = -1});
+  return encode_sealed<save_unit>(save_slot_magic, save_slot_fields(slot, text, mark), save_seal_at);
 }
 
 std::vector<std::byte> encode_save_record(const SaveHead& head, std::span<const SaveSlot> tasks) {
@@ -110,8 +114,19 @@ std::optional<SaveRecord> decode_save_record(std::span<const std::byte> bytes, s
     return decode_save_slot(bytes.subspan(static_cast<size_t>(save_slot_offset(k)), save_unit));
   };
   record.host = slot(0);
-  for (int64_t k = 1; k <= h.tasks; ++k) record.tasks.push_back(slot(k));
+  for (int64_t k = 1; k <= h.tasks; ++k) {
+    record.tasks.push_back(slot(k));
+    if (const auto& mark = record.tasks.back().mark; mark && (mark->file >= h.nfiles || mark->at < 0))
+      throw_damaged(path, "impossible numbers in the record of a save");
+  }
   return record;
+}
+
+std::vector<CompletionMark> SaveRecord::marks() const {
+  std::vector<CompletionMark> all = head.marks;
+  for (const SaveSlot& slot : tasks)
+    if (slot.mark) all.push_back(*slot.mark);
+  return all;
 }
 
 }  // namespace sheaf::format

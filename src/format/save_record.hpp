@@ -61,6 +61,9 @@ struct SaveSlot {
   int64_t bytes = 0;         // captured
   int64_t written = 0;       // bytes
   std::string message = {};  // of the error, truncated to the room in the slot
+  // Completes a file that this task has ended after the close; nullopt: the task completes none, or the head
+  // has it.
+  std::optional<CompletionMark> mark = std::nullopt;
 
   bool operator==(const SaveSlot&) const = default;
 };
@@ -80,6 +83,9 @@ struct SaveRecord {
   SaveHead head;
   SaveSlot host;
   std::vector<SaveSlot> tasks;
+
+  // Returns the marks of the head and of the tasks.
+  std::vector<CompletionMark> marks() const;
 };
 // Decodes a whole record. A slot that was torn by a kill counts as `captured`. Returns nullopt if the bytes
 // are no record. Throws `damaged` for a wrong hash or impossible numbers, and `unsupported` for an unknown

@@ -27,8 +27,8 @@ def sealed(unit: bytes) -> bytes:
 
 def slot(state: int, task: int = -1, captured: int = 0, written: int = 0, code: int = 0, number: int = 0,
          message: str = "") -> bytes:
-    return sealed(struct.pack("<8sIIiiQqq184s", b"\x89ShfSvs\n", state, code, number, task, 1, captured, written,
-                              message.encode()))
+    return sealed(struct.pack("<8sIIiiQqq160siq12s", b"\x89ShfSvs\n", state, code, number, task, 1, captured, written,
+                              message.encode(), -1, 0, b""))
 
 
 def record(tasks: list[bytes], host: int = 0, hosts: int = 1, age: float = 0) -> bytes:

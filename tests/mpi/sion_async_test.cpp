@@ -108,6 +108,7 @@ int main(int argc, char** argv) {
   saves_become_durable("bw,async,files=1", "shared");
   saves_become_durable("bw,async,async_memory=1M", "small");
   saves_become_durable("bw,async,compress=lz4", "compressed");
+  saves_become_durable("bw,async,files=1,compress=lz4", "compressed.shared");
   saves_wait_for_each_other();
   saves_are_queued();
   the_number_of_files_is_overridden();

@@ -72,14 +72,26 @@ def test_a_save_becomes_durable(path):
     assert "durable" in repr(save)
 
 
-def test_the_caller_may_change_its_memory_after_a_write(path):
+@pytest.mark.parametrize("words", ["async", "async,compress=zstd"])
+def test_the_caller_may_change_its_memory_after_a_write(path, words):
     data = np.full(3_000_000, 7, "u1")
-    with sheaf.open(path, "w", words="async") as f:
+    with sheaf.open(path, "w", words=words) as f:
         f[0].write(data)
         data[:] = 8
     f.save.wait()
     with sheaf.open(path) as f:
         assert (f[0].array("u1", copy=True) == 7).all()
+
+
+def test_compression_follows_the_close(path):
+    with sheaf.open(path, "w", tasks=3, words="async,compress=zstd,frame=64k") as f:
+        for call in range(20):
+            for task in range(3):
+                f[task].write(b"%d" % task * (10_000 + 1000 * call))
+    assert f.save.progress[0] >= 3 * 390_000  # uncompressed
+    f.save.wait()
+    assert streams(path) == [b"%d" % task * 390_000 for task in range(3)]
+    assert os.path.getsize(path) < 100_000
 
 
 def test_without_async_there_is_no_save(path):

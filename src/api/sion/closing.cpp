@@ -58,18 +58,8 @@ std::shared_ptr<saves::TaskSave> capture(SionHandle& handle) {
   saves::BegunSave& begun = *handle.closing.save;
   // The program waits for the requests of the close.
   const BackgroundWriter::Hold hold(begun.store->writer());
-  const int32_t nfiles = handle.facts().nfiles;
-  try {
-    handle.writes->close();
-  } catch (...) {
-    saves::give_up(begun, nfiles);
-    throw;
-  }
-  return saves::capture_save(*handle.comm(), begun,
-                             {.completion = handle.writes->take_deferred(),
-                              .nfiles = nfiles,
-                              .shares_files = handle.writes->shares_files_with_hosts(),
-                              .ownership = std::move(handle.closing.ownership)});
+  return saves::close_captured(begun, *handle.writes, std::move(handle.closing.ownership),
+                               [&] { return handle.release_writer(); });
 }
 
 }  // namespace

@@ -61,6 +61,7 @@ std::unique_ptr<SionHandle> open_to_write(const char* fname, OpenMode mode, cons
                                    .stored_name = fname,
                                    .nfiles = nfiles ? std::max(*nfiles, 1) : 1};
   auto writer = std::make_unique<Writer>(*store, request, mode);
+  if (save) saves::capture_frames(*writer, *save);
   *fsblksize = writer->facts().fsblksize;
   if (nfiles) tell_files_chosen("sion_open", mode, *nfiles, writer->facts().nfiles);
   if (nfiles) *nfiles = writer->facts().nfiles;

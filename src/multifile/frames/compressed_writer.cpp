@@ -20,15 +20,16 @@ using namespace frame_constants;
 class CompressedWriter::Sink final : public File, public ChunkWatch {
  public:
   // `plain` is the stream that writes to this file.
-  Sink(WriteStream& stored, const WriteStream& plain, const codec::Compression& how)
-      : stored_(stored), plain_(plain), frame_(how.frame), queue_(how) {}
+  Sink(WriteStream& stored, const WriteStream& plain, const codec::Compression& how,
+       const std::optional<FrameCapture>& capture)
+      : stored_(stored), plain_(plain), frame_(how.frame), queue_(how), capture_(capture) {}
 
   void load(const layout::ChunkGeometry& chunks, CompressedTask task) {
     chunks_ = chunks;
     task_ = std::move(task);
-    submitted_ = task_.frames.end();
+    submitted_ = task_.captured ? task_.captured->end() : task_.frames.end();
     stored_bytes_ = stored_.bytes_written();
-    frames_submitted_ = frames_stored_ = complete_ = recorded_ = 0;
+    counts_ = {};
   }
 
   // Returns the state of the task without its blocks. All stored bytes are then in the file, so parking the
@@ -49,6 +50,20 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     go_to(end_of_plain());
     if (has_news()) submit_pending();
     store_frames(true);
+  }
+
+  bool store_captured(int64_t bytes) {
+    for (; task_.captured && bytes > 0; bytes -= store_oldest()) continue;
+    return !task_.captured;
+  }
+
+  int64_t stored_bound() const {
+    SHEAF_ASSERT(queue_.empty());
+    const int64_t captured = task_.captured ? task_.captured->frames() : 0;
+    const int64_t frames = std::ssize(task_.frames.frames()) + captured;
+    return stored_bytes_ + (task_.captured ? task_.captured->bytes() : 0) +
+           captured * format::frame_head_size + format::frame_head_size + frames * format::index_entry_size +
+           format::index_end_size;
   }
 
   void write_index() {
@@ -85,7 +100,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     go_to(end_of_plain());
     if (!stored_.target().keeps_journal()) return;
     if (has_news()) submit_pending();
-    complete_ = frames_submitted_;
+    counts_.complete = counts_.queued;
     store_frames(false);
     if (!queue_.has_threads()) store_frames(true);
     record_complete();
@@ -100,6 +115,14 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   void close() override {}
 
  private:
+  // Numbers of frames since load().
+  struct FrameCounts {
+    int64_t queued = 0;
+    int64_t stored = 0;
+    int64_t complete = 0;  // up to the end of the latest complete chunk
+    int64_t recorded = 0;
+  };
+
   [[noreturn]] void cannot(const char* what) const {
     throw file_error(Code::unsupported, path(), std::string("is compressed and cannot ") + what);
   }
@@ -133,15 +156,47 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     task_.pending.clear();
   }
 
-  // Enqueues a frame of `plain`, which begins at task_.pending_at. A failure changes nothing.
+  // Captures or enqueues a frame of `plain`, which begins at task_.pending_at. A failure changes nothing that
+  // the program has written.
   void submit(std::span<const std::byte> plain) {
-    store_frames(false);
-    if (queue_.full()) store_front(true);
-    queue_.push(task_.pending_at, plain);
-    ++frames_submitted_;
+    if (!keep_captured(plain)) enqueue(task_.pending_at, plain);
     task_.pending_at.offset += std::ssize(plain);
     submitted_ = task_.pending_at;
     task_.indexed = false;
+  }
+
+  void enqueue(const PlainPlace& at, std::span<const std::byte> plain) {
+    store_frames(false);
+    if (queue_.full()) store_front(true);
+    queue_.push(at, plain);
+    ++counts_.queued;
+  }
+
+  // Captures a frame. If memory is exhausted, first stores the frames captured before, until there is some.
+  // Returns false, and has no captured frames then, if there is none.
+  bool keep_captured(std::span<const std::byte> plain) {
+    if (!capture_) return false;
+    if (!task_.captured) store_frames(true);  // frames are stored in order
+    for (;;) {
+      auto fresh = task_.captured ? nullptr : std::make_unique<CapturedFrames>();
+      if ((fresh ? fresh : task_.captured)->add(*capture_, task_.pending_at, plain)) {
+        if (fresh) task_.captured = std::move(fresh);
+        return true;
+      }
+      if (fresh) return false;
+      store_oldest();
+    }
+  }
+
+  // Stores the first captured frame. Returns its uncompressed bytes.
+  int64_t store_oldest() {
+    const auto [at, plain] = task_.captured->front();
+    const int64_t bytes = std::ssize(plain);
+    enqueue(at, plain);
+    task_.captured->pop();
+    capture_->batch->count_written(bytes);
+    if (task_.captured->empty()) task_.captured.reset();
+    return bytes;
   }
 
   // Stores the queued frames: all of them with `wait`, otherwise only those that are ready.
@@ -159,44 +214,45 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     const int64_t at = std::exchange(stored_bytes_, stored_bytes_ + std::ssize(*frame));
     task_.frames.add(*head, at);
     queue_.pop();
-    ++frames_stored_;
+    ++counts_.stored;
     record_complete();
     return true;
   }
 
   void record_complete() {
-    if (recorded_ == complete_ || frames_stored_ < complete_) return;
+    if (counts_.recorded == counts_.complete || counts_.stored < counts_.complete) return;
     stored_.flush();
     stored_.target().sync_before_report();
     stored_.target().report(stored_.chunks().progress());
-    recorded_ = complete_;
+    counts_.recorded = counts_.complete;
   }
 
   WriteStream& stored_;
   const WriteStream& plain_;
   const size_t frame_;
   codec::FrameQueue queue_;
+  const std::optional<FrameCapture>& capture_;  // nullopt: frames are compressed at once
   layout::ChunkGeometry chunks_;
   CompressedTask task_;       // without its blocks
-  PlainPlace submitted_;      // end of the last frame in the queue or the table
+  PlainPlace submitted_;      // end of the last frame in the table, in the queue or captured
   int64_t stored_bytes_ = 0;  // bytes stored for the task
-  // Numbers of frames since load(): queued, stored, up to the end of the latest complete chunk, recorded.
-  int64_t frames_submitted_ = 0;
-  int64_t frames_stored_ = 0;
-  int64_t complete_ = 0;
-  int64_t recorded_ = 0;
+  FrameCounts counts_;
 };
 
 CompressedWriter::CompressedWriter(WriteStream& stored, const codec::Compression& how, std::string_view path)
     : how_(how) {
   codec::require(how.codec, path);
   SHEAF_ASSERT(how.threads >= 0);
-  sink_ = std::make_shared<Sink>(stored, plain_, how);
+  sink_ = std::make_shared<Sink>(stored, plain_, how, capture_);
   plain_.bind(sink_, std::min<int64_t>(plain_buffer, how.frame), WriteStream::Rewriting::forbidden);
   plain_.target().know_file({.watch = sink_.get()});
 }
 
 CompressedWriter::~CompressedWriter() = default;
+
+bool CompressedWriter::store_captured(int64_t bytes) { return sink_->store_captured(bytes); }
+
+int64_t CompressedWriter::stored_bound() const { return sink_->stored_bound(); }
 
 void CompressedWriter::load(CompressedTask task, int64_t local_rank, const layout::ChunkGeometry& chunks) {
   parked_bytes_ -= std::ssize(task.pending);
@@ -222,6 +278,8 @@ void CompressedWriter::flush() {
 void CompressedWriter::finish() {
   plain_.target().require_nothing_lost();
   flush();
+  sink_->store_captured(INT64_MAX);
+  sink_->end_frame();
   sink_->write_index();
 }
 
@@ -229,7 +287,11 @@ CompressedWriter::CompressedTask appended_task(format::FrameTable frames, bool i
   TaskBlocks blocks;
   blocks.continue_behind(frames.block_sizes());
   const PlainPlace end = frames.end();
-  return {std::move(blocks), std::move(frames), indexed, end, {}};
+  return {.blocks = std::move(blocks),
+          .frames = std::move(frames),
+          .indexed = indexed,
+          .pending_at = end,
+          .pending = {}};
 }
 
 }  // namespace sheaf::multifile

@@ -10,10 +10,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "format/codec/frame_queue.hpp"
 #include "format/frame.hpp"
+#include "multifile/frames/captured_frames.hpp"
 #include "multifile/stream/write_stream.hpp"
 
 namespace sheaf::multifile {
@@ -27,6 +29,8 @@ class CompressedWriter {
     bool indexed = false;       // an index of all frames is stored after them
     format::PlainPlace pending_at;
     std::vector<std::byte> pending;  // uncompressed bytes not yet in a frame
+    // Frames that follow those of the table, with capture(); null: none.
+    std::unique_ptr<CapturedFrames> captured = nullptr;
   };
 
   // Writes frames to `stored`, which must outlive the object. `how.threads` must be >= 0. Throws unsupported,
@@ -40,6 +44,17 @@ class CompressedWriter {
   // State of all tasks of the process, by index; the entry of the current task is stale.
   std::vector<CompressedTask> parked;
 
+  // From now on keeps frames uncompressed in captured memory, as far as there is any, until they are stored
+  // by store_captured() or finish().
+  void capture(FrameCapture capture) { capture_.emplace(std::move(capture)); }
+  bool captures() const { return capture_.has_value(); }
+  // Compresses and stores captured frames of the current task, the first of them with at least `bytes`
+  // uncompressed bytes. Returns true if there are no more.
+  bool store_captured(int64_t bytes);
+  // Returns an upper bound on the bytes that the current task will have stored after finish(), if it writes
+  // no more.
+  int64_t stored_bound() const;
+
   WriteStream& stream() { return plain_; }
   const codec::Compression& compression() const { return how_; }
 
@@ -51,15 +66,17 @@ class CompressedWriter {
   // throws, the task stays current.
   CompressedTask park();
 
-  // Ends the current frame. All bytes written so far are then in the stored stream, which may buffer them.
+  // Ends the current frame. All bytes written so far are then in the stored stream, which may buffer them, or
+  // captured.
   void flush();
-  // Flushes and appends the index. The task accepts no further writes.
+  // Flushes, stores captured frames and appends the index. The task accepts no further writes.
   void finish();
 
  private:
   class Sink;
   std::shared_ptr<Sink> sink_;
   const codec::Compression how_;
+  std::optional<FrameCapture> capture_;
   WriteStream plain_;
   int64_t parked_bytes_ = 0;
 };

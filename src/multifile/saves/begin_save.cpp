@@ -118,7 +118,20 @@ std::unique_ptr<BegunSave> begin_save(Comm& comm, ProcessSaves& saves, std::shar
   return begun;
 }
 
+void capture_frames(multifile::Writer& writer, const BegunSave& begun) {
+  if (!begun.skips) writer.capture_frames({begun.store->writer().kept_memory(), begun.store->batch()});
+}
+
 namespace {
+
+// What the close of the multifile has left to the save.
+struct ClosedSet {
+  multifile::DeferredCompletion completion = {};
+  int32_t nfiles = 1;
+  bool shares_files = false;  // tasks of several hosts write the files of this process
+  std::shared_ptr<multifile::Ownership> ownership = nullptr;     // at the lead
+  std::shared_ptr<multifile::DeferredClose> deferred = nullptr;  // null: the close has done everything
+};
 
 // What each task sends to the first task of its host.
 struct CapturedTask {
@@ -168,9 +181,9 @@ struct ClosedFacts {
   constexpr void combine(auto& by) { by.max(identity).any(shares_files); }
 };
 
-}  // namespace
-
-std::shared_ptr<TaskSave> capture_save(Comm& comm, BegunSave& begun, ClosedSet closed) {
+// Captures the save after the close of the multifile has succeeded on all tasks, and begins the work in the
+// background. Collective; throws on all tasks alike, and then removes the files.
+std::shared_ptr<TaskSave> capture(Comm& comm, BegunSave& begun, ClosedSet closed) {
   if (begun.skips) {
     give_up(begun, closed.nfiles);
     return std::make_shared<SkippedSave>(begun.path);
@@ -182,14 +195,17 @@ std::shared_ptr<TaskSave> capture_save(Comm& comm, BegunSave& begun, ClosedSet c
                         .hosts = begun.hosts,
                         .since = microseconds_now(),
                         .marks = {}};
-  ClosedFacts facts{std::bit_cast<std::array<uint32_t, 4>>(closed.completion.identity), closed.shares_files};
+  const format::Identity& identity =
+      closed.deferred ? closed.deferred->identity() : closed.completion.identity;
+  ClosedFacts facts{std::bit_cast<std::array<uint32_t, 4>>(identity), closed.shares_files};
   reduce(comm, facts);
   head.identity = std::bit_cast<format::Identity>(facts.identity);
   head.shares_files = facts.shares_files;
-  const Gathered messages = tasks.gather(message_of(begun, comm.rank(), closed.completion.marks), 0);
+  std::vector<std::byte> message;
+  auto problem = attempt([&] { message = message_of(begun, comm.rank(), closed.completion.marks); });
+  const Gathered messages = tasks.gather(message, 0);
   // The record must exist before any task of the host opens it.
-  std::optional<Error> problem;
-  if (tasks.rank() == 0) problem = attempt([&] { make_record(begun, head, messages); });
+  if (tasks.rank() == 0) attempt(problem, [&] { make_record(begun, head, messages); });
   tasks.barrier();
   std::shared_ptr<SavePart> part;
   if (!problem)
@@ -208,11 +224,12 @@ std::shared_ptr<TaskSave> capture_save(Comm& comm, BegunSave& begun, ClosedSet c
                                                   .leads = comm.rank() == 0,
                                                   .fails_exit = begun.how.fails_exit},
                                         LeadDuties{std::move(closed.ownership), begun.after, begun.how.keep},
-                                        begun.store->writer(), begun.store->batch());
+                                        closed.deferred, begun.store->writer(), begun.store->batch());
       begun.store->batch()->require_sound();
     });
   try {
     agree(comm, problem);
+    closed.deferred.reset();  // it may own `comm`
     begun.saves->add(part);
     SavePart::begin(part, [&saves = *begun.saves](SavePart& ended) { saves.forget_durable(ended); });
   } catch (...) {
@@ -223,6 +240,32 @@ std::shared_ptr<TaskSave> capture_save(Comm& comm, BegunSave& begun, ClosedSet c
   begun.store->keep();
   if (begun.store->writer().is_synchronous()) part->finish_own_work();
   return part;
+}
+
+}  // namespace
+
+std::shared_ptr<TaskSave> close_captured(BegunSave& begun, multifile::Writer& writer,
+                                         std::shared_ptr<multifile::Ownership> ownership,
+                                         const std::function<std::unique_ptr<multifile::Writer>()>& release) {
+  ClosedSet closed{.nfiles = writer.facts().nfiles,
+                   .shares_files = writer.shares_files_with_hosts(),
+                   .ownership = std::move(ownership)};
+  Comm& comm = *writer.comm();
+  try {
+    if (writer.captures_frames())
+      closed.deferred = multifile::DeferredClose::begin(writer, *begun.host_tasks);
+    if (!closed.deferred) {
+      writer.close();
+      closed.completion = writer.take_deferred();
+    }
+  } catch (...) {
+    give_up(begun, closed.nfiles);
+    throw;
+  }
+  // No thread of the background may release communicators.
+  multifile::SetComms comms;
+  if (closed.deferred) comms = closed.deferred->adopt(release(), begun.store);
+  return capture(comm, begun, std::move(closed));
 }
 
 void give_up(BegunSave& begun, int32_t nfiles) {

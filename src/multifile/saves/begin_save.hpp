@@ -54,19 +54,17 @@ SHEAF_EXPORT std::unique_ptr<BegunSave> begin_save(Comm& comm, ProcessSaves& sav
                                                    const multifile::OpenMode& mode, const SaveNames& names,
                                                    const EarlierSave& earlier);
 
-// What the close of the multifile has left to the save.
-struct ClosedSet {
-  multifile::DeferredCompletion completion = {};
-  int32_t nfiles = 1;
-  bool shares_files = false;  // tasks of several hosts write the files of this process
-  std::shared_ptr<multifile::Ownership> ownership = nullptr;  // at the lead
-};
+// Lets compressed streams of the multifile be compressed after its close. Call after its open. Collective.
+SHEAF_EXPORT void capture_frames(multifile::Writer& writer, const BegunSave& begun);
 
-// Captures the save after the close of the multifile has succeeded on all tasks, and begins the work in the
-// background. Collective; throws on all tasks alike, and then removes the files.
-SHEAF_EXPORT std::shared_ptr<TaskSave> capture_save(Comm& comm, BegunSave& begun, ClosedSet closed);
+// Closes the multifile, captures its save and begins the work in the background. `ownership` is that of the
+// lead. If the work needs the writer, takes it by `release`. Collective; throws on all tasks alike, and then
+// removes the files.
+SHEAF_EXPORT std::shared_ptr<TaskSave> close_captured(
+    BegunSave& begun, multifile::Writer& writer, std::shared_ptr<multifile::Ownership> ownership,
+    const std::function<std::unique_ptr<multifile::Writer>()>& release);
 
-// Gives the save up after its close has failed, and removes its files. Local; each task calls it.
+// Gives the save up, and removes its files. Local; each task calls it.
 SHEAF_EXPORT void give_up(BegunSave& begun, int32_t nfiles);
 
 }  // namespace sheaf::saves

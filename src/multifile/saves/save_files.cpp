@@ -161,7 +161,7 @@ bool resume(Store& store, const std::string& path, const LeftSave& save) {
     remove_lost(store, save);
     return false;
   }
-  for (const SaveRecord& each : save.records) complete_files(store, save.temporary, each.head.marks);
+  for (const SaveRecord& each : save.records) complete_files(store, save.temporary, each.marks());
   multifile::commit_set(store, save.temporary, path, save.nfiles(), true);
   remove_records(store, save.temporary, save.hosts());
   return true;

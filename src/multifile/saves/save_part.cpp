@@ -26,6 +26,8 @@ std::optional<milliseconds> after_pause(std::optional<Backoff>& pauses) {
 
 // State of the work.
 struct SavePart::Work {
+  explicit Work(const SaveTerms& terms) : others(terms) {}
+
   void enter(SaveStage next) {
     stage = next;
     pauses.emplace(saves_constants::look_backoff);
@@ -33,9 +35,10 @@ struct SavePart::Work {
 
   SaveStage stage = SaveStage::writing;
   bool is_synced = false;  // other tasks may know that this task is synced
-  int32_t next_host = 0;   // all hosts before it are ready
   int commits = 0;         // attempts
+  HostWatch others;
   std::shared_ptr<TaskSave> after;
+  std::shared_ptr<multifile::DeferredClose> deferred;  // null: nothing is left of the close
   int32_t keep = 0;
   std::optional<Backoff> pauses;  // between looks; there is one in stages that look at others
   std::mutex mutex;               // guards the following members, which the heartbeat uses too
@@ -51,16 +54,17 @@ struct SavePart::Known {
   std::shared_ptr<SavePart> next;  // save of the same multifile
 };
 
-SavePart::SavePart(SaveTerms terms, LeadDuties duties, BackgroundWriter& writer,
-                   std::shared_ptr<WriteBatch> batch)
+SavePart::SavePart(SaveTerms terms, LeadDuties duties, std::shared_ptr<multifile::DeferredClose> deferred,
+                   BackgroundWriter& writer, std::shared_ptr<WriteBatch> batch)
     : TaskSave(terms.path),
       terms_(std::move(terms)),
       writer_(writer),
       batch_(std::move(batch)),
-      work_(std::make_unique<Work>()),
+      work_(std::make_unique<Work>(terms_)),
       known_(std::make_unique<Known>()) {
   work_->slots =
       std::make_unique<HostRecordSlots>(*terms_.store, terms_.record(terms_.host), terms_.is_local);
+  work_->deferred = std::move(deferred);
   known_->ownership = std::move(duties.ownership);
   work_->after = std::move(duties.after);
   work_->keep = duties.keep;
@@ -91,6 +95,8 @@ SavePart::Delay SavePart::advance() {
 SavePart::Delay SavePart::step() {
   switch (work_->stage) {
     case SaveStage::writing:
+    case SaveStage::closing:
+      return work_->deferred ? advance_close() : write_and_sync();
     case SaveStage::syncing:
       return write_and_sync();
     case SaveStage::joining:
@@ -105,18 +111,33 @@ SavePart::Delay SavePart::step() {
   return std::nullopt;
 }
 
-namespace {
-
-// Returns the slots of the tasks that are not synced yet. The others do not change any more, except that of
-// the lead.
-std::vector<SaveSlot> working(const SaveRecord& record) {
-  std::vector<SaveSlot> slots;
-  for (const SaveSlot& slot : record.tasks)
-    if (slot.state < SaveProgress::synced) slots.push_back(slot);
-  return slots;
+// All captured writes have been carried out when this is called.
+SavePart::Delay SavePart::advance_close() {
+  using CloseProgress = multifile::DeferredClose::CloseProgress;
+  if (work_->stage == SaveStage::writing) {
+    batch_->write_through();
+    work_->enter(SaveStage::closing);
+  }
+  batch_->require_sound();
+  switch (work_->deferred->advance()) {
+    case CloseProgress::works:
+      return milliseconds(0);
+    case CloseProgress::waits: {
+      const SaveRecord record = work_->others.own_record();
+      if (const auto failed = failure_in(record, path())) throw *failed;
+      work_->others.require_alive(record);
+      return after_pause(work_->pauses);
+    }
+    case CloseProgress::done:
+      break;
+  }
+  {
+    const std::lock_guard lock(work_->mutex);
+    work_->own_slot.mark = work_->deferred->mark();
+  }
+  work_->deferred.reset();
+  return write_and_sync();
 }
-
-}  // namespace
 
 // All captured bytes have been written when this is called.
 SavePart::Delay SavePart::write_and_sync() {
@@ -132,49 +153,31 @@ SavePart::Delay SavePart::write_and_sync() {
 
 // Each task writes its slot before it looks at the others, so at least one finds all of them synced.
 SavePart::Delay SavePart::join() {
-  const auto record = read_record(*terms_.store, terms_.record(terms_.host));
-  if (!record) throw Error(Code::foreign, "its record was removed");
-  if (const auto failed = failure_in(*record, path())) {
+  const SaveRecord record = work_->others.own_record();
+  if (const auto failed = failure_in(record, path())) {
     if (terms_.leads) throw *failed;
     return end(SaveState::captured);
   }
-  if (all_reached(*record, SaveProgress::synced)) {
+  if (all_reached(record, SaveProgress::synced)) {
     work_->enter(SaveStage::sharing);
     return share();
   }
   if (!terms_.leads) return end(SaveState::captured);
-  if (!others_.is_alive(terms_.host, working(*record)))
-    throw Error(Code::io, "a task of this host has stopped");
+  work_->others.require_alive(record);
   return after_pause(work_->pauses);
 }
 
-// Waits for the next hosts in turn. Returns true if all are ready.
-bool SavePart::await_hosts(const std::function<bool(const SaveRecord&)>& is_ready) {
-  for (; work_->next_host < terms_.hosts; ++work_->next_host) {
-    const auto record = read_record(*terms_.store, terms_.record(work_->next_host));
-    if (!record) throw Error(Code::foreign, "the record of a host was removed");
-    if (const auto failed = failure_in(*record, path())) throw *failed;
-    if (is_ready(*record)) continue;
-    if (!others_.is_alive(work_->next_host, working(*record)))
-      throw Error(Code::io, "host " + std::to_string(work_->next_host) + " of the job has stopped");
-    return false;
-  }
-  work_->next_host = 0;
-  return true;
-}
-
 SavePart::Delay SavePart::share() {
-  if (terms_.shares_files &&
-      !await_hosts([](const SaveRecord& record) { return all_reached(record, SaveProgress::synced); }))
+  if (terms_.shares_files && !work_->others.are_ready([](const SaveRecord& record) {
+        return all_reached(record, SaveProgress::synced);
+      }))
     return after_pause(work_->pauses);
   return complete_host();
 }
 
 // Several tasks of the host may do this at once: they write the same bytes.
 SavePart::Delay SavePart::complete_host() {
-  const auto record = read_record(*terms_.store, terms_.record(terms_.host));
-  if (!record) throw Error(Code::foreign, "its record was removed");
-  complete_files(*terms_.store, terms_.temporary, record->head.marks);
+  complete_files(*terms_.store, terms_.temporary, work_->others.own_record().marks());
   put_host(SaveProgress::complete);
   if (!terms_.leads) return end(SaveState::captured);
   work_->enter(SaveStage::committing);
@@ -182,7 +185,8 @@ SavePart::Delay SavePart::complete_host() {
 }
 
 SavePart::Delay SavePart::commit() {
-  if (!await_hosts([](const SaveRecord& record) { return record.host.state == SaveProgress::complete; }))
+  if (!work_->others.are_ready(
+          [](const SaveRecord& record) { return record.host.state == SaveProgress::complete; }))
     return after_pause(work_->pauses);
   if (work_->after && !is_final(work_->after->look())) return after_pause(work_->pauses);
   const auto ownership = this->ownership();
@@ -228,6 +232,7 @@ SavePart::Delay SavePart::fail(const Error& why) {
 
 void SavePart::stop() {
   work_->enter(SaveStage::ended);
+  work_->deferred.reset();
   work_->after.reset();
   heartbeat_.reset();
   const std::lock_guard lock(work_->mutex);
@@ -294,7 +299,7 @@ SaveState SavePart::look() {
   const auto unread = attempt([&] { found = look_at_records(); });
   std::unique_lock lock(mutex_);
   // A record that cannot be read now may be readable later.
-  if (unread && !terms_.leads && !others_.is_alive(no_host, {})) {
+  if (unread && !terms_.leads && !lead_.is_alive(no_host, {})) {
     lock.unlock();
     set_outcome(SaveState::failed, unread);
     lock.lock();
@@ -315,7 +320,7 @@ SaveState SavePart::look_at_records() {
   const std::vector<SaveSlot> lead(record->tasks.begin(), record->tasks.begin() + 1);
   if (!failed) {
     const std::lock_guard lock(mutex_);
-    if (!others_.is_alive(0, lead)) {
+    if (!lead_.is_alive(0, lead)) {
       // Task 0 may have stopped during the commit or after it. Any task can finish a commit that has begun.
       if (has_begun_commit(*terms_.store, terms_.names()) &&
           !attempt([&] { commit_save(*terms_.store, terms_.names()); }))
@@ -347,7 +352,7 @@ SaveState SavePart::outcome_without_record() {
   }
   {
     const std::lock_guard lock(mutex_);
-    if ((!found || !terms_.is_local) && others_.is_alive(no_host, {})) return SaveState::captured;
+    if ((!found || !terms_.is_local) && lead_.is_alive(no_host, {})) return SaveState::captured;
   }
   set_outcome(
       SaveState::failed,

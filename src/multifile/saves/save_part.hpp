@@ -1,7 +1,9 @@
 // multifile/saves/save_part: what one task does for a save after its close has returned. No message is sent:
 // tasks and hosts learn of each other from the records (multifile/saves/host_record).
 //
-// - writing: the captured bytes are written. Records `written` in its slot.
+// - writing: the captured bytes are written.
+// - closing: captured frames are compressed and written, then the tables (multifile/deferred/deferred_close).
+//   Records `written` in its slot.
 // - syncing: the files are synced and closed. Records `synced`.
 // - joining: looks whether all tasks of the host are synced. The last one, and the lead, go on; others end.
 // - sharing: if hosts share files, waits for all hosts. Then completes the files of this host, and records
@@ -22,34 +24,16 @@
 #include "base/os/backoff.hpp"
 #include "base/os/heartbeat.hpp"
 #include "format/save_record.hpp"
+#include "multifile/deferred/deferred_close.hpp"
 #include "multifile/journal/ownership.hpp"
 #include "multifile/saves/host_record.hpp"
-#include "multifile/saves/liveness.hpp"
+#include "multifile/saves/host_watch.hpp"
 #include "multifile/saves/save.hpp"
-#include "multifile/saves/save_files.hpp"
+#include "multifile/saves/save_terms.hpp"
 #include "storage/background/background_writer.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::saves {
-
-// What a task knows of a save when its close has agreed.
-struct SaveTerms {
-  std::shared_ptr<Store> store;  // of the files; not the background one
-  std::string path;              // final name
-  std::string temporary;         // of physical file 0
-  int32_t nfiles = 1;
-  format::Identity identity{};  // of the set
-  int32_t host = 0, hosts = 1;
-  int32_t slot = 0;           // of the task in the record of its host, from 1
-  int32_t task = 0;           // number of the task
-  bool shares_files = false;  // hosts share physical files
-  bool is_local = false;      // the file system belongs to one host
-  bool leads = false;         // this is the only task that commits
-  bool fails_exit = false;    // see AsyncMode
-
-  CommitNames names() const { return {path, temporary, nfiles, identity}; }
-  std::string record(int32_t of_host) const { return format::save_record_name(temporary, of_host); }
-};
 
 // What only the lead has.
 struct LeadDuties {
@@ -60,8 +44,10 @@ struct LeadDuties {
 
 class SavePart final : public TaskSave {
  public:
-  // Opens the record of this host, which must exist. Throws the errors of the store.
-  SavePart(SaveTerms terms, LeadDuties duties, BackgroundWriter& writer, std::shared_ptr<WriteBatch> batch);
+  // Opens the record of this host, which must exist. `deferred` is what the close has left; null: nothing.
+  // Throws the errors of the store.
+  SavePart(SaveTerms terms, LeadDuties duties, std::shared_ptr<multifile::DeferredClose> deferred,
+           BackgroundWriter& writer, std::shared_ptr<WriteBatch> batch);
   ~SavePart() override;
 
   // Begins the work in the background. `self` is this object. Calls `ended` when its work has ended.
@@ -82,11 +68,12 @@ class SavePart final : public TaskSave {
   const SaveTerms& terms() const { return terms_; }
 
  private:
-  enum class SaveStage : uint8_t { writing, syncing, joining, sharing, committing, ended };
+  enum class SaveStage : uint8_t { writing, closing, syncing, joining, sharing, committing, ended };
   using Delay = std::optional<std::chrono::milliseconds>;
 
   Delay advance();
   Delay step();
+  Delay advance_close();
   Delay write_and_sync();
   Delay join();
   Delay share();
@@ -97,7 +84,6 @@ class SavePart final : public TaskSave {
   void put_own(format::SaveProgress state, const std::optional<Error>& why = std::nullopt);
   void put_host(format::SaveProgress state, const std::optional<Error>& why = std::nullopt);
   void beat();
-  bool await_hosts(const std::function<bool(const format::SaveRecord&)>& is_ready);
   void stop();
   void set_outcome(SaveState state, const std::optional<Error>& why);
   SaveState look_at_records();
@@ -106,7 +92,6 @@ class SavePart final : public TaskSave {
   const SaveTerms terms_;
   BackgroundWriter& writer_;
   const std::shared_ptr<WriteBatch> batch_;
-  Liveness others_;  // of the host that the lead waits for, or of the lead
   std::unique_ptr<Heartbeat> heartbeat_;
   std::atomic<bool> has_ended_ = false;
 
@@ -114,6 +99,7 @@ class SavePart final : public TaskSave {
   const std::unique_ptr<Work> work_;  // used by one thread at a time, that of the BackgroundWriter
 
   mutable std::mutex mutex_;  // guards the following members
+  Liveness lead_;             // of task 0, as calls of the program see it
   struct Known;
   const std::unique_ptr<Known> known_;
 };

@@ -249,9 +249,7 @@ class CloseProtocol {
   }
 
   void defer(EndedSegment& segment) {
-    const format::Header header = header_of(set_, segment.file, segment.file_tasks, segment.fsblksize);
-    set_.deferred()->marks.push_back(
-        {segment.file, header.pointer_offset(), format::encode(segment.pointer, header.metadata_order)});
+    set_.deferred()->marks.push_back(mark_of(set_, segment));
     set_.deferred()->identity = segment.identity;
     if (const OwnFile* const kept = kept_open(set_, segment.file)) kept->file->close();
     segment.complete = true;

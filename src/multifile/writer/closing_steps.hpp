@@ -61,5 +61,11 @@ bool write_tables(const OpenedSet& set, std::span<const EndedSegment> segments, 
 // Writes a mapping with entries that only the tasks, or the metadata writers of slices of task numbers, know.
 // With several hosts, the process that writes the surrounding bytes writes all of the mapping. Collective.
 void write_known_mapping(const OpenedSet& set, const ClosingLead& lead);
+// Writes the mapping of the tasks from `first` on, and its checksums. `lead` is file 0. Local.
+void write_mapping_of(const OpenedSet& set, const EndedSegment& lead, int64_t first,
+                      std::span<const layout::Placement> entries);
+
+// Returns what completes the file of the segment.
+format::CompletionMark mark_of(const OpenedSet& set, const EndedSegment& segment);
 
 }  // namespace sheaf::multifile

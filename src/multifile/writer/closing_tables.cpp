@@ -155,12 +155,20 @@ void write_known_mapping(const OpenedSet& set, const ClosingLead& lead) {
   const MetadataPartition* const slices = by_rank ? &*by_rank : set.placed->numbers.get();
   const std::span<const layout::Placement> entries = by_rank ? std::span(gathered) : set.placed->mapping;
   const int64_t first = slices ? slices->first() : 0;
-  if (slices && !slices->is_metadata_writer()) return;
-  change_file(set, lead.file(), [&](File& file, const format::Header& h) {
-    write_mapping(set, file, h, lead.file(), {first, first + std::ssize(entries), [&](int64_t task) {
-                                                return entries[static_cast<size_t>(task - first)];
-                                              }});
+  if (!slices || slices->is_metadata_writer()) write_mapping_of(set, lead.file(), first, entries);
+}
+
+void write_mapping_of(const OpenedSet& set, const EndedSegment& lead, int64_t first,
+                      std::span<const layout::Placement> entries) {
+  const auto place_of = [&](int64_t task) { return entries[static_cast<size_t>(task - first)]; };
+  change_file(set, lead, [&](File& file, const format::Header& h) {
+    write_mapping(set, file, h, lead, {first, first + std::ssize(entries), place_of});
   });
+}
+
+format::CompletionMark mark_of(const OpenedSet& set, const EndedSegment& segment) {
+  const format::Header header = header_of(set, segment.file, segment.file_tasks, segment.fsblksize);
+  return {segment.file, header.pointer_offset(), format::encode(segment.pointer, header.metadata_order)};
 }
 
 namespace {

@@ -74,6 +74,7 @@ class TaskStreams : private NonCopyable {
 
  private:
   friend class CloseProtocol;
+  friend class DeferredClose;
 
   // For the close. Writes all bytes to the files or boundary files. Collective in collective writing. Returns
   // the error of this process, if any.

@@ -1,5 +1,7 @@
 #include "multifile/writer/writer.hpp"
 
+#include <utility>
+
 #include "base/assert.hpp"
 #include "multifile/writer/parallel_layout.hpp"
 
@@ -11,6 +13,15 @@ void Writer::resize_chunks(int64_t chunk_size) {
                 "'" + set_.path + "': only a multifile opened in parallel for writing can be laid out anew");
   lay_out_again(set_, chunk_size);
   enter(0);
+}
+
+void Writer::capture_frames(FrameCapture capture) {
+  if (!set_.compressed) return;
+  const bool is_alone = set_.placed && set_.placed->globalranks && set_.facts.nfiles == 1;
+  const bool is_of_host = !set_.placed && !set_.collecting && set_.hosts.count == 1;
+  int64_t unfit = !is_alone && !is_of_host;
+  set_.comm->all_max(std::span(&unfit, 1));
+  if (!unfit) set_.compressed->capture(std::move(capture));
 }
 
 void Writer::write_collectively(std::span<const std::byte> data, const std::optional<Error>& mine) {

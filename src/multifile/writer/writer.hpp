@@ -49,6 +49,12 @@ class Writer : public TaskStreams {
   // written, or unless each process has exactly one new task.
   void resize_chunks(int64_t chunk_size);
 
+  // Keeps compressed streams uncompressed in captured memory until the close or after it
+  // (multifile/deferred/deferred_close), if every physical file belongs to one host, and one process alone
+  // has one file. Call after the open. Collective.
+  void capture_frames(FrameCapture capture);
+  bool captures_frames() const { return set_.compressed && set_.compressed->captures(); }
+
   // Closes the multifile. Collective. Throws on every process alike, also after a failed append() on any
   // process. The object is closed in any case; after an error the files stay unclosed.
   void close() { close_set(*this); }
@@ -62,6 +68,9 @@ class Writer : public TaskStreams {
   // Undoes the open instead of close(). Local; called on every process, before the first write. Removes the
   // files that the open created and leaves files opened for appending unchanged.
   void discard() { undo_open(set_); }
+
+ private:
+  friend class DeferredClose;
 };
 
 }  // namespace sheaf::multifile

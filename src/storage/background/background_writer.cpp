@@ -50,10 +50,14 @@ void BackgroundWriter::write(const CaptureTarget& to, std::span<const std::byte>
   WriteBatch& batch = *to.batch;
   if (data.empty() || is_dropped(to, offset, std::ssize(data))) return;
   batch.require_sound();
-  batch.captured_ += std::ssize(data);
-  const auto write_at_once = [&] {
+  const auto write_to_file = [&] {
     to.file->write_at(data, offset);
     if (to.sums && to.sums->continues(offset)) to.sums->append(data);
+  };
+  if (batch.writes_through()) return write_to_file();
+  batch.captured_ += std::ssize(data);
+  const auto write_at_once = [&] {
+    write_to_file();
     batch.written_ += std::ssize(data);
   };
   if (!is_here()) return write_at_once();

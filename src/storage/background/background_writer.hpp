@@ -34,7 +34,7 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
     callers,  // callers of run_one(), and callers that wait
   };
   // Work that follows the writes of a batch. Returns the time after which it must run again; nullopt: it is
-  // finished. Must not throw. It must not call write() or drain().
+  // finished. Must not throw. It may call write() and drain() only for a batch that writes through.
   using Step = std::function<std::optional<std::chrono::milliseconds>()>;
 
   explicit BackgroundWriter(ServedBy served_by) : served_by_(served_by) {}
@@ -76,6 +76,9 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
   };
 
   CaptureMemory& memory() { return memory_; }
+  // Memory of users that keep bytes before they write them. It is apart, so that a write always gets memory,
+  // whatever such users hold.
+  CaptureMemory& kept_memory() { return kept_memory_; }
 
  private:
   struct CapturedWrite {
@@ -121,7 +124,7 @@ class SHEAF_EXPORT BackgroundWriter : private NonCopyable {
 
   const ServedBy served_by_;
   const int64_t process_ = forks();
-  CaptureMemory memory_;
+  CaptureMemory memory_, kept_memory_;
   std::mutex mutex_;  // guards the following members
   std::condition_variable requested_, changed_;
   RequestQueue queue_;

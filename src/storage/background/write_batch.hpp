@@ -37,6 +37,14 @@ class WriteBatch : private NonCopyable {
   void discard() { discards_ = true; }
   bool discards() const { return discards_; }
 
+  // Lets later writes pass to the files at once. Called when all writes are carried out, in the background.
+  // These writes are not counted.
+  void write_through() { writes_through_ = true; }
+  bool writes_through() const { return writes_through_; }
+
+  // Count bytes that their user keeps in captured memory until it writes them, in another form.
+  void count_captured(int64_t bytes) { captured_ += bytes; }
+  void count_written(int64_t bytes) { written_ += bytes; }
   int64_t captured() const { return captured_; }  // bytes
   int64_t written() const { return written_; }    // bytes
 
@@ -52,6 +60,7 @@ class WriteBatch : private NonCopyable {
   const std::shared_ptr<CaptureBudget> budget_;
   std::atomic<bool> is_sound_ = true;
   std::atomic<bool> discards_ = false;
+  std::atomic<bool> writes_through_ = false;
   std::atomic<int64_t> captured_ = 0, written_ = 0;
   int64_t pending_ = 0;  // requests not carried out; guarded by the mutex of the BackgroundWriter
 

@@ -14,14 +14,19 @@ using namespace saving;
 class Saves : public ::testing::TestWithParam<SaveCase> {};
 
 std::vector<SaveCase> cases() {
-  return {{.ntasks = 1},
-          {.ntasks = 4},
-          {.ntasks = 4, .per_host = 2, .is_local = false},
-          {.ntasks = 5, .per_host = 1, .is_local = false},
-          {.ntasks = 6, .per_host = 2, .words = ",files=2", .is_local = false},
-          {.ntasks = 3, .words = ",files=3"},
-          {.ntasks = 3, .words = ",compress=lz4,frame=1k,compress_threads=0"},
-          {.ntasks = 3, .words = ",checksums=off"}};
+  return {
+      {.ntasks = 1},
+      {.ntasks = 4},
+      {.ntasks = 4, .per_host = 2, .is_local = false},
+      {.ntasks = 5, .per_host = 1, .is_local = false},
+      {.ntasks = 6, .per_host = 2, .words = ",files=2", .is_local = false},
+      {.ntasks = 3, .words = ",files=3"},
+      {.ntasks = 3, .words = ",compress=lz4,frame=1k,compress_threads=0"},
+      {.ntasks = 1, .words = ",compress=zstd,frame=1k"},
+      {.ntasks = 6, .per_host = 2, .words = ",compress=lz4,frame=1k,compress_threads=0", .is_local = false},
+      {.ntasks = 4, .per_host = 2, .words = ",files=1,compress=lz4,frame=1k", .is_local = false},
+      {.ntasks = 4, .words = ",files=2,compress=lz4,frame=1k,compress_threads=0"},
+      {.ntasks = 3, .words = ",checksums=off"}};
 }
 INSTANTIATE_TEST_SUITE_P(Hosts, Saves, ::testing::ValuesIn(cases()));
 
@@ -163,6 +168,59 @@ TEST_P(Saves, KeepTheirPromiseWhenAnOperationFails) {
         }
         ASSERT_LT(k, 2000);
       }
+}
+
+// Returns the bytes of all physical files, without their records.
+int64_t bytes_of_files(MemoryStore& memory) {
+  int64_t bytes = 0;
+  for (const std::string& name : memory.paths())
+    if (name.find(".save.") == std::string::npos && !name.ends_with(".lease"))
+      bytes += std::ssize(memory.contents(name));
+  return bytes;
+}
+
+TEST(CompressedSaves, AreCompressedAfterTheClose) {
+  for (const bool shares : {false, true}) {
+    SaveCase c{.ntasks = 4, .per_host = 2, .words = ",compress=lz4,frame=4k", .bytes = 100'000};
+    if (shares) c.words += ",files=1";
+    MemoryStore memory;
+    run_fibers(hosted(c), [&](Comm& comm) {
+      SavingProcess process;
+      const auto s = save(comm, memory, process, c, 1);
+      comm.barrier();
+      if (comm.rank() == 0 && !shares) {
+        EXPECT_LT(bytes_of_files(memory), 10'000) << "only metadata of the open";
+      }
+      const int64_t captured = s->bytes().captured;
+      if (shares) {
+        EXPECT_LT(captured, c.bytes) << "hosts that share a file agree on its compressed sizes";
+        EXPECT_EQ(process.saves->writer().kept_memory().allocated(), 0);
+      } else {
+        EXPECT_GE(captured, c.bytes + 7 * comm.rank());
+        EXPECT_GT(process.saves->writer().kept_memory().in_use(), 0);
+      }
+      comm.barrier();
+      EXPECT_EQ(outcome(process, *s), SaveState::durable);
+      EXPECT_EQ(s->bytes().written, s->bytes().captured);
+      EXPECT_EQ(process.saves->writer().kept_memory().in_use(), 0);
+    });
+    EXPECT_EQ(generation_at(memory, c, {1}), 1);
+    EXPECT_LT(bytes_of_files(memory), 4 * c.bytes);
+  }
+}
+
+TEST(CompressedSaves, AreCompressedEarlierIfMemoryIsExhausted) {
+  const SaveCase c{.ntasks = 3, .words = ",compress=lz4,async_memory=1", .bytes = 9'000'000};
+  MemoryStore memory;
+  run_fibers(hosted(c), [&](Comm& comm) {
+    SavingProcess process;
+    const auto s = save(comm, memory, process, c, 1);
+    EXPECT_LE(process.saves->writer().kept_memory().allocated(), int64_t{2} << 20);
+    EXPECT_LE(process.saves->writer().memory().allocated(), int64_t{2} << 20);
+    EXPECT_EQ(outcome(process, *s), SaveState::durable);
+    EXPECT_EQ(s->bytes().written, s->bytes().captured);
+  });
+  EXPECT_EQ(generation_at(memory, c, {1}), 1);
 }
 
 TEST(SavesOfOneName, AreCommittedInTheirOrder) {

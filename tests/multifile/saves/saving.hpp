@@ -71,25 +71,21 @@ inline std::shared_ptr<saves::TaskSave> save(Comm& comm, Store& store, SavingPro
   mode.identity[1] = std::byte{1};
   const std::string temporary = multifile::temporary_name(store, c.path, id);
   auto begun = saves::begin_save(comm, *process.saves, files, mode, {c.path, temporary}, earlier);
-  multifile::Writer writer(
+  auto writer = std::make_unique<multifile::Writer>(
       *begun->store, comm.duplicate(),
-      {.path = temporary, .stored_name = c.path, .local = nullptr, .chunk_size = 1000, .fsblksize = 512},
+      multifile::ParallelWriteRequest{
+          .path = temporary, .stored_name = c.path, .local = nullptr, .chunk_size = 1000, .fsblksize = 512},
       mode);
-  writer.own(ownership);
-  const int32_t nfiles = writer.facts().nfiles;
-  auto unwritten = attempt([&] { writer.stream().write(bytes_of(c, number, comm.rank())); });
+  saves::capture_frames(*writer, *begun);
+  writer->own(ownership);
+  auto unwritten = attempt([&] { writer->stream().write(bytes_of(c, number, comm.rank())); });
   try {
     agree(comm, unwritten);
-    writer.close();
   } catch (...) {
-    saves::give_up(*begun, nfiles);
+    saves::give_up(*begun, writer->facts().nfiles);
     throw;
   }
-  return saves::capture_save(comm, *begun,
-                             {.completion = writer.take_deferred(),
-                              .nfiles = nfiles,
-                              .shares_files = writer.shares_files_with_hosts(),
-                              .ownership = ownership});
+  return saves::close_captured(*begun, *writer, ownership, [&] { return std::move(writer); });
 }
 
 inline FiberOptions hosted(const SaveCase& c) {

@@ -41,10 +41,19 @@ SionHandle::SionHandle(std::shared_ptr<Store> files, std::unique_ptr<multifile::
   open_windows();
 }
 
-SionHandle::~SionHandle() {
+SionHandle::~SionHandle() { end_watch(); }
+
+void SionHandle::end_watch() {
   if (!gate) return;
   gate->close();
   no_longer_watch(*gate);
+  gate.reset();
+}
+
+std::unique_ptr<multifile::Writer> SionHandle::release_writer() {
+  end_watch();
+  program.plain.reset();  // it writes to the writer
+  return std::move(writes);
 }
 
 void SionHandle::open_windows() {

@@ -93,7 +93,7 @@ class SionHandle : private NonCopyable {
 
   HandleWindows windows;
   const std::shared_ptr<Store> store;
-  const std::unique_ptr<multifile::Writer> writes;  // exactly one of `writes` and `reads` is set
+  std::unique_ptr<multifile::Writer> writes;  // exactly one of `writes` and `reads` is set
   const std::unique_ptr<multifile::Reader> reads;
   multifile::WriteStream* const writer = nullptr;  // stream of `writes`
   multifile::ReadStream* const reader = nullptr;
@@ -104,6 +104,9 @@ class SionHandle : private NonCopyable {
   HandleKeys keys;
   StdioStreams program;
   Tables tables;
+
+  // Passes the writer on when the multifile is closed. The handle must not be used any more.
+  std::unique_ptr<multifile::Writer> release_writer();
 
   bool is_serial() const { return opened.by == OpenedBy::serial; }
 
@@ -164,6 +167,7 @@ class SionHandle : private NonCopyable {
   SionHandle(std::shared_ptr<Store> files, std::unique_ptr<multifile::Writer> writer,
              std::unique_ptr<multifile::Reader> reader, const multifile::OpenMode& mode);
   void open_windows();
+  void end_watch();
 };
 
 // Adds a handle to the table and returns its sid. The table then owns the handle. If the table is full,
