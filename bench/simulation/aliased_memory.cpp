@@ -7,6 +7,7 @@
 #include <cstring>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "support/fibers/fiber_comm.hpp"
 
@@ -74,12 +75,16 @@ std::shared_ptr<SharedMemory> aliased_memory(int task, size_t bytes) {
 }
 
 void free_zero_pages(int task) {
+  static std::vector<unsigned char> resident;  // reused, because every exchange calls this function
   const auto [first, last] = own_bytes().equal_range(task);
   for (auto one = first; one != last; ++one) {
     const std::span<std::byte> bytes = one->second;
+    resident.resize((bytes.size() + page - 1) / page);
+    // Reading a page that was never written would allocate it.
+    if (::mincore(bytes.data(), bytes.size(), resident.data()) != 0) continue;
     for (size_t at = 0; at < bytes.size();) {
       size_t end = at;
-      while (end < bytes.size() && is_zero(&bytes[end])) end += page;
+      while (end < bytes.size() && (resident[end / page] & 1) != 0 && is_zero(&bytes[end])) end += page;
       if (end > at) ::madvise(&bytes[at], end - at, MADV_DONTNEED);
       at = end + page;
     }
