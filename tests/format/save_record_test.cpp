@@ -33,7 +33,23 @@ TEST(SaveRecord, IsReadAsItWasWritten) {
   EXPECT_EQ(record->tasks[0], tasks[0]);
   EXPECT_EQ(record->tasks[1].state, SaveProgress::failed);
   EXPECT_EQ(record->tasks[1].errno_value, 28);
-  EXPECT_EQ(record->tasks[1].message, std::string(183, 'x'));
+  EXPECT_EQ(record->tasks[1].message, std::string(159, 'x'));
+}
+
+TEST(SaveRecord, SlotsMayHaveMarks) {
+  std::vector<std::byte> bytes = encode_save_record(head(), tasks);
+  SaveSlot marked{.state = SaveProgress::synced, .task = 5, .message = std::string(500, 'x')};
+  marked.mark = CompletionMark{.file = 2, .at = int64_t{1} << 40, .pointer = {std::byte{3}}};
+  std::ranges::copy(encode(marked), bytes.begin() + save_slot_offset(1));
+  const auto record = decode_save_record(bytes, "r");
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->tasks[0].mark, marked.mark);
+  std::vector<CompletionMark> all = head().marks;
+  all.push_back(*marked.mark);
+  EXPECT_EQ(record->marks(), all);
+  marked.mark->file = 3;  // there are three files
+  std::ranges::copy(encode(marked), bytes.begin() + save_slot_offset(1));
+  EXPECT_THROW(decode_save_record(bytes, "r"), Error);
 }
 
 TEST(SaveRecord, ATornSlotCountsAsCaptured) {
