@@ -44,6 +44,16 @@ const char* sheaf_save_error(sheaf_save* save);
  * that are written. Either pointer may be NULL. */
 int sheaf_save_progress(sheaf_save* save, long long* bytes, long long* written);
 
+/* Store in `text` which generation a save is, or which one the multifile `sid`, open for reading, is: 32
+ * hexadecimal digits and a final zero, different for each multifile that was created. An open reads the
+ * generation that was committed last, so the two texts tell a program which of its saves it reads. `text` has
+ * room for SHEAF_GENERATION_SIZE bytes. Return 1, or 0 on error: not_found for a multifile without a
+ * generation, because a writer without Sheaf's extensions has created it; wrong_mode if `sid` is open for
+ * writing. */
+#define SHEAF_GENERATION_SIZE 33
+int sheaf_save_generation(sheaf_save* save, char* text);
+int sheaf_generation(int sid, char* text);
+
 /* Releases the handle, not the save, which continues. NULL is allowed. */
 void sheaf_save_free(sheaf_save* save);
 

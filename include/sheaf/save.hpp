@@ -55,6 +55,13 @@ class Save {
   std::int64_t bytes() const { return progress().first; }
   std::int64_t written() const { return progress().second; }
 
+  // Returns which generation the save is (sheaf_save_generation).
+  std::string generation() const {
+    char text[SHEAF_GENERATION_SIZE] = "";
+    detail::require(sheaf_save_generation(save_, text) == 1);
+    return text;
+  }
+
   sheaf_save* handle() const { return save_; }
 
  private:
@@ -73,6 +80,13 @@ inline Save close_async(Stream& stream) {
   sheaf_save* const save = sheaf_parclose_async(stream.handle());
   if (save || std::strcmp(sheaf_last_error_kind(nullptr, nullptr), "wrong_mode") != 0) stream.release();
   return Save(save);
+}
+
+// Returns which generation a multifile that is open for reading is (sheaf_generation). Throws Error.
+inline std::string generation(const Stream& stream) {
+  char text[SHEAF_GENERATION_SIZE] = "";
+  detail::require(sheaf_generation(stream.handle(), text) == 1);
+  return text;
 }
 
 // Returns the newest durable multifile that matches `pattern` (sheaf_latest); "" if there is none.

@@ -185,11 +185,16 @@ _CALLS: Dict[str, Tuple[Any, List[Any]]] = {
     "sheaf_save_test": (c_int, [c_void_p]),
     "sheaf_save_wait": (c_int, [c_void_p, c_int]),
     "sheaf_save_progress": (c_int, [c_void_p, _LONG_P, _LONG_P]),
+    "sheaf_save_generation": (c_int, [c_void_p, c_char_p]),
+    "sheaf_generation": (c_int, [c_int, c_char_p]),
     "sheaf_save_free": (None, [c_void_p]),
     "sheaf_latest": (c_longlong, [c_char_p, c_void_p, c_uint64]),
     "sheaf_list_saves": (c_longlong, [c_char_p, SAVE_VISIT, c_void_p]),
     "sheaf_defrag": (c_int, [c_char_p, c_char_p, c_int, c_char_p, c_int, PROGRESS, c_void_p]),
 }
+
+
+GENERATION_SIZE = 33  # SHEAF_GENERATION_SIZE
 
 
 def candidates() -> List[str]:

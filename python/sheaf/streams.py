@@ -14,7 +14,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable, List, NoReturn, Optional, Sequence, Tuple, Union
 
 from ._buffers import Pinned, new_array, new_bytes
-from ._library import Library, library
+from ._library import GENERATION_SIZE, Library, library
 from .errors import DamagedError, Error, InvalidArgumentError, UnsupportedError, WrongModeError
 from .info import Chunk, Metadata
 
@@ -90,6 +90,16 @@ class InputStream(_Stream):
             self._size = self._move(END, 0)
             self._move(ABSOLUTE, here)
         return self._size
+
+    @property
+    def generation(self) -> str:
+        """Which generation of the multifile this stream reads: 32 hexadecimal digits, those of
+        :attr:`Save.generation` of the save that wrote it."""
+        self._check_open()
+        digits = ctypes.create_string_buffer(GENERATION_SIZE)
+        if not self._library.sheaf_generation(self._sid, digits):
+            self._fail()
+        return digits.value.decode()
 
     @property
     def chunks(self) -> List[Chunk]:

@@ -87,6 +87,12 @@ int64_t plain_bytes(const Multifile& m) {
   return sum;
 }
 
+// Returns the identity of the generation, or null.
+Json generation_of(const Multifile& m) {
+  const auto& extension = m.files.front().extension;
+  return extension ? Json(format::digits_of(extension->identity)) : Json();
+}
+
 Json about_file(const Multifile& m) {
   const format::Header& h = m.files.front().header;
   const multifile::Usage usage = multifile::usage_of(m);
@@ -120,6 +126,7 @@ Json about_file(const Multifile& m) {
                            [](const PhysicalFile& f) { return f.extension && f.extension->checksums(); })},
       {"metadata_byte_order", name_of(h.metadata_order)},
       {"userdata_byte_order", name_of(h.userdata_order)},
+      {"generation", generation_of(m)},
       {"format_version", h.version},
       {"written_by", fmt::format("{}.{}.{}", h.library / 1000, h.library % 1000, h.patch)},
       {"prefix", h.prefix.data()},
@@ -174,6 +181,7 @@ void print_summary(const Json& j) {
        {"format version", fmt::format("{}{}, written by library {}", number("format_version"),
                                       j["encoded"].truth() ? ", encoded" : "", text("written_by"))},
        {"stored name", text("prefix")}});
+  if (!j["generation"].is_null()) add({{"generation", text("generation")}});
   if (j.contains("largest_task"))
     add({row_of_task("largest task", j["largest_task"]), row_of_task("smallest task", j["smallest_task"])});
   print_rows(summary_width, rows);

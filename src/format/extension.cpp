@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #define XXH_INLINE_ALL
@@ -10,6 +11,16 @@
 #include "format/fields.hpp"
 
 namespace sheaf::format {
+
+std::string digits_of(const Identity& identity) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const std::byte each : identity) {
+    text += digits[static_cast<size_t>(each >> 4)];
+    text += digits[static_cast<size_t>(each & std::byte{15})];
+  }
+  return text;
+}
 
 namespace {
 

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/export.hpp"
 #include "format/header.hpp"
 
 namespace sheaf::format {
@@ -32,6 +33,8 @@ inline constexpr uint32_t default_piece = 64 << 10;
 inline constexpr uint32_t largest_piece = 16 << 20;
 
 using Identity = std::array<std::byte, 16>;
+// Returns the 32 hexadecimal digits of an identity.
+SHEAF_EXPORT std::string digits_of(const Identity& identity);
 
 enum Flag : uint16_t {
   flag_checksums = 1,

@@ -123,6 +123,38 @@ TEST_F(Async, SavesByName) {
   sheaf_save_free(save);
 }
 
+TEST_F(Async, ReadersKnowTheirGeneration) {
+  const std::string file = path("a");
+  std::vector<std::string> generations;
+  for (int number = 1; number <= 2; ++number) {
+    sheaf_save* const save = begin(file, number);
+    char text[SHEAF_GENERATION_SIZE] = "", found[SHEAF_GENERATION_SIZE] = "",
+         named[SHEAF_GENERATION_SIZE] = "";
+    ASSERT_EQ(sheaf_save_generation(save, text), 1) << sheaf_last_error();
+    EXPECT_EQ(std::string(text).size(), 32u);
+    EXPECT_EQ(sheaf_save_wait(save, SHEAF_SAVE_DURABLE), 1);
+    sheaf_save_free(save);
+    const int sid = open(file);
+    EXPECT_EQ(sheaf_generation(sid, found), 1) << sheaf_last_error();
+    EXPECT_EQ(sion_close(sid), 1);
+    EXPECT_STREQ(found, text);
+    sheaf_save* const again = sheaf_save_of(file.c_str());
+    EXPECT_EQ(sheaf_save_generation(again, named), 1);
+    sheaf_save_free(again);
+    EXPECT_STREQ(named, text);
+    generations.emplace_back(text);
+  }
+  EXPECT_NE(generations[0], generations[1]);
+  sheaf_print_errors(0);
+  char text[SHEAF_GENERATION_SIZE] = "";
+  EXPECT_EQ(sheaf_generation(12345, text), 0);
+  const int sid = create(path("b"), {100}, 512, nullptr, "wb");
+  EXPECT_EQ(sheaf_generation(sid, text), 0);
+  EXPECT_STREQ(sheaf_last_error_kind(nullptr, nullptr), "wrong_mode");
+  EXPECT_EQ(sion_close(sid), 1);
+  sheaf_print_errors(1);
+}
+
 TEST_F(Async, LatestIsDurable) {
   char name[4096];
   EXPECT_EQ(sheaf_latest(path("step.*").c_str(), name, sizeof name), 0);

@@ -7,6 +7,8 @@
 #include "api/sion/handles/on_handle.hpp"
 #include "api/sion/opening.hpp"
 #include "api/sion/save_handle.hpp"
+#include "base/assert.hpp"
+#include "multifile/generation/generation.hpp"
 #include "multifile/saves/recorded_save.hpp"
 #include "multifile/saves/retention.hpp"
 #include "sfio/striped_store.hpp"
@@ -23,6 +25,16 @@ int as_int(SaveState state) { return static_cast<int>(state); }
 int told(saves::TaskSave& save, SaveState state) {
   if (state == SaveState::failed) save.tell();
   return as_int(state);
+}
+
+// Stores `identity` as text. Throws not_found, naming `path`, if it is zeros.
+void put_generation(const format::Identity& identity, const std::string& path, char* text) {
+  require(text, "text");
+  if (identity == format::Identity{})
+    throw file_error(Code::not_found, path, "has no generation: it has none of the extensions of Sheaf");
+  const std::string digits = format::digits_of(identity);
+  SHEAF_ASSERT(digits.size() + 1 == SHEAF_GENERATION_SIZE);
+  std::memcpy(text, digits.c_str(), SHEAF_GENERATION_SIZE);
 }
 
 }  // namespace
@@ -83,6 +95,21 @@ int sheaf_save_progress(sheaf_save* save, long long* bytes, long long* written) 
     if (bytes) *bytes = now.captured;
     if (written) *written = now.written;
     return told(*save->save, save->save->look());
+  });
+}
+
+int sheaf_save_generation(sheaf_save* save, char* text) {
+  return succeeds("sheaf_save_generation", -1, [&] {
+    require(save, "save");
+    put_generation(save->save->identity(), save->save->path(), text);
+  });
+}
+
+int sheaf_generation(int sid, char* text) {
+  return succeeds_on_handle("sheaf_generation", sid, [&](SionHandle& handle) {
+    if (!handle.reader) throw Error(Code::wrong_mode, "the multifile is open for writing, not for reading");
+    const auto identity = multifile::read_identity(handle.reader->blocks().file());
+    put_generation(identity.value_or(format::Identity{}), handle.path(), text);
   });
 }
 

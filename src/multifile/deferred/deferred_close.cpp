@@ -50,7 +50,10 @@ std::unique_ptr<DeferredClose> DeferredClose::begin(Writer& writer, Comm& host_t
     deferred.reset(new DeferredClose);
     writer.failed_.require_none();
     writer.require_ownership(Ownership::LeaseCheck::name);
-    if (!set.placed) set.compressed->flush();
+    for (const OwnTask& task : set.tasks) {
+      writer.select(task.task);
+      set.compressed->flush();
+    }
     deferred->learn_identity(set);
   }));
   if (set.placed) return deferred;

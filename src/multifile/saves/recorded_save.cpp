@@ -20,10 +20,7 @@ class RecordedSave final : public TaskSave {
  public:
   RecordedSave(std::shared_ptr<Store> store, std::string path, std::string temporary,
                const format::Identity& identity)
-      : TaskSave(std::move(path)),
-        store_(std::move(store)),
-        temporary_(std::move(temporary)),
-        identity_(identity) {}
+      : TaskSave(std::move(path), identity), store_(std::move(store)), temporary_(std::move(temporary)) {}
 
   SaveState look() override {
     const std::lock_guard lock(mutex_);
@@ -33,7 +30,7 @@ class RecordedSave final : public TaskSave {
     if (!lead) {
       // The job has committed the save, or a later open has removed it.
       const auto found = identity_under(*store_, path());
-      if (found == identity_) state_ = SaveState::durable;
+      if (found == identity()) state_ = SaveState::durable;
       if (is_final(state_) || (!found && liveness_.is_alive(no_host, {}))) return state_;
       fail(Error(Code::not_found,
                  "the save of '" + path() +
@@ -63,7 +60,6 @@ class RecordedSave final : public TaskSave {
 
   const std::shared_ptr<Store> store_;
   const std::string temporary_;
-  const format::Identity identity_;
   std::mutex mutex_;  // guards the following members
   SaveState state_ = SaveState::captured;
   std::optional<Error> why_;
@@ -96,7 +92,7 @@ std::shared_ptr<TaskSave> find_save(ProcessSaves& saves, std::shared_ptr<Store> 
     return std::make_shared<RecordedSave>(std::move(store), path, std::move(newest), head.identity);
   if (latest_save(*store, path).empty())
     throw Error(Code::not_found, "'" + path + "' has no save, and no complete multifile has this name");
-  return std::make_shared<DurableMultifile>(path);
+  return std::make_shared<DurableMultifile>(path, identity_under(*store, path).value_or(format::Identity{}));
 }
 
 }  // namespace sheaf::saves

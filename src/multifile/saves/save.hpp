@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/export.hpp"
 #include "base/non_copyable.hpp"
+#include "format/extension.hpp"
 
 namespace sheaf::saves {
 
@@ -25,10 +26,13 @@ struct SaveBytes {
 // Thread-safe. All calls are local.
 class SHEAF_EXPORT TaskSave : private NonCopyable {
  public:
-  explicit TaskSave(std::string path) : path_(std::move(path)) {}
+  // `identity`: which generation the save is; zeros: none.
+  explicit TaskSave(std::string path, const format::Identity& identity = {})
+      : path_(std::move(path)), identity_(identity) {}
   virtual ~TaskSave() = default;
 
   const std::string& path() const { return path_; }
+  const format::Identity& identity() const { return identity_; }
 
   // Returns the state of the save of all tasks, as far as it is recorded. Never waits for others. `failed`,
   // `skipped` and `durable` are final.
@@ -55,6 +59,7 @@ class SHEAF_EXPORT TaskSave : private NonCopyable {
 
  private:
   const std::string path_;
+  const format::Identity identity_;
   std::atomic<bool> told_ = false;
 };
 

@@ -56,7 +56,7 @@ struct SavePart::Known {
 
 SavePart::SavePart(SaveTerms terms, LeadDuties duties, std::shared_ptr<multifile::DeferredClose> deferred,
                    BackgroundWriter& writer, std::shared_ptr<WriteBatch> batch)
-    : TaskSave(terms.path),
+    : TaskSave(terms.path, terms.identity),
       terms_(std::move(terms)),
       writer_(writer),
       batch_(std::move(batch)),
