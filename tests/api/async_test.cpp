@@ -127,7 +127,7 @@ TEST_F(Async, ReadersKnowTheirGeneration) {
   const std::string file = path("a");
   std::vector<std::string> generations;
   for (int number = 1; number <= 2; ++number) {
-    sheaf_save* const save = begin(file, number);
+    sheaf_save* const save = begin(file, number, large, number == 1 ? "wb,async" : "wb,async,compress=lz4");
     char text[SHEAF_GENERATION_SIZE] = "", found[SHEAF_GENERATION_SIZE] = "",
          named[SHEAF_GENERATION_SIZE] = "";
     ASSERT_EQ(sheaf_save_generation(save, text), 1) << sheaf_last_error();

@@ -26,12 +26,15 @@ sheaf_save* begin(const std::string& file, int number, const char* mode = "bw,as
   return save;
 }
 
-void check(const std::string& file, int number) {
+void check(const std::string& file, int number, const std::string& generation = "") {
   ParallelOpenCall open;
   open.file = file;
   open.mode = "br";
   const int sid = open();
   require(sid >= 0, "open to read");
+  char text[SHEAF_GENERATION_SIZE] = "";
+  require(sheaf_generation(sid, text) == 1, "its generation");
+  require(generation.empty() || generation == text, "the generation of the save");
   std::vector<std::byte> found(bytes_of(number, me).size() + 1);
   found.resize(sion_fread(found.data(), 1, found.size(), sid));
   require(found == bytes_of(number, me), "the bytes of the generation");
@@ -45,8 +48,10 @@ void saves_become_durable(const char* mode, const std::string& name) {
     sheaf_save* const save = begin(file, number, mode);
     require(sheaf_save_wait_mpi(save, SHEAF_SAVE_DURABLE, MPI_COMM_WORLD) == 1, "wait");
     require(sheaf_save_test(save) == SHEAF_SAVE_DURABLE, "durable");
+    char generation[SHEAF_GENERATION_SIZE] = "";
+    require(sheaf_save_generation(save, generation) == 1, "the generation");
     sheaf_save_free(save);
-    check(file, number);
+    check(file, number, generation);
   }
 }
 

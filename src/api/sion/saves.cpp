@@ -8,7 +8,6 @@
 #include "api/sion/opening.hpp"
 #include "api/sion/save_handle.hpp"
 #include "base/assert.hpp"
-#include "multifile/generation/generation.hpp"
 #include "multifile/saves/recorded_save.hpp"
 #include "multifile/saves/retention.hpp"
 #include "sfio/striped_store.hpp"
@@ -107,9 +106,8 @@ int sheaf_save_generation(sheaf_save* save, char* text) {
 
 int sheaf_generation(int sid, char* text) {
   return succeeds_on_handle("sheaf_generation", sid, [&](SionHandle& handle) {
-    if (!handle.reader) throw Error(Code::wrong_mode, "the multifile is open for writing, not for reading");
-    const auto identity = multifile::read_identity(handle.reader->blocks().file());
-    put_generation(identity.value_or(format::Identity{}), handle.path(), text);
+    if (!handle.reads) throw Error(Code::wrong_mode, "the multifile is open for writing, not for reading");
+    put_generation(handle.reads->read_generation().value_or(format::Identity{}), handle.path(), text);
   });
 }
 

@@ -37,6 +37,7 @@ class PlainFile final : public File {
   const StoredFrames& stored(size_t index) const { return tasks_[index].frames; }
 
   int64_t frames_decoded() const { return decoded_; }
+  File& stored_file() const { return *file_; }
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   void write_at(std::span<const std::byte>, int64_t) override { read_only(); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "comm/agree.hpp"
+#include "multifile/frames/plain_file.hpp"
 #include "multifile/generation/generation.hpp"
 #include "multifile/metadata/boundary_blocks_reader.hpp"
 #include "multifile/stream/file_checks.hpp"
@@ -105,6 +106,12 @@ StreamPosition Reader::position_of(int64_t task) {
   if (!left_) return {};
   const auto at = left_->positions.find(task);
   return at == left_->positions.end() ? StreamPosition{} : at->second;
+}
+
+std::optional<format::Identity> Reader::read_generation() {
+  File& file = stream_.blocks().file();
+  const auto* const plain = dynamic_cast<const PlainFile*>(&file);
+  return read_identity(plain ? plain->stored_file() : file);
 }
 
 FileFacts Reader::facts() const {
