@@ -194,7 +194,10 @@ _CALLS: Dict[str, Tuple[Any, List[Any]]] = {
 }
 
 
-GENERATION_SIZE = 33  # SHEAF_GENERATION_SIZE
+def generation_of(call: Any, handle: Any) -> str:
+    """Returns the digits that ``call``, sheaf_generation or sheaf_save_generation, stores; "" if it fails."""
+    digits = ctypes.create_string_buffer(33)  # SHEAF_GENERATION_SIZE
+    return digits.value.decode() if call(handle, digits) else ""
 
 
 def candidates() -> List[str]:

@@ -20,7 +20,7 @@ from ctypes import c_longlong, c_void_p
 from dataclasses import dataclass
 from typing import Any, Callable, Generator, List, NamedTuple, Optional, Union
 
-from ._library import GENERATION_SIZE, SAVE_VISIT, Library, library
+from ._library import SAVE_VISIT, Library, generation_of, library
 from .errors import Error, InvalidArgumentError, WrongModeError
 
 __all__ = ["Save", "SaveEntry", "SaveProgress", "save_of", "saves", "latest"]
@@ -80,11 +80,12 @@ class Save:
 
     @property
     def generation(self) -> str:
-        """Which generation of the multifile the save is: 32 hexadecimal digits (:attr:`InputStream.generation`)."""
-        digits = ctypes.create_string_buffer(GENERATION_SIZE)
-        if not self._library.sheaf_save_generation(self._handle, digits):
+        """32 hexadecimal digits that no other save has. :attr:`InputStream.generation` of a reader tells which save
+        it reads."""
+        found = generation_of(self._library.sheaf_save_generation, self._handle)
+        if not found:
             raise self._library.error(self.path)
-        return digits.value.decode()
+        return found
 
     def wait(self, state: str = "durable", timeout: Optional[float] = None) -> str:
         """Waits until the save has reached ``state`` ("captured", "local", "durable") or a later one.

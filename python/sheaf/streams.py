@@ -14,7 +14,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable, List, NoReturn, Optional, Sequence, Tuple, Union
 
 from ._buffers import Pinned, new_array, new_bytes
-from ._library import GENERATION_SIZE, Library, library
+from ._library import Library, generation_of, library
 from .errors import DamagedError, Error, InvalidArgumentError, UnsupportedError, WrongModeError
 from .info import Chunk, Metadata
 
@@ -57,8 +57,7 @@ class _Stream(io.RawIOBase):
 
 
 class InputStream(_Stream):
-    """The stream of a task, opened for reading. ``size``: its length in bytes; ``chunks``: the chunks it
-    consists of."""
+    """The stream of a task, opened for reading. ``size``: its length in bytes; ``chunks``: its chunks."""
 
     def __init__(
         self, path: str, task: int, sid: int, closer: Callable[[int], Any], metadata: Callable[[], Metadata]
@@ -93,13 +92,9 @@ class InputStream(_Stream):
 
     @property
     def generation(self) -> str:
-        """Which generation of the multifile this stream reads: 32 hexadecimal digits, those of
-        :attr:`Save.generation` of the save that wrote it."""
+        """The :attr:`Save.generation` that this stream reads."""
         self._check_open()
-        digits = ctypes.create_string_buffer(GENERATION_SIZE)
-        if not self._library.sheaf_generation(self._sid, digits):
-            self._fail()
-        return digits.value.decode()
+        return generation_of(self._library.sheaf_generation, self._sid) or self._fail()
 
     @property
     def chunks(self) -> List[Chunk]:

@@ -107,18 +107,15 @@ std::optional<SaveRecord> decode_save_record(std::span<const std::byte> bytes, s
     CompletionMark& mark = h.marks.emplace_back();
     get_fields(marks.data() + static_cast<size_t>(save_mark_size) * i,
                std::tie(mark.file, mark.at, mark.pointer));
-    if (mark.file < 0 || mark.file >= h.nfiles || mark.at < 0)
-      throw_damaged(path, "impossible numbers in the record of a save");
   }
   const auto slot = [&](int64_t k) {
     return decode_save_slot(bytes.subspan(static_cast<size_t>(save_slot_offset(k)), save_unit));
   };
   record.host = slot(0);
-  for (int64_t k = 1; k <= h.tasks; ++k) {
-    record.tasks.push_back(slot(k));
-    if (const auto& mark = record.tasks.back().mark; mark && (mark->file >= h.nfiles || mark->at < 0))
+  for (int64_t k = 1; k <= h.tasks; ++k) record.tasks.push_back(slot(k));
+  for (const CompletionMark& mark : record.marks())
+    if (mark.file < 0 || mark.file >= h.nfiles || mark.at < 0)
       throw_damaged(path, "impossible numbers in the record of a save");
-  }
   return record;
 }
 

@@ -59,7 +59,6 @@ std::unique_ptr<SionHandle> open_mapped_to_write(std::unique_ptr<Comm> comm, con
   auto save = begin_background(*comm, mode, atomic.get(), start);
   const auto store = store_of(start, save.get());
   auto writer = std::make_unique<Writer>(*store, std::move(comm), request, mode);
-  if (save) saves::capture_frames(*writer, *save);
   auto handle = std::make_unique<SionHandle>(store, std::move(writer), mode);
   handle->closing.atomic = std::move(atomic);
   handle->closing.save = std::move(save);

@@ -34,7 +34,7 @@ struct DeferredClose::RowArea {
   const int64_t capacity;  // bytes for the row; a multiple of 8
   const int32_t file;      // of the task
   const int32_t local_rank;
-  std::atomic<int64_t> bytes = 0;  // of the row; 0: it is not there yet
+  std::atomic<int64_t> bytes = 0;  // size of the row; 0: not there yet
 
   std::byte* row() { return reinterpret_cast<std::byte*>(this + 1); }
   RowArea* next() { return reinterpret_cast<RowArea*>(row() + capacity); }

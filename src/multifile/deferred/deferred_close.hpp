@@ -1,4 +1,4 @@
-// multifile/deferred/deferred_close: the close of a multifile whose frames are compressed in the background
+// multifile/deferred/deferred_close: the close of a multifile if its streams are compressed in the background
 // (docs/async.md, "Compression").
 //
 // The size of a compressed stream is known when it is compressed, and the tables of a physical file contain
@@ -62,11 +62,11 @@ class DeferredClose : private NonCopyable {
   std::shared_ptr<Store> store_;  // outlives the writer
   std::unique_ptr<Writer> writer_;
   format::Identity identity_{};
-  std::shared_ptr<SharedMemory> memory_;    // rows of the tasks of this host; null: one process has all
+  std::shared_ptr<SharedMemory> memory_;    // of the tasks of this host, for rows; null: one process has all
   RowArea* own_ = nullptr;                  // in memory_
-  std::vector<RowArea*> rows_;              // at the first task of a file: of its tasks
+  std::vector<RowArea*> rows_;              // at the first task of a file: the rows of its tasks
   std::vector<layout::Placement> mapping_;  // at the first task of file 0, unless tasks can compute it
-  size_t next_ = 0;                         // task whose frames are stored next
+  size_t next_ = 0;                         // index of the task to store next
   bool is_published_ = false;               // the row of this task
   std::optional<format::CompletionMark> mark_;
 };

@@ -32,7 +32,7 @@ class CapturedFrames {
   const Captured& front() const { return pieces_.front().frames.front(); }
   // Returns the position after the last frame, which must exist.
   format::PlainPlace end() const;
-  int64_t bytes() const { return bytes_; }    // of all frames, uncompressed
+  int64_t bytes() const { return bytes_; }    // uncompressed
   int64_t frames() const { return frames_; }  // number
 
   // Copies a frame. Returns false, and changes nothing, if the budget of the host is exhausted or the frame

@@ -12,6 +12,12 @@ using format::PlainPlace;
 
 using namespace frame_constants;
 
+namespace {
+
+bool holds_frames(const std::unique_ptr<CapturedFrames>& captured) { return captured && !captured->empty(); }
+
+}  // namespace
+
 // The file that the uncompressed stream writes to. Its chunks have the offsets of the task's chunks, but no
 // bytes are written there.
 //
@@ -27,7 +33,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   void load(const layout::ChunkGeometry& chunks, CompressedTask task) {
     chunks_ = chunks;
     task_ = std::move(task);
-    submitted_ = task_.captured ? task_.captured->end() : task_.frames.end();
+    submitted_ = holds_frames(task_.captured) ? task_.captured->end() : task_.frames.end();
     stored_bytes_ = stored_.bytes_written();
     counts_ = {};
   }
@@ -53,8 +59,9 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   }
 
   bool store_captured(int64_t bytes) {
-    for (; task_.captured && bytes > 0; bytes -= store_oldest()) continue;
-    return !task_.captured;
+    for (; holds_frames(task_.captured) && bytes > 0; bytes -= store_oldest()) continue;
+    if (!holds_frames(task_.captured)) store_frames(true);
+    return !holds_frames(task_.captured);
   }
 
   int64_t stored_bound() const {
@@ -172,20 +179,16 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     ++counts_.queued;
   }
 
-  // Captures a frame. If memory is exhausted, first stores the frames captured before, until there is some.
-  // Returns false, and has no captured frames then, if there is none.
+  // Captures a frame. If memory is exhausted, first stores captured frames until there is some. Returns false
+  // if there is none, with no captured frames left, so that frames stay in order.
   bool keep_captured(std::span<const std::byte> plain) {
     if (!capture_) return false;
-    if (!task_.captured) store_frames(true);  // frames are stored in order
-    for (;;) {
-      auto fresh = task_.captured ? nullptr : std::make_unique<CapturedFrames>();
-      if ((fresh ? fresh : task_.captured)->add(*capture_, task_.pending_at, plain)) {
-        if (fresh) task_.captured = std::move(fresh);
-        return true;
-      }
-      if (fresh) return false;
+    if (!task_.captured) task_.captured = std::make_unique<CapturedFrames>();
+    while (!task_.captured->add(*capture_, task_.pending_at, plain)) {
+      if (task_.captured->empty()) return false;
       store_oldest();
     }
+    return true;
   }
 
   // Stores the first captured frame. Returns its uncompressed bytes.
@@ -195,7 +198,6 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     enqueue(at, plain);
     task_.captured->pop();
     capture_->batch->count_written(bytes);
-    if (task_.captured->empty()) task_.captured.reset();
     return bytes;
   }
 
@@ -279,7 +281,6 @@ void CompressedWriter::finish() {
   plain_.target().require_nothing_lost();
   flush();
   sink_->store_captured(INT64_MAX);
-  sink_->end_frame();
   sink_->write_index();
 }
 

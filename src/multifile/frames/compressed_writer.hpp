@@ -29,7 +29,7 @@ class CompressedWriter {
     bool indexed = false;       // an index of all frames is stored after them
     format::PlainPlace pending_at;
     std::vector<std::byte> pending;  // uncompressed bytes not yet in a frame
-    // Frames that follow those of the table, with capture(); null: none.
+    // Frames that follow those of the table, with capture(); null: none yet.
     std::unique_ptr<CapturedFrames> captured = nullptr;
   };
 
@@ -48,8 +48,8 @@ class CompressedWriter {
   // by store_captured() or finish().
   void capture(FrameCapture capture) { capture_.emplace(std::move(capture)); }
   bool captures() const { return capture_.has_value(); }
-  // Compresses and stores captured frames of the current task, the first of them with at least `bytes`
-  // uncompressed bytes. Returns true if there are no more.
+  // Compresses and stores the first captured frames of the current task, until these have at least `bytes`
+  // uncompressed bytes. Returns true if no captured frames are left.
   bool store_captured(int64_t bytes);
   // Returns an upper bound on the bytes that the current task will have stored after finish(), if it writes
   // no more.

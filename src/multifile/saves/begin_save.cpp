@@ -124,7 +124,7 @@ void capture_frames(multifile::Writer& writer, const BegunSave& begun) {
 
 namespace {
 
-// What the close of the multifile has left to the save.
+// The results of the close that the save needs.
 struct ClosedSet {
   multifile::DeferredCompletion completion = {};
   int32_t nfiles = 1;

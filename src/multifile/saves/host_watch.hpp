@@ -26,7 +26,7 @@ class HostWatch {
 
  private:
   const SaveTerms& terms_;
-  Liveness awaited_;       // of the host that this task waits for
+  Liveness awaited_;       // watches the host that this task waits for
   int32_t next_host_ = 0;  // all hosts before it are ready
 };
 

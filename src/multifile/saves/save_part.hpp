@@ -99,7 +99,7 @@ class SavePart final : public TaskSave {
   const std::unique_ptr<Work> work_;  // used by one thread at a time, that of the BackgroundWriter
 
   mutable std::mutex mutex_;  // guards the following members
-  Liveness lead_;             // of task 0, as calls of the program see it
+  Liveness lead_;             // watches task 0 for calls of the program
   struct Known;
   const std::unique_ptr<Known> known_;
 };

@@ -1,4 +1,5 @@
-// multifile/saves/save_terms: what a task knows of a save when its close has agreed.
+// multifile/saves/save_terms: the properties of a save that all its tasks have agreed on, and those of one
+// task.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,13 @@
 namespace sheaf::saves {
 
 struct SaveTerms {
-  std::shared_ptr<Store> store;  // of the files; not the background one
+  std::shared_ptr<Store> store;  // that of the files, not a BackgroundStore
   std::string path;              // final name
   std::string temporary;         // of physical file 0
   int32_t nfiles = 1;
   format::Identity identity{};  // of the set
   int32_t host = 0, hosts = 1;
-  int32_t slot = 0;           // of the task in the record of its host, from 1
+  int32_t slot = 0;           // number of the task's slot in the record of its host, from 1
   int32_t task = 0;           // number of the task
   bool shares_files = false;  // hosts share physical files
   bool is_local = false;      // the file system belongs to one host
