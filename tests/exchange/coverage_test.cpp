@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
 #include <random>
 
@@ -56,6 +58,32 @@ TEST(CoverageMap, FindsRunsAndGaps) {
   EXPECT_EQ(map.next_set(200, 300), 300);
   map.clear();
   EXPECT_EQ(map.next_set(0, 300), 300);
+}
+
+// Sparse and dense maps of a long window, each used twice.
+TEST(CoverageMap, AgreesWithAModelOfLongWindows) {
+  std::mt19937 random(2);
+  for (const int64_t length : {64, 4095, 4096, 4097, 300'000}) {
+    std::vector<std::atomic<uint64_t>> words(CoverageMap::words_for(length));
+    const CoverageMap map{std::span(words)};
+    for (const int runs : {1, 3, 200, 2}) {
+      std::vector<bool> model(static_cast<size_t>(length));
+      for (int run = 0; run < runs; ++run) {
+        const auto begin = static_cast<int64_t>(random()) % length;
+        const int64_t end = std::min(length, begin + 1 + static_cast<int64_t>(random()) % 200);
+        map.set(begin, end);
+        std::fill(model.begin() + begin, model.begin() + end, true);
+      }
+      std::vector<bool> found(static_cast<size_t>(length));
+      map.for_each_run(length, [&](int64_t begin, int64_t end) {
+        ASSERT_LT(begin, end);
+        std::fill(found.begin() + begin, found.begin() + end, true);
+      });
+      ASSERT_EQ(found, model) << length << " bytes, " << runs << " runs";
+      map.clear();
+      ASSERT_TRUE(std::ranges::all_of(words, [](const auto& word) { return word == 0; }));
+    }
+  }
 }
 
 TEST(Windows, BeginOnMultiplesOfTheirSize) {

@@ -17,7 +17,7 @@ uint64_t hash(int64_t offset) {
   return x ^ (x >> 31);
 }
 
-constexpr int64_t bits = 64;
+constexpr int64_t bits = 64;  // of a word
 
 }  // namespace
 
@@ -46,6 +46,9 @@ void CoverageMap::set(int64_t begin, int64_t end) const {
     const int64_t count = std::min(bits - first, end - begin);
     const uint64_t mask = (count == bits ? ~uint64_t{0} : (uint64_t{1} << count) - 1) << first;
     words_[word].fetch_or(mask, std::memory_order_relaxed);
+    const uint64_t used = uint64_t{1} << (word % bits);
+    std::atomic<uint64_t>& group = used_[word / bits];
+    if ((group.load(std::memory_order_relaxed) & used) == 0) group.fetch_or(used, std::memory_order_relaxed);
     begin += count;
   }
 }
@@ -55,15 +58,42 @@ void CoverageMap::set(const FileAccess& access, int64_t from, int64_t to, int64_
                          [this](int64_t begin, int64_t length) { set(begin, begin + length); });
 }
 
-int64_t CoverageMap::find(int64_t begin, int64_t end, uint64_t flip) const {
+// Returns the first word at or after `word` that may have set bits; the number of words if there is none.
+size_t CoverageMap::next_used(size_t word) const {
+  while (word < words_.size()) {
+    const uint64_t used = used_[word / bits].load(std::memory_order_relaxed) >> (word % bits);
+    if (used != 0) return word + static_cast<size_t>(std::countr_zero(used));
+    word += bits - word % bits;
+  }
+  return words_.size();
+}
+
+int64_t CoverageMap::next_set(int64_t begin, int64_t end) const {
   SHEAF_DEBUG_ASSERT(begin >= 0 && end <= bits * std::ssize(words_));
   while (begin < end) {
-    const uint64_t word =
-        (words_[static_cast<size_t>(begin / bits)].load(std::memory_order_relaxed) ^ flip) >> (begin % bits);
+    const auto at = static_cast<size_t>(begin / bits);
+    const uint64_t word = words_[at].load(std::memory_order_relaxed) >> (begin % bits);
+    if (word != 0) return std::min(end, begin + std::countr_zero(word));
+    begin = static_cast<int64_t>(next_used(at + 1)) * bits;
+  }
+  return end;
+}
+
+int64_t CoverageMap::next_clear(int64_t begin, int64_t end) const {
+  SHEAF_DEBUG_ASSERT(begin >= 0 && end <= bits * std::ssize(words_));
+  while (begin < end) {
+    const auto at = static_cast<size_t>(begin / bits);
+    const uint64_t word = ~words_[at].load(std::memory_order_relaxed) >> (begin % bits);
     if (word != 0) return std::min(end, begin + std::countr_zero(word));
     begin += bits - begin % bits;
   }
   return end;
+}
+
+void CoverageMap::clear() const {
+  for (size_t word = 0; (word = next_used(word)) < words_.size(); ++word)
+    words_[word].store(0, std::memory_order_relaxed);
+  for (std::atomic<uint64_t>& group : used_) group.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace sheaf::exchange

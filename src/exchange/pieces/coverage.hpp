@@ -20,20 +20,26 @@ uint64_t coverage(const FileAccess& access, int64_t from, int64_t to);
 // Returns the contribution of one extent [low, high).
 uint64_t coverage_of_range(int64_t low, int64_t high);
 
-// Bitmap with one bit per byte of a window. Several tasks may set bits at once.
+// Bitmap with one bit per byte of a window, and above it one bit per word that is not zero. So a host that
+// has few bytes in a long window does not look at the whole map. Several tasks may set bits at once.
 class CoverageMap {
  public:
-  // Returns the number of words for a map of `bytes` bytes: bytes / 64, rounded up. The words of a new map
-  // must be zero.
-  static size_t words_for(int64_t bytes) { return static_cast<size_t>((bytes + 63) / 64); }
-  explicit CoverageMap(std::span<std::atomic<uint64_t>> words) : words_(words) {}
+  // Returns the number of words for a map of `bytes` bytes: bytes / 64, rounded up, and 1/64 of that. The
+  // words of a new map must be zero.
+  static size_t words_for(int64_t bytes) {
+    const auto words = static_cast<size_t>((bytes + 63) / 64);
+    return words + (words + 63) / 64;
+  }
+  // `words`: as many as words_for() returned.
+  explicit CoverageMap(std::span<std::atomic<uint64_t>> words)
+      : words_(words.first(words.size() * 64 / 65)), used_(words.subspan(words_.size())) {}
 
   void set(int64_t begin, int64_t end) const;
   // Sets the bits of stream bytes [from, to) in a window that begins at file offset `window_offset`.
   void set(const FileAccess& access, int64_t from, int64_t to, int64_t window_offset) const;
   // Return the first set, or clear, byte in [begin, end); `end` if there is none.
-  int64_t next_set(int64_t begin, int64_t end) const { return find(begin, end, 0); }
-  int64_t next_clear(int64_t begin, int64_t end) const { return find(begin, end, ~uint64_t{0}); }
+  int64_t next_set(int64_t begin, int64_t end) const;
+  int64_t next_clear(int64_t begin, int64_t end) const;
   // Calls use(begin, end) for each run of set bytes below `end`, in order.
   template <class Use>
   void for_each_run(int64_t end, Use use) const {
@@ -43,14 +49,13 @@ class CoverageMap {
       from = next_set(to, end);
     }
   }
-  void clear() const {
-    for (std::atomic<uint64_t>& word : words_) word.store(0, std::memory_order_relaxed);
-  }
+  void clear() const;
 
  private:
-  int64_t find(int64_t begin, int64_t end, uint64_t flip) const;
+  size_t next_used(size_t word) const;
 
   std::span<std::atomic<uint64_t>> words_;
+  std::span<std::atomic<uint64_t>> used_;  // a bit per word that may have set bits
 };
 
 }  // namespace sheaf::exchange
