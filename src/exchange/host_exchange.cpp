@@ -102,9 +102,7 @@ bool HostExchange::leaves_gaps(int64_t least, int64_t max_length) const {
 // Exchanges codes with the aggregators of the channel: the length of each code and its first part. Returns
 // true if a code of this host is longer than its first part.
 bool HostExchange::send_to_aggregators(const WindowCall& call, ReceivedCodes& received) {
-  const bool owns =
-      std::ranges::find(hosts_.aggregator_hosts(), hosts_.me()) != hosts_.aggregator_hosts().end();
-  received.plan.resize(owns ? static_cast<size_t>(channel_.size()) : 0);
+  received.plan.resize(is_aggregator() ? static_cast<size_t>(channel_.size()) : 0);
   received.lengths.resize(received.plan.size());
   bool more = false;
   std::vector<Outgoing> outgoing;
@@ -244,27 +242,44 @@ void HostExchange::finish_write(const WindowCall& call, Round& r) {
   });
 }
 
-// Writes the bytes of all hosts in this aggregator's windows.
-void HostExchange::write_out(const WindowCall& call, int64_t round, const FileIo& io) {
-  const TraceEvent event("write windows");
+// Marks the bytes of all hosts, once the tasks of this host have packed theirs.
+void HostExchange::prepare_to_write(const WindowCall& call, int64_t round) {
   for_each_window(call, round, true, [&](int, uint64_t number, const PlannedWindow& window) {
     await_full(call, number);
     const CoverageMap map(call.pool().map(number));
     const auto mark = [&](int64_t begin, int64_t length) { map.set(begin, begin + length); };
     for_each_extent(window.ours.code, mark);
     for (const auto& their : window.theirs) for_each_extent(their.runs.code, mark);
-    attempt(problem_, [&] {
+  });
+}
+
+void HostExchange::write_windows(const WindowCall& call, int64_t round, const FileIo& io,
+                                 std::optional<Error>& problem) {
+  const TraceEvent event("write windows");
+  for_each_window(call, round, true, [&](int, uint64_t number, const PlannedWindow&) {
+    attempt(problem, [&] {
+      const CoverageMap map(call.pool().map(number));
       write_covered(io.file, call.bytes(number), map, call.low(number), io.sieving, io.counters);
     });
-    map.clear();
+  });
+}
+
+void HostExchange::release_written(const WindowCall& call, int64_t round) {
+  for_each_window(call, round, true, [&](int, uint64_t number, const PlannedWindow&) {
+    CoverageMap(call.pool().map(number)).clear();
     empty(call, number);
   });
 }
 
-void HostExchange::read_in(const WindowCall& call, int64_t round, const FileIo& io) {
+void HostExchange::await_slots(const WindowCall& call, int64_t round) {
+  for_each_window(call, round, true,
+                  [&](int, uint64_t number, const PlannedWindow&) { await_free(call, number); });
+}
+
+void HostExchange::read_windows(const WindowCall& call, int64_t round, const FileIo& io,
+                                std::optional<Error>& problem) {
   const TraceEvent event("read windows");
   for_each_window(call, round, true, [&](int, uint64_t number, const PlannedWindow& window) {
-    await_free(call, number);
     int64_t begin = window.ours.bytes > 0 ? window.ours.begin : call.length(number), end = window.ours.end;
     for (const auto& their : window.theirs) {
       begin = std::min(begin, their.runs.begin);
@@ -272,15 +287,19 @@ void HostExchange::read_in(const WindowCall& call, int64_t round, const FileIo& 
     }
     size_t got = 0;
     if (begin < end)
-      attempt(problem_, [&] {
+      attempt(problem, [&] {
         const auto wanted =
             call.bytes(number).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
         got = get(io.file, wanted, call.low(number) + begin, io.counters);
       });
     const bool whole = static_cast<int64_t>(got) == end - begin;
     call.pool().slot(number).got.store(whole ? call.length(number) : begin + static_cast<int64_t>(got));
-    offer(call, number);
   });
+}
+
+void HostExchange::offer_read(const WindowCall& call, int64_t round) {
+  for_each_window(call, round, true,
+                  [&](int, uint64_t number, const PlannedWindow&) { offer(call, number); });
 }
 
 // Starts the messages of the round.

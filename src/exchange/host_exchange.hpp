@@ -7,6 +7,7 @@
 // send the bytes of runs, and no others, to the aggregator in a write and from the aggregator in a read.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "exchange/run_code.hpp"
 #include "exchange/transfer/independent.hpp"
 #include "exchange/transfer/io_counters.hpp"
+#include "exchange/transfer/request_thread.hpp"
 #include "exchange/window_call.hpp"
 #include "storage/file.hpp"
 
@@ -96,7 +98,13 @@ class HostExchange {
     static PlannedWindow none;
     return windows_.empty() ? none : windows_[static_cast<size_t>(round) * aggregators() + aggregator];
   }
+  bool overlaps_in_thread(const WindowCall& call, const FileIo& io) const {
+    return io.overlap && is_aggregator() && call.windows().rounds() > 1 && io.file.traits().any_thread;
+  }
   bool is_mine(size_t aggregator) const { return hosts_.aggregator_hosts()[aggregator] == hosts_.me(); }
+  bool is_aggregator() const {  // owns windows
+    return std::ranges::find(hosts_.aggregator_hosts(), hosts_.me()) != hosts_.aggregator_hosts().end();
+  }
   size_t aggregators() const { return hosts_.aggregator_hosts().size(); }
   uint64_t end_of(const WindowCall& call, int64_t round) const {
     return call.begin() + static_cast<uint64_t>((round + 1) * call.windows().aggregators);
@@ -125,8 +133,13 @@ class HostExchange {
   static constexpr size_t read_head = sizeof(int64_t);
   void start_write(const WindowCall& call, int64_t round, Round& r, IoCounters& counters);
   void finish_write(const WindowCall& call, Round& r);
-  void write_out(const WindowCall& call, int64_t round, const FileIo& io);
-  void read_in(const WindowCall& call, int64_t round, const FileIo& io);
+  // The steps of file requests for this aggregator's windows of a round. *_windows() may run in a thread.
+  void prepare_to_write(const WindowCall& call, int64_t round);
+  void write_windows(const WindowCall& call, int64_t round, const FileIo& io, std::optional<Error>& problem);
+  void release_written(const WindowCall& call, int64_t round);
+  void await_slots(const WindowCall& call, int64_t round);
+  void read_windows(const WindowCall& call, int64_t round, const FileIo& io, std::optional<Error>& problem);
+  void offer_read(const WindowCall& call, int64_t round);
   void start_read(const WindowCall& call, int64_t round, Round& r, IoCounters& counters);
   void finish_read(const WindowCall& call, int64_t round, Round& r);
   // Calls use(host, number, window) for windows of a round: if `mine`, for those that this aggregator owns,
@@ -177,38 +190,62 @@ std::optional<Error> HostExchange::plan(const WindowCall& call, PutPass& marks, 
 
 template <class Copy>
 std::optional<Error> HostExchange::write(const WindowCall& call, PutPass& own, Copy copy, const FileIo& io) {
-  SHEAF_ASSERT(windows_.empty() ||
-               windows_.size() == static_cast<size_t>(call.windows().rounds()) * aggregators());
+  const int64_t rounds = call.windows().rounds();
+  SHEAF_ASSERT(windows_.empty() || windows_.size() == static_cast<size_t>(rounds) * aggregators());
   problem_.reset();
-  for (int64_t round = 0; round < call.windows().rounds(); ++round) {
+  std::optional<Error> request_problem;
+  const auto request = [&](int64_t round) { write_windows(call, round, io, request_problem); };
+  RequestThread requests(overlaps_in_thread(call, io), request);
+  const auto release = [&](int64_t round) { release_written(call, round); };
+  const auto begin = [&](int64_t round) {
+    prepare_to_write(call, round);
+    requests.begin();
+    requests.finish(0, release);
+  };
+  for (int64_t round = 0; round < rounds; ++round) {
+    requests.finish(std::max<int64_t>(round + 1 - rounds_under_way, 0), release);
     own.go(end_of(call, round), copy, [](uint64_t) {});
     Round r;
     start_write(call, round, r, io.counters);
-    if (io.overlap && round > 0) write_out(call, round - 1, io);
+    if (io.overlap && round > 0) begin(round - 1);
     finish_write(call, r);
-    if (!io.overlap) write_out(call, round, io);
+    if (!io.overlap) begin(round);
   }
-  if (io.overlap) write_out(call, call.windows().rounds() - 1, io);
-  return problem_;
+  if (io.overlap) begin(rounds - 1);
+  requests.finish(rounds, release);
+  return problem_ ? problem_ : request_problem;
 }
 
 template <class Copy>
 std::optional<Error> HostExchange::read(const WindowCall& call, TakePass& own, Copy copy, const FileIo& io) {
-  SHEAF_ASSERT(windows_.empty() ||
-               windows_.size() == static_cast<size_t>(call.windows().rounds()) * aggregators());
-  problem_.reset();
   const int64_t rounds = call.windows().rounds();
-  read_in(call, 0, io);
+  SHEAF_ASSERT(windows_.empty() || windows_.size() == static_cast<size_t>(rounds) * aggregators());
+  problem_.reset();
+  std::optional<Error> request_problem;
+  const auto request = [&](int64_t round) { read_windows(call, round, io, request_problem); };
+  RequestThread requests(overlaps_in_thread(call, io), request);
+  const auto offer = [&](int64_t round) { offer_read(call, round); };
+  int64_t begun = 0;
+  const auto begin_below = [&](int64_t end) {
+    for (; begun < std::min(end, rounds); ++begun) {
+      await_slots(call, begun);
+      requests.begin();
+    }
+    requests.finish(0, offer);
+  };
+  const int64_t ahead = requests.is_concurrent() ? rounds_under_way - 1 : 1;
+  begin_below(ahead);
   for (int64_t round = 0; round < rounds; ++round) {
+    requests.finish(round + 1, offer);
     Round r;
     start_read(call, round, r, io.counters);
-    if (io.overlap && round + 1 < rounds) read_in(call, round + 1, io);
+    if (io.overlap) begin_below(round + 1 + ahead);
     finish_read(call, round, r);
     own.go(
         end_of(call, round), copy, [](uint64_t) {}, uint64_t{0});
-    if (!io.overlap && round + 1 < rounds) read_in(call, round + 1, io);
+    if (!io.overlap) begin_below(round + 2);
   }
-  return problem_;
+  return problem_ ? problem_ : request_problem;
 }
 
 }  // namespace sheaf::exchange

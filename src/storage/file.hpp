@@ -96,6 +96,9 @@ struct FileTraits {
   // Size in bytes of a regular file when it was opened for reading. Needs no message; invalid if the file has
   // been truncated since. -1: unknown.
   int64_t opened_size = -1;
+  // Threads that the library starts may call the File. False for simulated file systems, which count the time
+  // of the calling task.
+  bool any_thread = false;
   bool computes_sums = false;  // File::begin_sums() may succeed. Such a file is best written in order, once
 
   bool written_as_pieces() const { return dear_requests || own_caches; }

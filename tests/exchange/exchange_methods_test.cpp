@@ -17,6 +17,7 @@
 #include "comm/reduce.hpp"
 #include "exchange/collective_executor.hpp"
 #include "exchange/pieces/constants.hpp"
+#include "storage/decorators/forwarding_file.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "support/forwarding_comm.hpp"
 #include "support/stores/memory_store.hpp"
@@ -56,6 +57,7 @@ std::byte content(int64_t at, int64_t call) {
 
 struct MethodsCase {
   int tasks = 0, per_host = 1;
+  bool any_thread = false;  // value in the traits of the file
   CollectiveOptions how;
   std::vector<std::vector<int>> owners;  // of each call
   std::vector<bool> reads_all;           // after each call: every task reads everything, and beyond the end
@@ -76,6 +78,7 @@ MethodsCase any_case(Draw& draw) {
     *flag = !draw.once_in(4);
   if (!draw.once_in(4)) how.methods.data = static_cast<ExchangeMethod>(draw.in(0, 2));
   if (draw.once_in(2)) how.methods.ranges = ReductionMethod::allreduce;
+  one.any_thread = draw.once_in(2);
   const int64_t cells = draw.once_in(3) ? draw.in(1, 60) : draw.in(1000, 12000);
   for (int64_t calls = draw.in(1, 3); calls > 0; --calls) {
     one.owners.push_back(one.owners.empty() || draw.once_in(2) ? any_owners(draw, one.tasks, cells)
@@ -93,8 +96,18 @@ TypeMap type_of(const std::vector<int>& owners, int task) {
   return TypeMap::indexed_block(1, places, TypeMap::bytes(cell));
 }
 
+class RequestedFile final : public ForwardingFile {
+ public:
+  RequestedFile(std::shared_ptr<File> inner, bool any_thread)
+      : ForwardingFile(std::move(inner)), any_thread_(any_thread) {}
+  FileTraits traits() override { return {.any_thread = any_thread_}; }
+
+ private:
+  const bool any_thread_;
+};
+
 void play(Comm& comm, const MethodsCase& one, MemoryStore& store, std::vector<std::byte>& model) {
-  const auto file = store.open("a", Access::write);
+  RequestedFile file(store.open("a", Access::write), one.any_thread);
   CollectiveExecutor transfers(comm);
   IoCounters counters;
   for (size_t call = 0; call < one.owners.size(); ++call) {
@@ -108,7 +121,7 @@ void play(Comm& comm, const MethodsCase& one, MemoryStore& store, std::vector<st
         if (std::ssize(model) <= at) model.resize(static_cast<size_t>(at) + 1);
         model[static_cast<size_t>(at)] = data.back();
       }
-    transfers.write(*file, {0, &type, 0, std::ssize(data), data.data(), &contiguous_bytes()}, one.how,
+    transfers.write(file, {0, &type, 0, std::ssize(data), data.data(), &contiguous_bytes()}, one.how,
                     std::nullopt, counters);
     comm.barrier();
     ASSERT_EQ(store.contents("a"), model) << "call " << call;
@@ -116,7 +129,7 @@ void play(Comm& comm, const MethodsCase& one, MemoryStore& store, std::vector<st
     const FileAccess access{0,           one.reads_all[call] ? &contiguous_bytes() : &type,
                             0,           std::ssize(back),
                             back.data(), &contiguous_bytes()};
-    const int64_t got = transfers.read(*file, access, one.how, std::nullopt, counters);
+    const int64_t got = transfers.read(file, access, one.how, std::nullopt, counters);
     if (one.reads_all[call]) {
       ASSERT_EQ(got, std::ssize(model)) << "call " << call;
       ASSERT_TRUE(std::ranges::equal(std::span(back).first(model.size()), model)) << "call " << call;

@@ -79,11 +79,12 @@ static_assert(usual_window < dear_window && dear_window < largest_window);
 inline constexpr int max_channels = 4;  // maximum number of aggregators of a host
 inline constexpr int64_t max_aggregators =
     1024;  // maximum number of aggregators of windows; more writers gain nothing
-inline constexpr int64_t hosts_window = 4 << 20;  // bytes; makes requests to servers, and messages, long
+inline constexpr int64_t hosts_window = 1 << 20;  // bytes; makes requests to servers, and messages, long
 inline constexpr int64_t min_hosts_window = 64 << 10;
-// A short range is cut into this many windows per aggregator, so that no aggregator gets twice as much as
-// another. Windows do not become shorter than `short_window`.
-inline constexpr int64_t windows_of_an_aggregator = 4;
+// A short range is cut into this many windows per aggregator: no request overlaps with the first exchange of
+// a write, and no exchange with the last request, so these cost 1/16 of the transfer each. No aggregator gets
+// much more than another either. Windows do not become shorter than `short_window`.
+inline constexpr int64_t windows_of_an_aggregator = 16;
 inline constexpr int64_t short_window = 256 << 10;        // bytes
 inline constexpr int64_t memory_of_a_channel = 48 << 20;  // bytes of windows per channel, on every host
 // Bytes of a plan's code that are sent in the same message as the length of the code, so that short codes

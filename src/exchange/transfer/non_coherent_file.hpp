@@ -63,7 +63,7 @@ class NonCoherentFile final : public ForwardingFile {
   // of File::lock_range() and revalidate().
   RangeLock lock_range(const LockRequest& wanted) override;
 
-  FileTraits traits() override { return {.own_caches = true}; }
+  FileTraits traits() override { return {.own_caches = true, .any_thread = inner().traits().any_thread}; }
   FileDescriptor descriptor(DescriptorKind kind) override;
 
   // Returns true if this task has independent writes that are not announced to the other tasks.

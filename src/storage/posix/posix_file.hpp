@@ -51,7 +51,9 @@ class PosixFile final : public File {
   // Uses open file description locks: each File is a separate holder, also within this process. Threads that
   // lock through one File exclude each other, even if both request shared locks.
   RangeLock lock_range(const LockRequest& wanted) override;
-  FileTraits traits() override { return {.evictable = true, .opened_size = opened_size_}; }
+  FileTraits traits() override {
+    return {.evictable = true, .opened_size = opened_size_, .any_thread = true};
+  }
   FileDescriptor descriptor(DescriptorKind kind) override;
   const std::string& path() const override { return path_; }
   void close() override;
