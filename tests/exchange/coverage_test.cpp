@@ -138,6 +138,10 @@ TEST(Windows, OfAShortRangeAreShort) {
       EXPECT_EQ(size % how.block, 0) << unit << " " << range;
     }
   }
+  // Blocks of CephFS are as long as its units. Windows that are parts of a unit are not whole blocks.
+  how.unit = how.block = 4 * MiB;
+  EXPECT_EQ(window_of_range(how, 16 * MiB, MiB, 3), 256 * KiB);
+  EXPECT_EQ(window_of_range(how, 16 * MiB, 4 * MiB, 3), 4 * MiB);
 }
 
 TEST(RunCode, GivesBackTheRuns) {

@@ -86,7 +86,7 @@ CollectiveOptions options() {
   return how;
 }
 
-struct Watched {
+struct RequestLog {
   std::atomic<int> exchanges = 0;  // finished by the aggregator, over all transfers
   std::mutex mutex;
   std::set<std::thread::id> threads;   // that have transferred
@@ -97,39 +97,37 @@ struct Watched {
   int before = 0;  // value of `exchanges` when the transfer began
 };
 
-class WatchedRequests final : public ForwardingFile {
+class LoggedRequests final : public ForwardingFile {
  public:
-  WatchedRequests(std::shared_ptr<File> inner, Watched& watched)
-      : ForwardingFile(std::move(inner)), watched_(watched) {}
+  LoggedRequests(std::shared_ptr<File> inner, RequestLog& log)
+      : ForwardingFile(std::move(inner)), log_(log) {}
   FileTraits traits() override { return {.any_thread = true}; }
   void write_at(std::span<const std::byte> data, int64_t offset) override {
-    note(watched_.writes, offset);
+    note(log_.writes, offset);
     // The messages of the next window are exchanged while this request runs.
-    if (watched_.waits && offset < (tasks * records * record) - 2 * window)
-      await_exchanges(offset / window + 2);
+    if (log_.waits && offset < (tasks * records * record) - 2 * window) await_exchanges(offset / window + 2);
     ForwardingFile::write_at(data, offset);
   }
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
-    note(watched_.reads, offset);
+    note(log_.reads, offset);
     // The messages of the window before the last one are exchanged while this request runs.
-    if (watched_.waits) await_exchanges(offset / window - 1);
+    if (log_.waits) await_exchanges(offset / window - 1);
     return ForwardingFile::read_at(data, offset);
   }
 
  private:
   void note(std::vector<int64_t>& offsets, int64_t offset) {
-    const std::lock_guard lock(watched_.mutex);
-    watched_.threads.insert(std::this_thread::get_id());
+    const std::lock_guard lock(log_.mutex);
+    log_.threads.insert(std::this_thread::get_id());
     offsets.push_back(offset);
-    if (offset == watched_.failing) throw Error(Code::no_space, "the test's device is full", ENOSPC);
+    if (offset == log_.failing) throw Error(Code::no_space, "the test's device is full", ENOSPC);
   }
   void await_exchanges(int64_t count) {
-    if (watched_.has_waited_in_vain) return;
-    if (!wait_until([&] { return watched_.exchanges - watched_.before >= count; }))
-      watched_.has_waited_in_vain = true;
+    if (log_.has_waited_in_vain) return;
+    if (!wait_until([&] { return log_.exchanges - log_.before >= count; })) log_.has_waited_in_vain = true;
   }
 
-  Watched& watched_;
+  RequestLog& log_;
 };
 
 class CountedExchange final : public Exchange {
@@ -149,37 +147,36 @@ class CountedExchange final : public Exchange {
 
 class CountedComm final : public test::ForwardingComm {
  public:
-  CountedComm(std::unique_ptr<Comm> comm, Watched& watched, bool counts)
-      : ForwardingComm(std::move(comm)), watched_(watched), counts_(counts) {}
+  CountedComm(std::unique_ptr<Comm> comm, RequestLog& log, bool counts)
+      : ForwardingComm(std::move(comm)), log_(log), counts_(counts) {}
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
                                      std::vector<Incoming> incoming) override {
     auto exchange = ForwardingComm::exchange(std::move(outgoing), std::move(incoming));
     if (!counts_) return exchange;
-    return std::make_unique<CountedExchange>(std::move(exchange), watched_.exchanges);
+    return std::make_unique<CountedExchange>(std::move(exchange), log_.exchanges);
   }
 
  protected:
   std::unique_ptr<Comm> wrap(std::unique_ptr<Comm> comm) override {
-    return comm ? std::make_unique<CountedComm>(std::move(comm), watched_, counts_) : nullptr;
+    return comm ? std::make_unique<CountedComm>(std::move(comm), log_, counts_) : nullptr;
   }
 
  private:
-  Watched& watched_;
+  RequestLog& log_;
   const bool counts_;
 };
 
 std::byte content(int64_t at) { return static_cast<std::byte>(at / 4096 * 31 + at % 4096 / 7 + 1); }
 
 // Each task writes, or reads, every fourth record.
-void in_turn(Watched& watched,
-             const std::function<void(Comm&, CollectiveExecutor&, File&, FileAccess)>& act) {
+void in_turn(RequestLog& log, const std::function<void(Comm&, CollectiveExecutor&, File&, FileAccess)>& act) {
   MemoryStore store;
   store.open("a", Access::fresh);
   run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .ranks_per_node = tasks / 2}, [&](Comm& comm) {
     // The aggregator is the first task of the first host.
-    CountedComm counted(comm.duplicate(), watched, comm.rank() == 0);
+    CountedComm counted(comm.duplicate(), log, comm.rank() == 0);
     CollectiveExecutor transfers(counted);
-    WatchedRequests file(store.open("a", Access::write), watched);
+    LoggedRequests file(store.open("a", Access::write), log);
     const TypeMap type = TypeMap::bytes(record).resized(0, tasks * record);
     std::vector<std::byte> data(static_cast<size_t>(records * record));
     for (int64_t i = 0; i < std::ssize(data); ++i)
@@ -190,13 +187,13 @@ void in_turn(Watched& watched,
 }
 
 TEST(RequestThread, LetsMessagesPassWhileARequestRuns) {
-  Watched watched;
-  in_turn(watched, [&](Comm& comm, CollectiveExecutor& transfers, File& file, const FileAccess& access) {
+  RequestLog log;
+  in_turn(log, [&](Comm& comm, CollectiveExecutor& transfers, File& file, const FileAccess& access) {
     IoCounters counters;
     const auto next = [&] {
       comm.barrier();
-      if (comm.rank() == 0) watched.before = watched.exchanges + (watched.waits ? 0 : 1);
-      if (comm.rank() == 0) watched.waits = true;
+      if (comm.rank() == 0) log.before = log.exchanges + (log.waits ? 0 : 1);
+      if (comm.rank() == 0) log.waits = true;
       comm.barrier();
     };
     next();  // the messages of the plan come first
@@ -210,18 +207,18 @@ TEST(RequestThread, LetsMessagesPassWhileARequestRuns) {
       throw std::logic_error("other bytes were read");
     comm.barrier();
   });
-  EXPECT_FALSE(watched.has_waited_in_vain);
-  EXPECT_FALSE(watched.threads.contains(std::this_thread::get_id()));
-  EXPECT_EQ(std::ssize(watched.writes), tasks * records * record / window);
-  EXPECT_TRUE(std::ranges::is_sorted(watched.writes));
-  EXPECT_EQ(watched.reads, watched.writes);
+  EXPECT_FALSE(log.has_waited_in_vain);
+  EXPECT_FALSE(log.threads.contains(std::this_thread::get_id()));
+  EXPECT_EQ(std::ssize(log.writes), tasks * records * record / window);
+  EXPECT_TRUE(std::ranges::is_sorted(log.writes));
+  EXPECT_EQ(log.reads, log.writes);
 }
 
 TEST(RequestThread, ReportsAFailureToAllTasks) {
   for (const int64_t failing : {int64_t{0}, 7 * window, tasks * records * record - window}) {
-    Watched watched;
-    watched.failing = failing;
-    in_turn(watched, [&](Comm& comm, CollectiveExecutor& transfers, File& file, const FileAccess& access) {
+    RequestLog log;
+    log.failing = failing;
+    in_turn(log, [&](Comm& comm, CollectiveExecutor& transfers, File& file, const FileAccess& access) {
       IoCounters counters;
       for (const bool fails : {true, false}) {
         const auto problem =
@@ -229,10 +226,10 @@ TEST(RequestThread, ReportsAFailureToAllTasks) {
         if (problem.has_value() != fails) throw std::logic_error("a failure was not reported");
         if (problem && problem->code() != Code::no_space) throw std::logic_error(problem->what());
         comm.barrier();
-        if (comm.rank() == 0) watched.failing = -1;
+        if (comm.rank() == 0) log.failing = -1;
         comm.barrier();
       }
-      if (comm.rank() == 0) watched.failing = failing;
+      if (comm.rank() == 0) log.failing = failing;
       comm.barrier();
       if (!attempt([&] { transfers.read(file, access, options(), std::nullopt, counters); }))
         throw std::logic_error("a failed read was not reported");
