@@ -31,7 +31,9 @@ struct VisibilityPolicy : FileSystemTraits {
   // Returns true if a lock also excludes tasks of other opens on other hosts, which may have other caches.
   bool excludes_other_opens() const { return needs_revalidation() && locks == LockScope::global; }
   // Returns false if a write must not read bytes and write them back, because another task might write there.
-  bool may_sieve_writes() const { return !has_own_caches() && excludes(); }
+  // That may be a task of another open on another host, such as those that PnetCDF makes with MPI_COMM_SELF.
+  // A lock does not help: the bytes may come from this host's cache.
+  bool may_sieve_writes() const { return !needs_revalidation() && excludes(); }
 
   // Publish the writes of this task, or revalidate: later reads return bytes that were at the server at the
   // time of the call. No effect without own caches. Throw the errors of File::sync().

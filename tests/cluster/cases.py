@@ -259,6 +259,23 @@ def mpiio(name: str, placement: str, context: Context) -> None:
     )
 
 
+def datasets(kind: str, context: Context) -> None:
+    """Random datasets of HDF5 or variables of PnetCDF, which opens a file again on each task for independent data."""
+    program = BIN / f"mpiio_datasets_{kind}_openmpi"
+    if believes_itself(context) or not program.exists():
+        return
+    context.must(
+        TASKS,
+        [program, 1, 100, context.directory()],
+        env={"LD_PRELOAD": LIB / "libsheaf_mpiio.so"},
+        timeout=240,
+    )
+
+
+for kind_of_dataset in ("hdf5", "pnetcdf"):
+    ALL[f"mpiio/datasets/{kind_of_dataset}"] = functools.partial(datasets, kind_of_dataset)
+
+
 for mpiio_name in MPIIO_NAMES:
     for place in PLACEMENTS:
         ALL[f"mpiio/{mpiio_name}/{place}"] = functools.partial(mpiio, mpiio_name, place)

@@ -25,16 +25,15 @@ TEST(VisibilityPolicy, PublishesOnlyIfTasksHaveDifferentCaches) {
     }
 }
 
-TEST(VisibilityPolicy, SievesWritesOnlyUnderLocksThatExcludeAllTasks) {
+TEST(VisibilityPolicy, SievesWritesOnlyUnderLocksThatExcludeAllTasksOfOneCache) {
   const auto sieves = [](Coherence coherence, LockScope locks, int hosts) {
     return VisibilityPolicy{{.coherence = coherence, .locks = locks}, hosts}.may_sieve_writes();
   };
   EXPECT_TRUE(sieves(Coherence::local, LockScope::none, 1));
   EXPECT_TRUE(sieves(Coherence::coherent, LockScope::global, 2));
   EXPECT_FALSE(sieves(Coherence::coherent, LockScope::host, 2));
-  EXPECT_TRUE(sieves(Coherence::close_to_open, LockScope::host, 1));
-  EXPECT_FALSE(sieves(Coherence::close_to_open, LockScope::none, 1));
-  EXPECT_FALSE(sieves(Coherence::close_to_open, LockScope::global, 2));
+  for (const LockScope locks : {LockScope::none, LockScope::host, LockScope::global})
+    for (const int hosts : {1, 2}) EXPECT_FALSE(sieves(Coherence::close_to_open, locks, hosts));
 }
 
 TEST(VisibilityPolicy, ReadsOwnWritesFromTheCacheOnlyWhereThatIsKnownToWork) {

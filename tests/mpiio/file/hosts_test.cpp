@@ -242,6 +242,36 @@ TEST_P(GappedOnHosts, FillNoGapsWhileAnotherHandleWrites) {
   Gapped::check(hosts, true);
 }
 
+// Each task opens the file alone, as PnetCDF does for independent data. The caches of their hosts hold the
+// file as it was before the others wrote, so no task may read the bytes between its pieces and write them
+// back.
+TEST(SharedHosts, WritePiecesThroughSeparateHandles) {
+  for (const Choice choice : {Choice::automatic, Choice::enabled}) {
+    test::HostsOptions options;
+    options.locks = LockScope::global;
+    options.locks_revalidate = false;    // unlike NFS
+    options.writes_whole_pages = false;  // otherwise two hosts must not write one page
+    test::SimulatedHosts hosts(options);
+    on_hosts(hosts, [&](Comm& comm, Store& store) {
+      const auto whole = SharedFile::open(comm.duplicate(), store, "file", both, {});
+      whole->resize(Gapped::size);
+      whole->close();
+      comm.barrier();
+      const auto file = SharedFile::open(comm.split(comm.rank(), 0), store, "file", both, hints_of(choice));
+      std::vector<std::byte> found(static_cast<size_t>(Gapped::size));
+      file->read_at({}, 0, {found.data(), layout::TypeMap::bytes(1), Gapped::size});
+      for (int task = 0; task < tasks; ++task) {
+        comm.barrier();
+        if (task != comm.rank()) continue;
+        file->write_at(Gapped::view_of(task), 0, from(Gapped::of(task)));
+        file->sync();
+      }
+      file->close();
+    });
+    Gapped::check(hosts, false);
+  }
+}
+
 TEST(SharedHosts, HaveOneSize) {
   test::SimulatedHosts hosts;
   on_hosts(hosts, [&](Comm& comm, Store& store) {
