@@ -180,6 +180,7 @@ bool CollectivePlanner::set_exclusive(const FileAccess& access, const Extent& ex
 
 int64_t window_of_range(const CollectiveOptions& how, int64_t range, int64_t size, int64_t sharers) {
   const bool parts = how.unit > size;
+  // Parts of a unit may be shorter than a block: no other aggregator writes the rest of the block.
   const int64_t grain = std::max<int64_t>({how.block <= size ? how.block : 0, parts ? 0 : how.unit, 1}),
                 least = std::max(short_window, grain);
   if (parts) sharers = std::clamp<int64_t>(range / how.unit, 1, sharers);

@@ -102,7 +102,7 @@ bool HostExchange::leaves_gaps(int64_t least, int64_t max_length) const {
 // Exchanges codes with the aggregators of the channel: the length of each code and its first part. Returns
 // true if a code of this host is longer than its first part.
 bool HostExchange::send_to_aggregators(const WindowCall& call, ReceivedCodes& received) {
-  received.plan.resize(is_aggregator() ? static_cast<size_t>(channel_.size()) : 0);
+  received.plan.resize(hosts_.owns_windows() ? static_cast<size_t>(channel_.size()) : 0);
   received.lengths.resize(received.plan.size());
   bool more = false;
   std::vector<Outgoing> outgoing;

@@ -98,13 +98,18 @@ class HostExchange {
     static PlannedWindow none;
     return windows_.empty() ? none : windows_[static_cast<size_t>(round) * aggregators() + aggregator];
   }
+  // Begins a transfer. Returns its rounds.
+  int64_t begin_rounds(const WindowCall& call) {
+    const int64_t rounds = call.windows().rounds();
+    SHEAF_ASSERT(windows_.empty() || windows_.size() == static_cast<size_t>(rounds) * aggregators());
+    problem_.reset();
+    return rounds;
+  }
+  // Returns true if a thread should carry out the file requests of a transfer.
   bool overlaps_in_thread(const WindowCall& call, const FileIo& io) const {
-    return io.overlap && is_aggregator() && call.windows().rounds() > 1 && io.file.traits().any_thread;
+    return io.overlap && hosts_.owns_windows() && call.windows().rounds() > 1 && io.file.traits().any_thread;
   }
   bool is_mine(size_t aggregator) const { return hosts_.aggregator_hosts()[aggregator] == hosts_.me(); }
-  bool is_aggregator() const {  // owns windows
-    return std::ranges::find(hosts_.aggregator_hosts(), hosts_.me()) != hosts_.aggregator_hosts().end();
-  }
   size_t aggregators() const { return hosts_.aggregator_hosts().size(); }
   uint64_t end_of(const WindowCall& call, int64_t round) const {
     return call.begin() + static_cast<uint64_t>((round + 1) * call.windows().aggregators);
@@ -190,9 +195,7 @@ std::optional<Error> HostExchange::plan(const WindowCall& call, PutPass& marks, 
 
 template <class Copy>
 std::optional<Error> HostExchange::write(const WindowCall& call, PutPass& own, Copy copy, const FileIo& io) {
-  const int64_t rounds = call.windows().rounds();
-  SHEAF_ASSERT(windows_.empty() || windows_.size() == static_cast<size_t>(rounds) * aggregators());
-  problem_.reset();
+  const int64_t rounds = begin_rounds(call);
   std::optional<Error> request_problem;
   const auto request = [&](int64_t round) { write_windows(call, round, io, request_problem); };
   RequestThread requests(overlaps_in_thread(call, io), request);
@@ -218,9 +221,7 @@ std::optional<Error> HostExchange::write(const WindowCall& call, PutPass& own, C
 
 template <class Copy>
 std::optional<Error> HostExchange::read(const WindowCall& call, TakePass& own, Copy copy, const FileIo& io) {
-  const int64_t rounds = call.windows().rounds();
-  SHEAF_ASSERT(windows_.empty() || windows_.size() == static_cast<size_t>(rounds) * aggregators());
-  problem_.reset();
+  const int64_t rounds = begin_rounds(call);
   std::optional<Error> request_problem;
   const auto request = [&](int64_t round) { read_windows(call, round, io, request_problem); };
   RequestThread requests(overlaps_in_thread(call, io), request);

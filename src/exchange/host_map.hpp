@@ -6,6 +6,7 @@
 // channels know the hosts.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -56,6 +57,8 @@ class HostMap {
   }
   // Returns the hosts of the aggregators of this channel, from first_aggregator() on.
   const std::vector<int>& aggregator_hosts() const { return aggregator_hosts_; }
+  // Returns true if this host has an aggregator of this channel.
+  bool owns_windows() const { return std::ranges::find(aggregator_hosts_, me()) != aggregator_hosts_.end(); }
 
  private:
   HostMap(Comm& all, const Rules& rules) : all_(all), rules_(rules) {}

@@ -71,7 +71,7 @@ TEST(RequestThread, CarriesOutEachRequestAtOnceWithoutAThread) {
   EXPECT_EQ(finished, carried_out);
 }
 
-// Two hosts with two tasks each. Windows of 64 KiB; the last host writes and reads all of them.
+// Two hosts with two tasks each. One aggregator writes and reads all windows, which have 64 KiB.
 constexpr int tasks = 4;
 constexpr int64_t window = 64 << 10;
 constexpr int64_t record = 4 << 10;

@@ -26,7 +26,7 @@ class RequestThread : private NonCopyable {
   // Waits for all requests that have begun.
   ~RequestThread();
 
-  // Returns true if requests run while the caller goes on.
+  // Returns true if begin() returns before the request is complete.
   bool is_concurrent() const { return thread_.joinable(); }
   // Begins the next request. Requests are numbered from 0. Does not throw.
   void begin();

@@ -62,7 +62,7 @@ class DeferredClose : private NonCopyable {
   std::shared_ptr<Store> store_;  // outlives the writer
   std::unique_ptr<Writer> writer_;
   format::Identity identity_{};
-  std::shared_ptr<SharedMemory> memory_;    // of the tasks of this host, for rows; null: one process has all
+  std::shared_ptr<SharedMemory> memory_;    // the rows of this host's tasks; null: one process has all tasks
   RowArea* own_ = nullptr;                  // in memory_
   std::vector<RowArea*> rows_;              // at the first task of a file: the rows of its tasks
   std::vector<layout::Placement> mapping_;  // at the first task of file 0, unless tasks can compute it

@@ -179,8 +179,8 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     ++counts_.queued;
   }
 
-  // Captures a frame. If memory is exhausted, first stores captured frames until there is some. Returns false
-  // if there is none, with no captured frames left, so that frames stay in order.
+  // Captures a frame. If memory is exhausted, first stores captured frames, which frees memory. Returns false
+  // if that does not suffice. No captured frames are left then, so frames stay in order.
   bool keep_captured(std::span<const std::byte> plain) {
     if (!capture_) return false;
     if (!task_.captured) task_.captured = std::make_unique<CapturedFrames>();

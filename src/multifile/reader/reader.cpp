@@ -109,9 +109,9 @@ StreamPosition Reader::position_of(int64_t task) {
 }
 
 std::optional<format::Identity> Reader::read_generation() {
-  File& file = stream_.blocks().file();
-  const auto* const plain = dynamic_cast<const PlainFile*>(&file);
-  return read_identity(plain ? plain->stored_file() : file);
+  if (!facts().compressed || current_.task < 0) return read_identity(stream_.blocks().file());
+  return read_identity(whole_ ? multifile().files.front().plain->stored_file()
+                              : *tasks_->stored(index_of(current_.task)).file);
 }
 
 FileFacts Reader::facts() const {

@@ -63,8 +63,8 @@ class SHEAF_EXPORT Reader {
   void select(int64_t task);
   FileFacts facts() const;  // facts of the current task's file; of file 0 if this process has all tasks
   const std::string& path() const { return stream_.blocks().file().path(); }
-  // Reads which generation the multifile is, from the file of the current task. Local. Returns nullopt if it
-  // has no extension header. Throws the errors of the file.
+  // Reads which generation the multifile is, from a file that this process has open. Local. Returns nullopt
+  // if it has no extension header. Throws the errors of the file.
   std::optional<format::Identity> read_generation();
   // Returns the global rank of the current task, if opened alone.
   int64_t globalrank() const { return current_.globalrank; }

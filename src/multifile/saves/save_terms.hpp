@@ -13,7 +13,7 @@
 namespace sheaf::saves {
 
 struct SaveTerms {
-  std::shared_ptr<Store> store;  // that of the files, not a BackgroundStore
+  std::shared_ptr<Store> store;  // contains the files; not a BackgroundStore
   std::string path;              // final name
   std::string temporary;         // of physical file 0
   int32_t nfiles = 1;
