@@ -97,6 +97,8 @@ soak: build
 	@SHEAF_BIN=$(BUILD)/bin python3 -B tests/mpiio/mpi4py_suite.py
 	@SHEAF_HOSTS_CASES=$(SOAK_CASES) $(BUILD)/bin/test_mpiio --gtest_brief=1 --gtest_filter='HostsModel.*'
 	@cd $(BUILD) && ctest -C soak -R '^soak_' --output-on-failure
+	@SHEAF_SOAK=1 $(BUILD)/bin/test_fuzz --gtest_brief=1 --gtest_filter='Flips.*'
+	@SHEAF_SOAK=1 $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='CommitReaders.*:Model.*:SimulatedRanks.*'
 	@SHEAF_KEYVAL_RUNS=2000 $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='KeyvalRecords.*'
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin SHEAF_MANY_FILES=5000 python3 -B tests/cli/test_many_files.py
 	@SHEAF_CLOSE_GIB=16 $(BUILD)/bin/test_scale --gtest_brief=1 --gtest_filter='CloseMemory.*'

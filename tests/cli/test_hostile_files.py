@@ -112,12 +112,12 @@ class HostileFiles(ToolCase):
             self.assertIn(word, said.decode(errors="replace"), context)
 
     def test_tasks_of_a_file_that_was_never_closed(self) -> None:
-        path = unclosed(self.dir / "h.sion", 10_000_000)
-        self.expect(path, 0, "info", "cat", "cat -t 9999999", word="not closed")
+        path = unclosed(self.dir / "h.sion", 5_000_000)
+        self.expect(path, 0, "info", "cat", "cat -t 4999999", word="not closed")
         self.expect(path, 1, "verify", word="never closed")
 
     def test_the_same_with_a_journal_of_holes(self) -> None:
-        path = unclosed(self.dir / "h.sion", 10_000_000)
+        path = unclosed(self.dir / "h.sion", 5_000_000)
         sparse(self.dir / "h.sion.journal", [], 1 << 42)
         self.expect(path, 0, "info")
         self.expect(path, 1, "verify")
@@ -138,7 +138,7 @@ class HostileFiles(ToolCase):
         path = complete(self.dir / "h.sion", 1, MOST_BLOCKS, MOST_BLOCKS)
         for options in (["-a"], ["--json"]):
             process = subprocess.Popen([BIN / "sheaf", "dump", *options, path], stdout=subprocess.PIPE)
-            for _ in range(256):
+            for _ in range(64):
                 self.assertEqual(len(process.stdout.read(1 << 16)), 1 << 16)
             process.kill()
             process.stdout.close()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Random views, memory and calls: the drop-in returns the results of a model that transfers unit by unit
-(differential.cpp). SHEAF_CASES: number of cases (2,000), over both kinds of MPI. SHEAF_SEED: a seed instead of
+(differential.cpp). SHEAF_CASES: number of cases (1,000), over both kinds of MPI. SHEAF_SEED: a seed instead of
 today's."""
 import os
 import subprocess
@@ -10,7 +10,7 @@ import unittest
 
 from programs import BIN, DROP_IN, LIB, MPIS, yields
 
-CASES = int(os.environ.get("SHEAF_CASES", "2000"))
+CASES = int(os.environ.get("SHEAF_CASES", "1000"))
 SEED = os.environ.get("SHEAF_SEED", "1")
 # Runs by kind of MPI. MPICH's waiting tasks do not yield: two tasks, and fewer cases.
 RUNS = [("openmpi", 3, 0.3, {}), ("openmpi", 1, 0.15, {}), ("openmpi", 2, 0.2, {"DIFFERENTIAL_THREADS": "1"}), ("openmpi", 5, 0.1, {}),

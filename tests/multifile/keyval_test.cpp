@@ -91,7 +91,7 @@ void check_every_way(Store& inner, const KeyProgram& p, uint64_t seed, int64_t k
 }
 
 TEST(KeyvalRecords, AreFoundByKeyHoweverWrittenAndRead) {
-  for (uint64_t seed = 1, last = variable("SHEAF_KEYVAL_RUNS", 60); seed <= last; ++seed) {
+  for (uint64_t seed = 1, last = variable("SHEAF_KEYVAL_RUNS", 25); seed <= last; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const KeyProgram p = random_records(seed);
     MemoryStore store;

@@ -1,4 +1,4 @@
-// support/variable: numeric environment variables that lengthen or shorten a test (docs/testing.md).
+// support/variable: numeric environment variables that make a test longer or shorter (docs/testing.md).
 #pragma once
 
 #include <cstdint>
@@ -10,5 +10,8 @@ inline uint64_t variable(const char* name, uint64_t otherwise) {
   const char* const text = std::getenv(name);
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
+
+// Returns `few` in `make test`, and `many` with SHEAF_SOAK=1 (`make soak`).
+inline uint64_t rounds(uint64_t few, uint64_t many) { return variable("SHEAF_SOAK", 0) ? many : few; }
 
 }  // namespace sheaf::test
