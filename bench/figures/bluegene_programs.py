@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from .bluegene_causes import TURNS, best, gain_of_bt, in_turns, layout_of_homme
+from .bluegene_causes import TURNS, best, gain_of_bt, growth_of_loss, in_turns, layout_of_homme
 from .bluegene_runs import (
     CONFIGURATIONS,
     EXCHANGE,
@@ -120,6 +120,7 @@ def figure_4(run: Runner) -> dict:
                         1,
                         loss(name, large) / max(loss(name, small), 1e-9),
                         "times",
+                        growth_of_loss(run, name, small, large),
                     )
                     for name in ("No Alltoall", "No Allreduce")
                 ],
