@@ -47,7 +47,7 @@ demo:
 	@examples/particles/demo.sh $(BUILD)
 
 test: build
-	@cd $(BUILD) && PATH=$$PWD/mpi:$$PATH ctest --output-on-failure -j $(shell expr $(JOBS) + 2)
+	@cd $(BUILD) && PATH=$$PWD/mpi:$$PATH ctest --output-on-failure -j $(shell expr $(JOBS) + 4)
 
 deps:
 	@scripts/install-deps.sh
@@ -97,6 +97,7 @@ soak: build
 	@SHEAF_BIN=$(BUILD)/bin python3 -B tests/mpiio/mpi4py_suite.py
 	@SHEAF_HOSTS_CASES=$(SOAK_CASES) $(BUILD)/bin/test_mpiio --gtest_brief=1 --gtest_filter='HostsModel.*'
 	@cd $(BUILD) && ctest -C soak -R '^soak_' --output-on-failure
+	@cd $(BUILD) && SHEAF_SOAK=1 PATH=$$PWD/mpi:$$PATH ctest -R '^sfio_mpich$$' --output-on-failure
 	@SHEAF_SOAK=1 $(BUILD)/bin/test_fuzz --gtest_brief=1 --gtest_filter='Flips.*'
 	@SHEAF_SOAK=1 $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='CommitReaders.*:Model.*:SimulatedRanks.*'
 	@SHEAF_KEYVAL_RUNS=2000 $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='KeyvalRecords.*'

@@ -1,4 +1,4 @@
-# How ctest shares the processors (docs/testing.md). `make test` runs two more tests than there are processors, because many tests
+# How ctest shares the processors (docs/testing.md). `make test` runs four more tests than there are processors, because many tests
 # wait: for locks, silent listeners or leases. A test that starts MPI programs counts as two. Programs of an MPI with tasks that
 # never yield (MPICH and its derivatives) run alone: next to other tests each message takes a time slice of the scheduler.
 set(SHEAF_MPI_TEST 2)
