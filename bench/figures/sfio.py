@@ -22,9 +22,8 @@ def simulate(run: Runner, network: str, what: str, **options) -> dict:
     if key not in run.known:
         run.say(f"{network}: {what} " + " ".join(key[3:]))
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
-        run.known[key] = json.loads(
-            run.output_of([run.programs.program("sheaf_simulate_sfio"), what, "--network", network, *words])
-        )
+        command = [run.programs.program("sheaf_simulate_sfio"), what, "--network", network, *words]
+        run.known[key] = json.loads(run.output_of(command, timeout=3600))
     return run.known[key]
 
 
