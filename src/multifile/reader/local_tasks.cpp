@@ -2,19 +2,32 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "base/error.hpp"
 
 namespace sheaf::multifile {
 
+namespace {
+
+// Returns the indices of `tasks` in the order of their `key`. Tasks usually have it already.
+std::vector<size_t> ordered(std::span<const OwnTask> tasks, int64_t OwnTask::*key) {
+  std::vector<size_t> indices(tasks.size());
+  std::iota(indices.begin(), indices.end(), 0);
+  if (!std::ranges::is_sorted(tasks, {}, key))
+    std::ranges::stable_sort(indices, {}, [&](size_t i) { return tasks[i].*key; });
+  return indices;
+}
+
+}  // namespace
+
 void LocalTasks::index() {
-  by_number.resize(tasks.size());
-  std::iota(by_number.begin(), by_number.end(), 0);
-  std::ranges::stable_sort(by_number, {}, [this](size_t i) { return tasks[i].task; });
+  by_number = ordered(tasks, &OwnTask::task);
 
   std::vector<int32_t> numbers;
+  numbers.reserve(tasks.size());
   for (const OwnTask& t : tasks) numbers.push_back(t.place.file);
-  std::ranges::sort(numbers);
+  if (!std::ranges::is_sorted(numbers)) std::ranges::sort(numbers);
   files.clear();
   for (const int32_t number : numbers) {
     if (files.empty() || files.back().number != number) files.emplace_back().number = number;
@@ -42,9 +55,7 @@ void LocalTasks::find_rows(Comm& comm, int32_t nfiles, std::span<const FileShare
     t.file_tasks = files[t.file].file_tasks;
     t.row = first_rows[t.file] + t.place.local_rank;
   }
-  by_row.resize(tasks.size());
-  std::iota(by_row.begin(), by_row.end(), 0);
-  std::ranges::stable_sort(by_row, {}, [this](size_t i) { return tasks[i].row; });
+  by_row = ordered(tasks, &OwnTask::row);
 }
 
 size_t LocalTasks::find(int64_t task, const std::string& path) const {

@@ -34,6 +34,7 @@ std::vector<layout::Placement> place_alone(OpenedSet& set, int32_t nfiles, const
                                                               : 1;
   if (set.facts.nfiles > 1) require_tasks_for_files(set);
   std::vector<layout::Placement> places;
+  places.reserve(static_cast<size_t>(set.ntasks));
   for (int64_t t = 0; t < set.ntasks; ++t)
     places.push_back(
         layout::place_blockwise(static_cast<int32_t>(t), static_cast<int32_t>(set.ntasks), set.facts.nfiles));
@@ -53,6 +54,7 @@ OpenedSet open_serial(Store& store, const SerialWriteRequest& request, const Ope
   set.facts.filenumber = 1;
   const std::vector<layout::Placement> places = place_alone(set, request.nfiles, mode);
   std::vector<MappedWriteTask> tasks;
+  tasks.reserve(places.size());
   for (size_t t = 0; t < places.size(); ++t) tasks.push_back({ranks[t], request.chunk_sizes[t], places[t]});
   open_placed(set,
               {.path = request.path,

@@ -66,6 +66,7 @@ void check_tasks(const OpenedSet& set, const MappedWriteRequest& request) {
 // Sets the tasks and files of this process. Local.
 void number_tasks(OpenedSet& set, std::span<const MappedWriteTask> tasks) {
   const bool is_alone = set.placed->globalranks.has_value();
+  set.tasks.reserve(tasks.size());
   for (const MappedWriteTask& t : tasks)
     set.tasks.push_back({is_alone ? std::ssize(set.tasks) : t.globalrank, t.place, 0, 0, 0, {}});
   set.index();
@@ -185,6 +186,7 @@ struct CollectedRows {
 CollectedRows collect_rows(OpenedSet& set, const MappedWriteRequest& request) {
   find_rows_of_tasks(set);
   std::vector<RequestedRow> wanted;
+  wanted.reserve(set.tasks.size());
   for (const size_t i : set.by_row)
     wanted.push_back({set.tasks[i].row, request.tasks[i].globalrank, request.tasks[i].chunk_size});
   MetadataPartition& slices = *set.placed->rows;
@@ -244,9 +246,11 @@ void place_chunks(OpenedSet& set, CollectedRows& collected, bool keep_sizes) {
   const auto places = slices.answer<PlacedRow, RequestedRow>(
       collected.requests, set.tasks.size(), problem, [&](const std::vector<RequestedRow>& requests) {
         std::vector<PlacedRow> of_rows;
+        of_rows.reserve(collected.rows.size());
         for (size_t s = 0; s < segments.size(); ++s)
           place_segment(segments[s], sums[s], segments[s].of(collected.rows), of_rows);
         std::vector<PlacedRow> answers;
+        answers.reserve(requests.size());
         for (const RequestedRow& r : requests)
           answers.push_back(of_rows[static_cast<size_t>(r.row - slices.first())]);
         return answers;
