@@ -175,7 +175,7 @@ TEST(Traits, AnOpenShowsWhatOthersHaveClosedWhereTheKernelSeesToThat) {
     EXPECT_TRUE(opens_anew(kind)) << name_of(kind);
   for (const auto kind : {FileSystem::fuse, FileSystem::glusterfs, FileSystem::p9, FileSystem::unknown})
     EXPECT_FALSE(opens_anew(kind)) << name_of(kind);
-  for (const FileSystem kind : {FileSystem::glusterfs, FileSystem::nfs})
+  for (const FileSystem kind : {FileSystem::glusterfs, FileSystem::nfs, FileSystem::ceph_fuse})
     EXPECT_TRUE(finds_own_writes(kind)) << name_of(kind);
   for (const FileSystem kind : {FileSystem::unknown, FileSystem::fuse, FileSystem::moosefs})
     EXPECT_FALSE(finds_own_writes(kind)) << name_of(kind);

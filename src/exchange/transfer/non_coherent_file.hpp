@@ -21,11 +21,18 @@
 #include <shared_mutex>
 #include <utility>
 
+#include "exchange/pieces/constants.hpp"
 #include "exchange/transfer/kept_ranges.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 #include "storage/visibility.hpp"
 
 namespace sheaf::exchange {
+
+// Returns true if aggregators read windows that they have written from the cache of their host. If a unit is
+// larger than a window (an object of CephFS), that would make one aggregator read all of it.
+inline bool keeps_windows(const VisibilityPolicy& policy) {
+  return policy.keeps_own_writes() && policy.unit <= dear_window;
+}
 
 class NonCoherentFile final : public ForwardingFile {
  public:
@@ -105,7 +112,7 @@ class NonCoherentFile final : public ForwardingFile {
     }
     void write_pieces(std::span<const Piece<const std::byte>> pieces) override { file_.write(pieces, kept_); }
     size_t read_at(std::span<std::byte> data, int64_t offset) override {
-      const bool kept = file_.policy_.keeps_own_writes() && kept_.have(offset, offset + std::ssize(data));
+      const bool kept = keeps_windows(file_.policy_) && kept_.have(offset, offset + std::ssize(data));
       return file_.read(data, offset, kept);
     }
     FileTraits traits() override { return file_.traits(); }

@@ -7,6 +7,7 @@
 #include "comm/agree.hpp"
 #include "comm/collective_call.hpp"
 #include "exchange/pieces/constants.hpp"
+#include "exchange/transfer/non_coherent_file.hpp"
 #include "exchange/transfer/throttle.hpp"
 #include "mpiio/file/file_access.hpp"
 #include "mpiio/file/sequence.hpp"
@@ -72,9 +73,9 @@ exchange::CollectiveOptions TransferSettings::collective_writes() const {
 
 exchange::CollectiveOptions TransferSettings::collective_reads() const {
   exchange::CollectiveOptions how = collective(hints.collective_read, independent_reads());
-  // If every transfer is published on its own, aggregators keep no windows in a cache, and several
-  // aggregators may read parts of one unit. Whole host pages remain with one aggregator.
-  if (!policy.keeps_own_writes()) how.unit = std::min(how.unit, exchange::max_host_page);
+  // If aggregators keep no windows in a cache, several of them may read parts of one unit. Whole host pages
+  // remain with one aggregator.
+  if (!exchange::keeps_windows(policy)) how.unit = std::min(how.unit, exchange::max_host_page);
   return how;
 }
 

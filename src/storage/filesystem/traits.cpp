@@ -159,7 +159,8 @@ FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mou
 }
 
 bool finds_own_writes(FileSystem kind) {
-  return kind == FileSystem::glusterfs || kind == FileSystem::nfs || kind == FileSystem::memory;
+  return kind == FileSystem::glusterfs || kind == FileSystem::ceph_fuse || kind == FileSystem::nfs ||
+         kind == FileSystem::memory;
 }
 
 bool is_ceph(FileSystem kind) { return kind == FileSystem::ceph || kind == FileSystem::ceph_fuse; }
