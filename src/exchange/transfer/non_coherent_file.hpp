@@ -28,8 +28,8 @@
 
 namespace sheaf::exchange {
 
-// Returns true if aggregators read windows that they have written from the cache of their host. If a unit is
-// larger than a window (an object of CephFS), that would make one aggregator read all of it.
+// Returns true if aggregators read windows that they have written from the cache of their host. That makes
+// one aggregator read each unit, so it does not pay for units larger than a window (objects of CephFS).
 inline bool keeps_windows(const VisibilityPolicy& policy) {
   return policy.keeps_own_writes() && policy.unit <= dear_window;
 }
