@@ -96,11 +96,10 @@ soak: build
 	@SHEAF_BIN=$(BUILD)/bin SHEAF_DATASETS=$(DATASETS) python3 -B tests/mpiio/test_datasets.py
 	@SHEAF_BIN=$(BUILD)/bin python3 -B tests/mpiio/mpi4py_suite.py
 	@SHEAF_HOSTS_CASES=$(SOAK_CASES) $(BUILD)/bin/test_mpiio --gtest_brief=1 --gtest_filter='HostsModel.*'
-	@cd $(BUILD) && ctest -C soak -R '^soak_' --output-on-failure
-	@cd $(BUILD) && SHEAF_SOAK=1 PATH=$$PWD/mpi:$$PATH ctest -R '^sfio_mpich$$' --output-on-failure
-	@SHEAF_SOAK=1 $(BUILD)/bin/test_fuzz --gtest_brief=1 --gtest_filter='Flips.*'
-	@SHEAF_SOAK=1 $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='CommitReaders.*:Model.*:SimulatedRanks.*'
-	@SHEAF_KEYVAL_RUNS=2000 $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='KeyvalRecords.*'
+	@cd $(BUILD) && PATH=$$PWD/mpi:$$PATH ctest -C soak -R '^soak_' --output-on-failure
+	@SHEAF_FLIP_STEP=1 $(BUILD)/bin/test_fuzz --gtest_brief=1 --gtest_filter='Flips.*'
+	@SHEAF_COMMIT_READERS_RUNS=200 SHEAF_MODEL_RUNS=10000 SHEAF_RANKS_RUNS=400 SHEAF_KEYVAL_RUNS=2000 \
+		$(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='CommitReaders.*:Model.*:SimulatedRanks.*:KeyvalRecords.*'
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin SHEAF_MANY_FILES=5000 python3 -B tests/cli/test_many_files.py
 	@SHEAF_CLOSE_GIB=16 $(BUILD)/bin/test_scale --gtest_brief=1 --gtest_filter='CloseMemory.*'
 	@SHEAF_ACCEPTED_RUNS=10000 $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='Accepted.*'

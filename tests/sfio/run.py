@@ -17,11 +17,9 @@ MPI = sys.argv[1]
 OPEN_MPI = MPI.startswith("openmpi")
 BIN = Path(sys.argv[2]).resolve()
 SECONDS = 240
-# Tasks of MPICH never yield, so tests in which they wait for seconds take all processors: under MPICH only in `make soak`.
-long_waits = unittest.skipUnless(OPEN_MPI or "SHEAF_SOAK" in os.environ, "waits that take all processors: with SHEAF_SOAK=1")
 
 
-class Sfio(unittest.TestCase):
+class SfioPrograms(unittest.TestCase):
     def setUp(self):
         self.place = tempfile.TemporaryDirectory()
         self.addCleanup(self.place.cleanup)
@@ -48,6 +46,32 @@ class Sfio(unittest.TestCase):
     def contents(self, host, path):
         return (self.root / host / path).read_bytes()
 
+    def until_they_work(self, tasks, *words, **variables):
+        """Starts a job that need not end because a task may be dead. Returns the output when `tasks` tasks work."""
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("SHEAF_")}
+        environment |= {"SHEAF_SFIO_ROOT": str(self.root)} | variables
+        command = [str(word) for word in (ROOT / "scripts" / "mpirun.sh", MPI, tasks, *words)]
+        with open(self.root / "said", "w+") as log:
+            job = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+            try:
+                for _ in range(SECONDS * 10):
+                    said = (self.root / "said").read_text()
+                    if said.count(" works") == tasks or job.poll() is not None:
+                        break
+                    time.sleep(0.1)
+            finally:
+                for path in self.root.glob("pid.*"):
+                    with contextlib.suppress(ProcessLookupError, ValueError):
+                        os.kill(int(path.read_text()), signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(job.pid, signal.SIGTERM)
+                job.wait()
+        said = (self.root / "said").read_text()
+        self.assertEqual(said.count(" works"), tasks, said)
+        return said
+
+
+class Sfio(SfioPrograms):
     def test_last_tasks_are_listeners(self):
         self.calls(3, SHEAF_SFIO="listeners=1")
         self.calls(3, SHEAF_SFIO="listeners=2", SHEAF_SFIO_HOSTS=self.hosts("n0", "n1"))
@@ -123,7 +147,18 @@ class Sfio(unittest.TestCase):
             self.assertIn("task 0 works", said)
             self.assertIn("task 1 works", said)
 
-    @long_waits
+    def test_words_that_mean_nothing_end_in_an_error_on_all_tasks(self):
+        said = self.run_program(2, "sfio-calls", SHEAF_SFIO="listeners=two", code=None)
+        self.assertIn("listeners", said)
+        said = self.run_program(2, "sfio-calls", SHEAF_SFIO="compute", code=None)
+        self.assertIn("no task of the program is an I/O listener", said)
+        said = self.run_program(1, "sfio-calls", SHEAF_SFIO="thread", SHEAF_SFIO_BUFFER="none", code=None)
+        self.assertIn("SHEAF_SFIO_BUFFER", said)
+
+
+class LongWaits(SfioPrograms):
+    """Tests in which tasks wait for seconds. Those of MPICH take all processors meanwhile, so they run in `make soak`."""
+
     def test_a_listener_that_dies_or_hangs(self):
         """A listener that dies or hangs is reported, and the other one still serves.
 
@@ -145,7 +180,6 @@ class Sfio(unittest.TestCase):
                 self.assertIn("I/O listener 'n1' (task 3) is gone", said)
                 self.assertEqual((self.root / "n0" / "f.dat").read_bytes(), b"d" * 400_000)
 
-    @long_waits
     def test_listeners_that_sync_for_longer_than_silence_may_last(self):
         slow = {"LD_PRELOAD": str(BIN.parent / "libfailing_calls.so"), "FAILING_DIR": str(self.root), "FAILING_SLOW_SYNC": "2",
                 "FAILING_SLOW_WHILE": str(self.root / "slow")}
@@ -154,38 +188,6 @@ class Sfio(unittest.TestCase):
                 said = self.run_program(count, "sfio-failures", "slow", self.root, SHEAF_SFIO=how, SHEAF_SFIO_ROOT="",
                                         SHEAF_SFIO_TIMEOUT="1", **slow, **level)
                 self.assertEqual(said.count(" works"), 2 if how == "thread" else 1, said)
-
-    def until_they_work(self, tasks, *words, **variables):
-        """Starts a job that need not end because a task may be dead. Returns the output when `tasks` tasks work."""
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("SHEAF_")}
-        environment |= {"SHEAF_SFIO_ROOT": str(self.root)} | variables
-        command = [str(word) for word in (ROOT / "scripts" / "mpirun.sh", MPI, tasks, *words)]
-        with open(self.root / "said", "w+") as log:
-            job = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
-            try:
-                for _ in range(SECONDS * 10):
-                    said = (self.root / "said").read_text()
-                    if said.count(" works") == tasks or job.poll() is not None:
-                        break
-                    time.sleep(0.1)
-            finally:
-                for path in self.root.glob("pid.*"):
-                    with contextlib.suppress(ProcessLookupError, ValueError):
-                        os.kill(int(path.read_text()), signal.SIGKILL)
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(job.pid, signal.SIGTERM)
-                job.wait()
-        said = (self.root / "said").read_text()
-        self.assertEqual(said.count(" works"), tasks, said)
-        return said
-
-    def test_words_that_mean_nothing_end_in_an_error_on_all_tasks(self):
-        said = self.run_program(2, "sfio-calls", SHEAF_SFIO="listeners=two", code=None)
-        self.assertIn("listeners", said)
-        said = self.run_program(2, "sfio-calls", SHEAF_SFIO="compute", code=None)
-        self.assertIn("no task of the program is an I/O listener", said)
-        said = self.run_program(1, "sfio-calls", SHEAF_SFIO="thread", SHEAF_SFIO_BUFFER="none", code=None)
-        self.assertIn("SHEAF_SFIO_BUFFER", said)
 
 
 if __name__ == "__main__":

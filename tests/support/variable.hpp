@@ -11,7 +11,4 @@ inline uint64_t variable(const char* name, uint64_t otherwise) {
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-// Returns `few` in `make test`, and `many` with SHEAF_SOAK=1 (`make soak`).
-inline uint64_t rounds(uint64_t few, uint64_t many) { return variable("SHEAF_SOAK", 0) ? many : few; }
-
 }  // namespace sheaf::test
