@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Callable
 
 from .bluegene_runs import CONFIGURATIONS, coll_perf, counts, dumps_of_bt, flash, homme
 from .judging import Cause
-from .running import Runner
+from .running import MACHINES, Runner
 
 TURNS = "overlap"  # the word of SHEAF_MPIIO_OFF
 
@@ -52,6 +53,15 @@ def layout_of_homme(run: Runner, phase: str) -> Cause:
     )
 
 
+def loss_of_bt(run: Runner, tasks: int, configuration: str, phase: str = "write", **more) -> float:
+    """Returns the share of the bandwidth of BT-IO that a configuration loses compared with Optimized. `more`: numbers of
+    the machine and options of the program that differ."""
+    optimized, found = (
+        dumps_of_bt(run, tasks, CONFIGURATIONS[name], **more)[phase] for name in ("Optimized", configuration)
+    )
+    return 1 - found / optimized
+
+
 def gain_of_bt(run: Runner, tasks: int, other: str = "") -> Cause:
     """Returns why the modelled losses of BT-IO differ from the paper's. The value is the gain over Pset only; with
     `other`, the loss without Aligned over that without this optimisation; with "read", the loss of Pset only in writing
@@ -67,9 +77,7 @@ def gain_of_bt(run: Runner, tasks: int, other: str = "") -> Cause:
         "partial": 4,
     }
 
-    def loss(configuration: str, phase: str = "write") -> float:
-        found = {name: dumps_of_bt(run, some, CONFIGURATIONS[name], **apart) for name in ("Optimized", configuration)}
-        return 1 - found[configuration][phase] / found["Optimized"][phase]
+    loss = functools.partial(loss_of_bt, run, some, **apart)
 
     def varied() -> float:
         if not other:
@@ -87,15 +95,14 @@ def gain_of_bt(run: Runner, tasks: int, other: str = "") -> Cause:
 
 
 def growth_of_loss(run: Runner, name: str, small: int, large: int) -> Cause:
-    """Returns why a loss of BT-IO does not grow with the tasks. The value is the loss with `large` over that with `small`
-    tasks."""
-    fast = {"server_write": 250e6, "server_read": 324e6, "server_request": 0.00025}
+    """Returns why a loss of BT-IO does not grow with the tasks. The value is the loss with `large` tasks over the loss
+    with `small`."""
+    numbers = MACHINES["bluegene-l"]["numbers"]
+    fast = {one: 4 * numbers[one] for one in ("server_write", "server_read")}
+    fast["server_request"] = numbers["server_request"] / 4
 
     def loss(tasks: int) -> float:
-        optimized, without = (
-            dumps_of_bt(run, tasks, CONFIGURATIONS[one], **fast)["write"] for one in ("Optimized", name)
-        )
-        return 1 - without / optimized
+        return loss_of_bt(run, tasks, name, **fast)
 
     return Cause(
         "in the model the servers are the limit with so many tasks, and a longer exchange does not show; in the paper BT-IO "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from .bluegene_causes import TURNS, best, gain_of_bt, growth_of_loss, in_turns, layout_of_homme
+from .bluegene_causes import TURNS, best, gain_of_bt, growth_of_loss, in_turns, layout_of_homme, loss_of_bt
 from .bluegene_runs import (
     CONFIGURATIONS,
     EXCHANGE,
@@ -79,7 +79,7 @@ def figure_4(run: Runner) -> dict:
     loop = rates(run, "bt", points**3 * 40, tasks=small, points=points, off="loop", skip=16)["write"]
 
     def loss(name: str, n: int, phase: str = "write") -> float:
-        return 1 - found[name][n][phase] / found["Optimized"][n][phase]
+        return loss_of_bt(run, n, name, phase)
 
     gain = found["Optimized"][large]["write"] / found["Pset only"][large]["write"]
     one_by_one = [name for name in CONFIGURATIONS if name.startswith("No ")]
