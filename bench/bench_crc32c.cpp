@@ -1,11 +1,18 @@
 // Speed of CRC32C from the processor's caches: every implementation that this machine has, and as bounds a
 // loop that only reads and memcpy.
 //
-//   bench_crc32c [--runs N]
+//   bench_crc32c [--runs N] [--dir DIR]
 //
 // Prints GB/s of one core, the best of N runs (40), for buffers of 16 KiB to 256 MiB. The largest one comes
-// from memory.
+// from memory. --dir: prints the seconds of writing these 256 MiB to a file in DIR by pwrite, in pieces of
+// 1 MiB and 128 KiB, alone and with the sum of each piece before or after its write; medians of N runs, which
+// take turns, for new and for existing files.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
 #include <functional>
+#include <span>
 
 #include "base/crc32c.hpp"
 #include "bench_common.hpp"
@@ -42,11 +49,53 @@ uint64_t read_only(const std::vector<uint64_t>& words) {
   return a[0] | a[1];
 }
 
+enum class Summed { not_at_all, before, after };
+
+// Returns the seconds of one write of `bytes` to `path`.
+double seconds_of_write(const std::string& path, std::span<const std::byte> bytes, size_t piece,
+                        Summed summed) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT, 0600);
+  bench::require(fd >= 0, "cannot create the file");
+  const sheaf::Crc32cWay& way = sheaf::crc32c_ways().front();
+  const double begin = bench::now();
+  for (size_t at = 0; at < bytes.size(); at += piece) {
+    const std::byte* const data = bytes.data() + at;
+    if (summed == Summed::before) result = way.update(0, data, piece);
+    bench::require(pwrite(fd, data, piece, static_cast<off_t>(at)) == static_cast<ssize_t>(piece),
+                   "a write failed");
+    if (summed == Summed::after) result = way.update(0, data, piece);
+  }
+  const double seconds = bench::now() - begin;
+  bench::require(close(fd) == 0, "close failed");
+  return seconds;
+}
+
+void print_writes(const std::string& directory, std::span<const std::byte> bytes, int64_t runs) {
+  const std::string path = directory + "/bench_crc32c." + std::to_string(getpid());
+  for (const bool exists : {false, true})
+    for (const size_t piece : {1 << 20, 128 << 10}) {
+      std::array<std::vector<double>, 3> seconds;
+      for (int64_t run = 0; run < runs; ++run)
+        for (const Summed summed : {Summed::not_at_all, Summed::before, Summed::after}) {
+          if (!exists) unlink(path.c_str());
+          seconds[static_cast<size_t>(summed)].push_back(seconds_of_write(path, bytes, piece, summed));
+        }
+      std::printf("%s file, pieces of %4zu KiB:", exists ? "old" : "new", piece >> 10);
+      for (auto& one : seconds) {
+        std::ranges::nth_element(one, one.begin() + std::ssize(one) / 2);
+        std::printf(" %.4f", one[one.size() / 2]);
+      }
+      std::printf(" s (alone, summed before, after)\n");
+    }
+  unlink(path.c_str());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   bench::BenchOptions options(argc, argv);
   const int64_t runs = options.number("--runs", 40);
+  const std::string directory = options.text("--dir", "");
   options.check();
   for (const size_t kib : {16, 64, 128, 256, 1024, 256 << 10}) {
     std::vector<uint64_t> words((kib << 10) / 8);
@@ -65,6 +114,7 @@ int main(int argc, char** argv) {
                 }));
     std::printf("  read %.1f GB/s\n", speed([&] { result = read_only(words); }));
     std::fflush(stdout);
+    if (!directory.empty() && kib == 256 << 10) print_writes(directory, bytes, runs);
   }
   return 0;
 }
