@@ -81,9 +81,9 @@ inline constexpr int64_t max_aggregators =
     1024;  // maximum number of aggregators of windows; more writers gain nothing
 inline constexpr int64_t hosts_window = 1 << 20;  // bytes; makes requests to servers, and messages, long
 inline constexpr int64_t min_hosts_window = 64 << 10;
-// A short range is cut into at least this many windows per aggregator. The first exchange of a write and its
-// last request overlap with nothing, so with 16 windows each of them adds 1/16 to the time. Short windows
-// also divide the range evenly. Windows do not become shorter than `short_window`.
+// A short range has at least this many windows per aggregator, unless they would be shorter than
+// `short_window`. The first exchange of a write and its last request overlap with nothing, so with 16 windows
+// each adds 1/16 to the time. Short windows also divide the range evenly.
 inline constexpr int64_t windows_of_an_aggregator = 16;
 inline constexpr int64_t short_window = 256 << 10;        // bytes
 inline constexpr int64_t memory_of_a_channel = 48 << 20;  // bytes of windows per channel, on every host

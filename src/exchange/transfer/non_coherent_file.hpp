@@ -28,10 +28,10 @@
 
 namespace sheaf::exchange {
 
-// Returns true if aggregators read windows that they have written from the cache of their host. That makes
-// one aggregator read each unit, so it does not pay for units larger than a window (objects of CephFS).
+// Returns true if an aggregator reads windows that it has written from the cache of its host. Each unit then
+// has one aggregator. Units that exceed a window (objects of CephFS) are too large for that.
 inline bool keeps_windows(const VisibilityPolicy& policy) {
-  return policy.keeps_own_writes() && policy.unit <= dear_window;
+  return policy.keeps_own_writes() && policy.unit <= hosts_window;
 }
 
 class NonCoherentFile final : public ForwardingFile {

@@ -10,7 +10,7 @@ namespace sheaf::multifile {
 
 namespace {
 
-// Returns the indices of `tasks` in the order of their `key`. Tasks usually have it already.
+// Returns the indices of `tasks` in ascending order of `key`, which usually is their own order.
 std::vector<size_t> ordered(std::span<const OwnTask> tasks, int64_t OwnTask::*key) {
   std::vector<size_t> indices(tasks.size());
   std::iota(indices.begin(), indices.end(), 0);
@@ -27,7 +27,7 @@ void LocalTasks::index() {
   std::vector<int32_t> numbers;
   numbers.reserve(tasks.size());
   for (const OwnTask& t : tasks) numbers.push_back(t.place.file);
-  if (!std::ranges::is_sorted(numbers)) std::ranges::sort(numbers);
+  std::ranges::sort(numbers);
   files.clear();
   for (const int32_t number : numbers) {
     if (files.empty() || files.back().number != number) files.emplace_back().number = number;
