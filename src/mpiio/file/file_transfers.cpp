@@ -73,8 +73,8 @@ exchange::CollectiveOptions TransferSettings::collective_writes() const {
 
 exchange::CollectiveOptions TransferSettings::collective_reads() const {
   exchange::CollectiveOptions how = collective(hints.collective_read, independent_reads());
-  // Several aggregators may read parts of one unit if none keeps windows in a cache. A host page still has one
-  // aggregator.
+  // Several aggregators may read parts of one unit if none keeps windows in a cache. A host page still has
+  // one aggregator.
   if (!exchange::keeps_windows(policy)) how.unit = std::min(how.unit, exchange::max_host_page);
   return how;
 }
