@@ -14,6 +14,7 @@ target_include_directories(sheaf_posix PRIVATE src include)
 # the steps of evaluating constant tables, and the table of descriptors has 1,048,576 entries.
 target_compile_options(sheaf_posix PRIVATE -U_FORTIFY_SOURCE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>
   $<$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>:-fconstexpr-steps=16777216>)
+sheaf_unity(sheaf_posix)
 sheaf_precompiled(sheaf_posix)
 target_link_libraries(sheaf_posix PRIVATE sheaf_warnings sheaf_static ${CMAKE_DL_LIBS})
 # Exports the entry points as the sources define them, and hides everything else of Sheaf and the C++ library.

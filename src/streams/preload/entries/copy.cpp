@@ -28,7 +28,7 @@ constinit Real<int(int, unsigned long, void*)> ioctl{"ioctl"};
 // The functions of this file call read, write and others through the entry points, so they accept captured
 // and plain descriptors.
 
-constexpr size_t piece = size_t{1} << 20;  // bytes
+constexpr size_t copied_at_once = size_t{1} << 20;  // bytes
 
 using CopyBuffer = std::unique_ptr<char, decltype(&free)>;
 CopyBuffer room_of(size_t size) { return {static_cast<char*>(malloc(std::max<size_t>(size, 1))), free}; }
@@ -36,7 +36,7 @@ CopyBuffer room_of(size_t size) { return {static_cast<char*>(malloc(std::max<siz
 // Copies up to `size` bytes. Returns the number of bytes copied, or -1 with errno. If `from_at` or `to_at` is
 // null, uses and advances the offset of that descriptor.
 ssize_t copy(int from, off64_t* from_at, int to, off64_t* to_at, size_t size) {
-  const size_t room_size = std::min(size, piece);
+  const size_t room_size = std::min(size, copied_at_once);
   const CopyBuffer room = room_of(room_size);
   if (!room) return failed(ENOMEM);
   size_t done = 0;

@@ -41,15 +41,15 @@ struct Extra {
   bool reached = false;  // all entries of the file system have been returned
 };
 
-constinit ForkMutex lock{Guards::directories};
+constinit ForkMutex directories_mutex{Guards::directories};
 constinit std::atomic<int> shown{0};  // number of entries in `extras`
 std::map<DIR*, Extra>& extras() {
   static auto* const all = new std::map<DIR*, Extra>;
   return *all;
 }
 
-// Reads the captured entries of `directory`. The caller must not hold `lock`: this function acquires locks of
-// sets, and a fork acquires those before `lock`.
+// Reads the captured entries of `directory`. The caller must not hold `directories_mutex`: this function
+// acquires locks of sets, and a fork acquires those before `directories_mutex`.
 Extra read_extra(const std::string& directory) {
   Extra extra;
   list_directory(directory, [&](std::string_view last, uint64_t number) {
@@ -87,7 +87,7 @@ DIR* with_captured(DIR* directory) {
     const Inside inside;
     errno_of([&] {
       Extra extra = read_extra(path);
-      const std::lock_guard guard(lock);
+      const std::lock_guard guard(directories_mutex);
       extras()[directory] = std::move(extra);
       shown.store(int(extras().size()));
     });
@@ -97,7 +97,7 @@ DIR* with_captured(DIR* directory) {
 
 template <class Work>
 bool on_inside(DIR* directory, const Work& work) {
-  const std::lock_guard guard(lock);
+  const std::lock_guard guard(directories_mutex);
   const auto found = extras().find(directory);
   if (found == extras().end()) return false;
   work(found->second);
@@ -188,7 +188,7 @@ SHEAF_ENTRY_AND(int, readdir_r, readdir64_r, DIR* directory, dirent* entry, dire
 SHEAF_REPLACED(int, closedir, DIR* directory) {
   if (shown.load(std::memory_order_relaxed) > 0 && !is_inside()) {
     const Inside inside;
-    const std::lock_guard guard(lock);
+    const std::lock_guard guard(directories_mutex);
     extras().erase(directory);
     shown.store(int(extras().size()));
   }

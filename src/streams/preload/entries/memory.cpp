@@ -124,9 +124,9 @@ struct Mapping {
   std::shared_ptr<MappedImage> image;
 };
 
-constinit ForkMutex lock{Guards::mappings};
+constinit ForkMutex mappings_mutex{Guards::mappings};
 
-// Returns the list of mappings that the program has not unmapped. `lock` guards the list.
+// Returns the list of mappings that the program has not unmapped. `mappings_mutex` guards the list.
 std::vector<Mapping>& mappings() {
   static auto* const all = new std::vector<Mapping>;
   return *all;
@@ -134,7 +134,7 @@ std::vector<Mapping>& mappings() {
 
 std::shared_ptr<MappedImage> image_of(const OpenFile& file) {
   {
-    const std::lock_guard guard(lock);
+    const std::lock_guard guard(mappings_mutex);
     for (const Mapping& one : mappings())
       if (one.image->is_of(file.set.get(), file.slot.load()->stream)) return one.image;
   }
@@ -151,7 +151,7 @@ void forget_mappings(const void* begin, size_t size) {
   const auto from = reinterpret_cast<uintptr_t>(begin);
   const uintptr_t to = end_of_pages(from, size);
   std::vector<Mapping> gone;  // destroyed, and so closed, after the lock is released
-  const std::lock_guard guard(lock);
+  const std::lock_guard guard(mappings_mutex);
   const auto within = [&](const Mapping& one) { return one.memory < from || one.memory_end > to; };
   const auto kept = std::stable_partition(mappings().begin(), mappings().end(), within);
   gone.assign(std::move_iterator(kept), std::move_iterator(mappings().end()));
@@ -170,7 +170,7 @@ void* map_shared(const OpenFile& file, void* wanted, size_t size, int protection
   const auto begin = reinterpret_cast<uintptr_t>(mapped);
   try {
     {
-      const std::lock_guard guard(lock);
+      const std::lock_guard guard(mappings_mutex);
       mappings().push_back({begin, end_of_pages(begin, size), offset, end, image});
       mapping_count.store(int(mappings().size()));
     }
@@ -241,7 +241,7 @@ void follow_in_mappings(const ContainerSet* set, uint64_t stream, int64_t begin,
   errno_of([&] {
     std::vector<Mapping> affected;
     {
-      const std::lock_guard guard(lock);
+      const std::lock_guard guard(mappings_mutex);
       for (const Mapping& one : mappings())
         if (one.image->is_of(set, stream)) affected.push_back(one);
     }

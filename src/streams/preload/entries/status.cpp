@@ -81,7 +81,7 @@ int stat_name(int at, const char* path, struct stat* found, int flags) {
   return stat_captured(at, path, flags, *found, captured, next::fstatat.with(at, path, found, flags));
 }
 
-void widen(struct statx& wide, const struct stat& narrow) {
+void widen_status(struct statx& wide, const struct stat& narrow) {
   wide = {};
   wide.stx_mask = STATX_BASIC_STATS;
   wide.stx_blksize = uint32_t(narrow.st_blksize);
@@ -195,7 +195,7 @@ SHEAF_REPLACED(int, statx, int at, const char* path, int flags, unsigned mask, s
   const int result = captured ? stat_descriptor(fd, &narrow)
                               : stat_captured(at, path, flags, narrow, captured,
                                               next::statx.with(at, path, flags, mask, found));
-  if (captured && result == 0) widen(*found, narrow);
+  if (captured && result == 0) widen_status(*found, narrow);
   return result;
 }
 

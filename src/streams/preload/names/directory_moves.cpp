@@ -46,8 +46,8 @@ int move_one(const std::string& from, const std::string& to) {
 
 // Renames all files, except those that another process has removed. `moved` counts the files that were
 // processed. Returns 0, or -1 with errno.
-int move_all(const std::vector<std::string>& names, const std::string& from, const std::string& to,
-             size_t& moved) {
+int move_names(const std::vector<std::string>& names, const std::string& from, const std::string& to,
+               size_t& moved) {
   for (moved = 0; moved < names.size(); ++moved)
     if (move_one(from + names[moved], to + names[moved]) != 0 && errno != ENOENT) return -1;
   return 0;
@@ -70,7 +70,7 @@ int move_directory(int from_at, const char* from, int to_at, const char* to, uns
     errno = moved;
     if (result != 0 || old == now) return;
     size_t done = 0;
-    if (move_all(names, old, now, done) == 0) return;
+    if (move_names(names, old, now, done) == 0) return;
     const int why = errno;
     // This rename also moves the files back that have become plain.
     real::rename(now.c_str(), old.c_str());

@@ -196,8 +196,8 @@ namespace {
 // Records that a name has matched the rule. `sheaf run` reports patterns without matches at its end.
 void note_use(const Rule& rule) {
   static std::array<std::atomic<bool>, max_rules> noted;
-  std::atomic<bool>& known = noted[size_t(rule.number)];
-  if (known.load(std::memory_order_relaxed) || known.exchange(true)) return;
+  std::atomic<bool>& was_noted = noted[size_t(rule.number)];
+  if (was_noted.load(std::memory_order_relaxed) || was_noted.exchange(true)) return;
   const Inside inside;
   streams::note_pattern(rules_identity(), rule.number);
 }

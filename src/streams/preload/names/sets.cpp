@@ -23,7 +23,7 @@ namespace {
 
 using SetsByPath = std::map<std::string, std::shared_ptr<ContainerSet>, std::less<>>;
 
-constinit ForkMutex opening{Guards::sets};
+constinit ForkMutex sets_mutex{Guards::sets};
 // The open sets of this process. Never destroyed, because the C library flushes streams after all destructors
 // have run.
 constinit SetsByPath* all = nullptr;
@@ -54,7 +54,7 @@ std::shared_ptr<ContainerSet> set_at(std::string_view path, bool view) noexcept 
   std::shared_ptr<ContainerSet> found;
   std::string why;
   errno_of([&] {  // if memory is exhausted, the result is null
-    const std::lock_guard guard(opening);
+    const std::lock_guard guard(sets_mutex);
     if (!all) all = new SetsByPath;
     auto at = all->find(path);
     // A child of vfork(2) must not open files in the tables of its parent.

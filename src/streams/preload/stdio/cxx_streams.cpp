@@ -18,7 +18,7 @@ struct StandardStream {
   bool wide;
   const char* name;
 };
-constexpr StandardStream streams[] = {
+constexpr StandardStream standard_streams[] = {
     {0, false, "_ZSt3cin"}, {1, false, "_ZSt4cout"}, {2, false, "_ZSt4cerr"}, {2, false, "_ZSt4clog"},
     {0, true, "_ZSt4wcin"}, {1, true, "_ZSt5wcout"}, {2, true, "_ZSt5wcerr"}, {2, true, "_ZSt5wclog"},
 };
@@ -38,7 +38,7 @@ void* buffer_of(void* stream, bool reads) {
 }  // namespace
 
 void show_cxx_streams(int fd, FILE* old, FILE* made) noexcept {
-  for (const StandardStream& one : streams) {
+  for (const StandardStream& one : standard_streams) {
     if (one.fd != fd) continue;
     void* const stream = dlsym(RTLD_DEFAULT, one.name);
     auto* const table = static_cast<char*>(dlsym(RTLD_DEFAULT, one.wide ? wide_buffer : narrow_buffer));
