@@ -102,6 +102,7 @@ soak: build
 		$(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='CommitReaders.*:Model.*:SimulatedRanks.*:KeyvalRecords.*'
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin SHEAF_MANY_FILES=5000 python3 -B tests/cli/test_many_files.py
 	@SHEAF_CLOSE_GIB=16 $(BUILD)/bin/test_scale --gtest_brief=1 --gtest_filter='CloseMemory.*'
+	@SHEAF_FAULT_STEP=1 $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='CollectiveFaults.*'
 	@SHEAF_ACCEPTED_RUNS=10000 $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='Accepted.*'
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin PATH=$(CURDIR)/$(BUILD)/mpi:$$PATH python3 -B tests/campaign/campaign.py --state $(BUILD)/campaign.json $(CAMPAIGN)
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin KILL_ROUNDS=$(KILL_ROUNDS) python3 -B tests/crash/test_kill_loop.py

@@ -1,17 +1,27 @@
-// For every k, the k-th operation of the store fails in collective writing and reading. Every task must get
-// the error, no task may hang, and a closed file must be correct.
+// The k-th operation of the store fails in collective writing and reading, for each SHEAF_FAULT_STEP-th k (3;
+// the first k differs between sweeps). Every task must get the error, no task may hang, and a closed file
+// must be correct.
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "support/collective_programs.hpp"
 #include "support/stores/faulty_store.hpp"
+#include "support/variable.hpp"
 
 namespace sheaf::test::collective_faults_test {
 
 using namespace multifile;
 
 namespace {
+
+const auto fault_step = static_cast<int64_t>(variable("SHEAF_FAULT_STEP", 3));
+
+// Returns the first operation that fails in the next sweep.
+int64_t first_fault() {
+  static int64_t sweeps = 0;
+  return sweeps++ % fault_step;
+}
 
 std::vector<CollectiveProgram> programs() {
   std::vector<CollectiveProgram> all;
@@ -109,7 +119,7 @@ TEST(CollectiveFaults, InWriting) {
   for (const CollectiveProgram& p : programs()) {
     SCOPED_TRACE("program " + std::to_string(number++));
     for (FaultPlan plan : kinds_of_fault())
-      for (plan.fail_at = 0;; ++plan.fail_at) {
+      for (plan.fail_at = first_fault();; plan.fail_at += fault_step) {
         SCOPED_TRACE("operation " + std::to_string(plan.fail_at) +
                      (plan.from_then_on ? " and all later ones" : ""));
         MemoryStore memory;
@@ -172,7 +182,7 @@ void read_with_faults(const CollectiveProgram& p, const std::vector<ReadingCall>
   std::vector<std::vector<std::byte>> contents;
   for (int task = 0; task < p.ntasks(); ++task) contents.push_back(p.expected(task).second);
   for (FaultPlan plan : kinds_of_fault())
-    for (plan.fail_at = 0;; ++plan.fail_at) {
+    for (plan.fail_at = first_fault();; plan.fail_at += fault_step) {
       SCOPED_TRACE("operation " + std::to_string(plan.fail_at));
       FaultyStore faulty(memory, plan);
       TaskHandles shared(faulty);
