@@ -17,12 +17,6 @@ namespace {
 
 const auto fault_step = static_cast<int64_t>(variable("SHEAF_FAULT_STEP", 3));
 
-// Returns the first operation that fails in the next sweep.
-int64_t first_fault() {
-  static int64_t sweeps = 0;
-  return sweeps++ % fault_step;
-}
-
 std::vector<CollectiveProgram> programs() {
   std::vector<CollectiveProgram> all;
   CollectiveProgram p = simple(4, 100, 7, 90, 2);  // buffered
@@ -55,6 +49,15 @@ std::vector<FaultPlan> kinds_of_fault() {
   plans[2].half_first = true;
   plans[2].errno_value = ENOSPC;
   return plans;
+}
+
+// Returns the first operation that fails in the next sweep. It differs between kinds of fault, and for each
+// kind between programs.
+int64_t first_fault() {
+  static int64_t sweeps = 0;
+  static const auto kinds = static_cast<int64_t>(kinds_of_fault().size());
+  const int64_t sweep = sweeps++;
+  return (sweep / kinds + sweep % kinds) % fault_step;
 }
 
 // All tasks repeat a failed call once, as programs do that wait until the disk has space.
