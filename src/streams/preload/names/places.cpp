@@ -39,7 +39,7 @@ struct KnownDirectory {
   char canonical[300];
 };
 constexpr size_t known_directories = 8;
-thread_local constinit KnownDirectory folders[known_directories]
+thread_local constinit KnownDirectory cached[known_directories]
     __attribute__((tls_model("initial-exec"))) = {};
 constinit std::atomic<uint32_t> generation{1};
 
@@ -96,7 +96,7 @@ bool is_directory(int fd, const char* path, const KnownDirectory& directory) {
 // Closes the cached descriptors of an ending thread. Destructors of the thread that run later may cache new
 // ones.
 void close_folders(void*) {
-  for (KnownDirectory& entry : folders)
+  for (KnownDirectory& entry : cached)
     if (const int fd = entry.folder.exchange(-1); fd >= 0) close_own_descriptor(fd);
 }
 constinit ThreadKey threads_with_folders(close_folders);
@@ -104,7 +104,7 @@ constinit ThreadKey threads_with_folders(close_folders);
 // Caches `fd` until this thread ends or the entry is reused, and returns `fd`. If memory is too short to
 // register the thread for close_folders(), closes `fd` and returns -1.
 int keep_folder(KnownDirectory& entry, int fd) {
-  if (fd >= 0 && !threads_with_folders.get() && !threads_with_folders.set(folders)) {
+  if (fd >= 0 && !threads_with_folders.get() && !threads_with_folders.set(cached)) {
     close_own_descriptor(fd);
     fd = -1;
   }
@@ -149,7 +149,7 @@ bool is_still(KnownDirectory& entry, const char* path, int* folder) {
 // same directory, because another process may have changed a symbolic link.
 size_t canonical_of(int at, std::string_view given, char* room, size_t size, dev_t& device, int* folder) {
   const bool keep = at == AT_FDCWD && given.size() < sizeof(KnownDirectory::given);
-  KnownDirectory* const entry = keep ? &folders[hash_of(given) % known_directories] : nullptr;
+  KnownDirectory* const entry = keep ? &cached[hash_of(given) % known_directories] : nullptr;
   if (entry && entry->generation == generation.load(std::memory_order_relaxed) &&
       std::string_view(entry->given, entry->given_size) == given) {
     if (is_still(*entry, given.data(), folder)) {
