@@ -4,6 +4,7 @@
 #include <climits>
 #include <numeric>
 #include <string>
+#include <thread>
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
@@ -88,6 +89,8 @@ int Comm::node_count() {
   all_sum(std::span(&first, 1));
   return static_cast<int>(first);
 }
+
+int Comm::processors() const { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 int topology_by_hand() {
   const char* const topology = setting("SHEAF_TOPOLOGY");

@@ -182,6 +182,9 @@ class SHEAF_EXPORT Comm {
   // Returns the number of groups that split_by_node() creates.
   virtual int node_count();
 
+  // Returns the number of processors of this task's host, at least 1. Local.
+  virtual int processors() const;
+
   // Returns how to end the job if this task cannot take part in a call any more. Local.
   virtual JobEnd job_end() const { return {}; }
 

@@ -2,6 +2,7 @@
 // stay unchanged.
 #include <gtest/gtest.h>
 
+#include "support/processors_comm.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test::agreement_test {
@@ -204,6 +205,21 @@ TEST(Writing, FilesPerNodeAndAutomatic) {
     const auto files = std::ssize(store.paths());
     EXPECT_TRUE(files == 3 || words == std::string("w,files=auto")) << words << ": " << files;
   }
+}
+
+TEST(Writing, AutomaticFilesOfHostsWithDifferentProcessors) {
+  constexpr int tasks_of_a_host = 12;
+  const Program p = small(1, 2 * tasks_of_a_host);
+  MemoryStore store;
+  SharedHandles shared(store);
+  FiberOptions options = fibers(p.ntasks());
+  options.ranks_per_node = tasks_of_a_host;
+  run_fibers(options, [&](Comm& comm) {
+    ProcessorsComm host(comm.duplicate(), 1 + comm.rank() / tasks_of_a_host);
+    write_as_task(shared, "a", p, host, "w,files=auto");
+  });
+  check_every_way(store, "a", p);
+  EXPECT_EQ(std::ssize(store.paths()), 16);  // four per processor of the second host, on both
 }
 
 TEST(Writing, ReplacesALongerFileWhole) {

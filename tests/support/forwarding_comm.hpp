@@ -42,6 +42,7 @@ class ForwardingComm : public Comm {
   std::unique_ptr<Comm> split_by_node() override { return wrap(comm_->split_by_node()); }
   std::shared_ptr<SharedMemory> share_memory(size_t bytes) override { return comm_->share_memory(bytes); }
   int node_count() override { return comm_->node_count(); }
+  int processors() const override { return comm_->processors(); }
 
  protected:
   // Wraps each group that split() creates. Override it to observe these groups as well.

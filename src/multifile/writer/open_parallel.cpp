@@ -1,6 +1,5 @@
 // Opens a multifile for writing by processes with one task each.
 #include <algorithm>
-#include <thread>
 
 #include "comm/agree.hpp"
 #include "comm/reduce.hpp"
@@ -19,9 +18,15 @@ namespace sheaf::multifile {
 
 namespace {
 
-// Returns the number of physical files for the writers of one host with files=auto. It is so large that two
-// simultaneous writers rarely use the same inode (docs/tuning.md, "How many physical files").
-int64_t files_per_node() { return 4 * int64_t{std::max(1u, std::thread::hardware_concurrency())}; }
+// Returns the number of physical files with files=auto. It is so large that two simultaneous writers of a
+// host rarely use the same inode (docs/tuning.md, "How many physical files"). The host with the most
+// processors counts. Collective.
+int32_t automatic_files(Comm& comm) {
+  int64_t files_of_host = 4 * int64_t{comm.processors()};
+  const int hosts = comm.node_count();
+  if (hosts > 1) comm.all_max(std::span(&files_of_host, 1));
+  return static_cast<int32_t>(std::min<int64_t>(files_of_host * hosts, comm.size()));
+}
 
 // Returns true if the tasks are in the groups of the callers, and false if these gave none. Collective.
 bool take_local_groups(OpenedSet& set, std::unique_ptr<Comm> local) {
@@ -49,8 +54,7 @@ bool form_file_groups(OpenedSet& set, ParallelWriteRequest& request, const OpenM
       set.facts.nfiles = mode.files;
       return false;
     case FilePolicy::automatic:
-      set.facts.nfiles = static_cast<int32_t>(
-          std::min<int64_t>(files_per_node() * set.comm->node_count(), set.comm->size()));
+      set.facts.nfiles = automatic_files(*set.comm);
       return false;
     case FilePolicy::per_node:
       set.files_comm = set.comm->split_by_node();
