@@ -8,6 +8,7 @@
 #include "storage/testing.hpp"
 #include "support/counting_store.hpp"
 #include "support/mapped.hpp"
+#include "support/processors_comm.hpp"
 
 namespace sheaf::test::throttle_test {
 
@@ -35,11 +36,12 @@ std::vector<std::byte> bytes_of(int64_t task, size_t size) {
 }
 
 // Four large writes of every task.
-void write_large(Store& store, const std::string& path, Comm& given, const std::string& mode) {
+void write_large(Store& store, const std::string& path, Comm& given, const std::string& mode, int files = 2,
+                 int64_t chunk_size = 4 * piece) {
   ParallelWriteRequest request;
   request.path = path;
-  request.nfiles = 2;
-  request.chunk_size = 4 * piece;
+  request.nfiles = files;
+  request.chunk_size = chunk_size;
   Writer writer(store, given.duplicate(), std::move(request), shared_mode_of(given, mode));
   const auto bytes = bytes_of(writer.task(), piece);
   for (int i = 0; i < 4; ++i) writer.stream().write(bytes);
@@ -136,6 +138,32 @@ TEST_P(Throttle, WithoutTheWordAllWriteAtOnce) {
     CountingStore store(files(), at_work, large);
     on_team(tasks, [&](Comm& comm) { write_large(store, path(), comm, mode); });
     EXPECT_GT(at_work.most, 3) << mode;
+  }
+}
+
+TEST_P(Throttle, TasksOfAFileTakeTurnsIfProcessorsAreMissing) {
+  struct Case {
+    int processors = tasks - 1, files = 2;
+    int64_t chunk_size = 1 << 20;
+    const char* mode = "w";
+    bool take_turns = false;
+  };
+  for (const Case& c : {Case{.take_turns = true}, Case{.processors = 1, .files = 3, .take_turns = true},
+                        Case{.processors = tasks}, Case{.files = 1}, Case{.chunk_size = (1 << 20) - 1},
+                        Case{.mode = "w,iotasks=100"}}) {
+    WritersAtWork at_work;
+    CountingStore store(files(), at_work, large);
+    on_team(tasks, [&](Comm& comm) {
+      ProcessorsComm host(comm.duplicate(), c.processors);
+      write_large(store, path(), host, c.mode, c.files, c.chunk_size);
+    });
+    const std::string text = std::to_string(c.processors) + " processors, " + std::to_string(c.files) +
+                             " files, chunks of " + std::to_string(c.chunk_size) + ", " + c.mode;
+    if (c.take_turns)
+      EXPECT_EQ(at_work.most, c.files) << text;
+    else
+      EXPECT_GT(at_work.most, 3) << text;
+    check_large(files(), path());
   }
 }
 

@@ -28,6 +28,26 @@ int32_t automatic_files(Comm& comm) {
   return static_cast<int32_t>(std::min<int64_t>(files_of_host * hosts, comm.size()));
 }
 
+// Bytes of each task for which slots_of_file() pays. Slots cost two broadcasts and a reduction, and two
+// system calls per transfer.
+constexpr int64_t min_bytes_for_slots = 1 << 20;
+
+// Returns slots with which the tasks of a physical file write one after the other, or null if that gains
+// nothing. The system lets one task at a time write to a file; a task that waits keeps its processor busy,
+// and one that waits for a slot sleeps. So if a host has more tasks than processors, slots let tasks that
+// write other files run. Collective over all tasks.
+std::shared_ptr<WriteSlots> slots_of_file(const OpenedSet& set, const ParallelWriteRequest& request) {
+  if (set.facts.nfiles == 1 || set.comm->node_count() > 1) return nullptr;
+  Comm& local = set.local();
+  if (local.size() == 1 || set.comm->size() <= set.comm->processors()) return nullptr;
+  MinMax bytes(request.chunk_size);
+  reduce(local, bytes);
+  std::shared_ptr<WriteSlots> slots;
+  if (bytes.min >= min_bytes_for_slots)
+    attempt([&] { slots = exchange::share_slots(local, set.store(), 1); });  // optional
+  return slots;
+}
+
 // Returns true if the tasks are in the groups of the callers, and false if these gave none. Collective.
 bool take_local_groups(OpenedSet& set, std::unique_ptr<Comm> local) {
   MinMax given(local != nullptr);
@@ -255,6 +275,8 @@ OpenedSet open_parallel(Store& store, std::unique_ptr<Comm> comm, ParallelWriteR
       set.collecting = std::make_unique<CollectiveWriteState>(
           CollectiveWriteState{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
                                std::move(request.means), find_nodes(*set.comm)});
+    } else if (mode.io_tasks == 0) {
+      slots = slots_of_file(set, request);
     }
     open_group_file(set, request, mode, std::move(slots), in_directory);
   } catch (...) {
