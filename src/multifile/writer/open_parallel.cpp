@@ -28,26 +28,6 @@ int32_t automatic_files(Comm& comm) {
   return static_cast<int32_t>(std::min<int64_t>(files_of_host * hosts, comm.size()));
 }
 
-// Bytes of each task for which slots_of_file() pays. Slots cost two broadcasts and a reduction, and two
-// system calls per transfer.
-constexpr int64_t min_bytes_for_slots = 1 << 20;
-
-// Returns slots with which the tasks of a physical file write one after the other, or null if that gains
-// nothing. The system lets one task at a time write to a file; a task that waits keeps its processor busy,
-// and one that waits for a slot sleeps. So if a host has more tasks than processors, slots let tasks that
-// write other files run. Collective over all tasks.
-std::shared_ptr<WriteSlots> slots_of_file(const OpenedSet& set, const ParallelWriteRequest& request) {
-  if (set.facts.nfiles == 1 || set.comm->node_count() > 1) return nullptr;
-  Comm& local = set.local();
-  if (local.size() == 1 || set.comm->size() <= set.comm->processors()) return nullptr;
-  MinMax bytes(request.chunk_size);
-  reduce(local, bytes);
-  std::shared_ptr<WriteSlots> slots;
-  if (bytes.min >= min_bytes_for_slots)
-    attempt([&] { slots = exchange::share_slots(local, set.store(), 1); });  // optional
-  return slots;
-}
-
 // Returns true if the tasks are in the groups of the callers, and false if these gave none. Collective.
 bool take_local_groups(OpenedSet& set, std::unique_ptr<Comm> local) {
   MinMax given(local != nullptr);
@@ -144,7 +124,8 @@ struct FileStart {
   int64_t fsblksize = 0;  // 0: the first task has failed
   int64_t existed = 0;    // before this open
   format::Identity identity{};
-  uint64_t number = 0;  // FileStatus::number for tasks that open the file later; 0: unknown
+  uint64_t number = 0;       // FileStatus::number for tasks that open the file later; 0: unknown
+  bool takes_turns = false;  // its tasks write one after the other
   HostSeparation apart;
 };
 
@@ -155,6 +136,18 @@ struct GroupFile {
   FileStart start = {};
   std::optional<format::Extension> extension = {};  // set at the first task
 };
+
+// Bytes of a task for which turns pay: they cost two broadcasts and a reduction, and two system calls per
+// transfer.
+constexpr int64_t min_bytes_for_turns = 1 << 20;
+
+// Returns true if the tasks of the file should write one after the other. The system lets one task at a time
+// write to a file; a task that waits keeps its processor busy, and one that waits for a slot sleeps. So if a
+// host has more tasks than processors, turns let tasks that write other files run. Local.
+bool should_take_turns(const OpenedSet& set, const ParallelWriteRequest& request, const OpenMode& mode) {
+  return mode.io_tasks == 0 && !set.collecting && set.facts.nfiles > 1 && set.local().size() > 1 &&
+         set.comm->size() > set.comm->processors() && request.chunk_size >= min_bytes_for_turns;
+}
 
 // Creates the file without truncating. Local. `in_directory` are the properties of the directory, if known.
 void create_group_file(OpenedSet& set, const ParallelWriteRequest& request, const OpenMode& mode,
@@ -175,6 +168,7 @@ void create_group_file(OpenedSet& set, const ParallelWriteRequest& request, cons
     made.file->know(apart.traits.kind);
   }
   if (set.collecting && !apart.own_caches()) made.start.number = made.file->status().number;
+  made.start.takes_turns = !made.spans_hosts && should_take_turns(set, request, mode);
   made.start.fsblksize = choose_block_size(*made.file, request.fsblksize);
 }
 
@@ -228,6 +222,8 @@ void open_group_file(OpenedSet& set, const ParallelWriteRequest& request, const 
   });
   set.local().broadcast(std::as_writable_bytes(std::span(&opened.start, 1)), 0);
   know_start(set, opened.start);
+  // Without slots, the tasks write as well.
+  if (opened.start.takes_turns) attempt([&] { slots = exchange::share_slots(set.local(), set.store(), 1); });
   if (set.hosts.count > 1 && set.made && !set.made->created.empty() && !problem &&
       set.stream->target().keeps_journal())
     problem = attempt([&] { remove_earlier_journals(set.store(), opened.file->path(), set.hosts.count); });
@@ -275,8 +271,6 @@ OpenedSet open_parallel(Store& store, std::unique_ptr<Comm> comm, ParallelWriteR
       set.collecting = std::make_unique<CollectiveWriteState>(
           CollectiveWriteState{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
                                std::move(request.means), find_nodes(*set.comm)});
-    } else if (mode.io_tasks == 0) {
-      slots = slots_of_file(set, request);
     }
     open_group_file(set, request, mode, std::move(slots), in_directory);
   } catch (...) {
