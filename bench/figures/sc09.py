@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from .judging import Cause, at_least, at_most, claim, near
 from .registry import figure, measured, result
 from .running import PRINTED, Runner, curve, middle, panel
@@ -74,7 +76,8 @@ def create_here(run: Runner) -> dict:
                 peer = IN_DIRECTORIES if more else "a file per task"
                 peers[peer].append((tasks, middle([float(one["peer"]) for one in found])))
     curves = [curve(name, points, "measured") for name, points in (peers | ours).items() if points]
-    return panel("this machine, every task a fiber", "tasks", "seconds to create and open", curves, log_y=True)
+    title = f"measured, {os.cpu_count()} cores, every task a fiber"
+    return panel(title, "tasks", "seconds to create and open", curves, log_y=True)
 
 
 def cheaper_opens(run: Runner, tasks: int, peer: float) -> Cause:
