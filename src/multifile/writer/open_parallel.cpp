@@ -222,7 +222,7 @@ void open_group_file(OpenedSet& set, const ParallelWriteRequest& request, const 
   });
   set.local().broadcast(std::as_writable_bytes(std::span(&opened.start, 1)), 0);
   know_start(set, opened.start);
-  // Without slots, the tasks write as well.
+  // If the slots cannot be created, the tasks write at the same time.
   if (opened.start.takes_turns) attempt([&] { slots = exchange::share_slots(set.local(), set.store(), 1); });
   if (set.hosts.count > 1 && set.made && !set.made->created.empty() && !problem &&
       set.stream->target().keeps_journal())
